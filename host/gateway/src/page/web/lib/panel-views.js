@@ -61,10 +61,10 @@ function useFetched(load, watched) {
 }
 
 /** Asks for something that is not JSON; an error of the daemon is thrown in its words. */
-async function fetched(address, signal, headers = {}) {
+async function fetched(address, signal) {
   let answer;
   try {
-    answer = await fetch(address, { ...HOW, headers: { ...HOW.headers, ...headers, accept: '*/*' }, signal });
+    answer = await fetch(address, { ...HOW, headers: { ...HOW.headers, accept: '*/*' }, signal });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new ApiError(0, { code: 'away', message: 'kiso isn’t responding', hint: 'kiso keeps trying' });
@@ -74,26 +74,31 @@ async function fetched(address, signal, headers = {}) {
   throw new ApiError(answer.status, (await answer.json().catch(() => null))?.error ?? { code: 'unknown', message: `the answer was ${answer.status}` });
 }
 
+/** As much of a body as is shown, as text. */
+async function beginning(body) {
+  const decoder = new TextDecoder();
+  let [text, read] = ['', 0];
+  while (read < MOST_TEXT) {
+    const { value, done } = await body.read();
+    if (done) return { text: text + decoder.decode(), read, whole: true };
+    read += value.length;
+    text += decoder.decode(value, { stream: true });
+  }
+  await body.cancel();
+  return { text, read, whole: false };
+}
+
 /** The beginning of a text file, given to `children(text, whole)`. */
 function Text({ session, path, children }) {
   const file = useFetched(async (signal) => {
-    const address = fileUrl(session, path);
-    let answer;
-    try {
-      answer = await fetched(address, signal, { range: `bytes=0-${MOST_TEXT - 1}` });
-    } catch (error) {
-      // Of an empty file there is no first byte.
-      if (error.status === 416) return { text: '', whole: true };
-      throw error;
-    }
-    const total = Number(/\/(\d+)$/.exec(answer.headers.get('content-range') ?? '')?.[1] ?? 0);
-    const text = await answer.text();
-    return { text, total, whole: total <= MOST_TEXT };
+    const answer = await fetched(fileUrl(session, path), signal);
+    const { text, read, whole } = await beginning(answer.body.getReader());
+    return { text, whole, total: Number(answer.headers.get('content-length')) || read };
   }, [session, path]);
   return html`<${Loaded} of=${file}>${({ text, whole, total }) => {
     if (text.includes('\0')) return html`<${NoPreview} session=${session} path=${path} why="This file is not text" />`;
     if (!text.trim()) return html`<${Empty} icon="file" title="This file is empty" />`;
-    return html`${!whole && html`<p class="panel-note" role="note">The first ${bytes(MOST_TEXT)} of ${bytes(total)}</p>`}${children(text, whole)}`;
+    return html`${!whole && html`<p class="panel-note" role="note">The first ${bytes(MOST_TEXT)}${total > MOST_TEXT ? ` of ${bytes(total)}` : ''}</p>`}${children(text, whole)}`;
   }}<//>`;
 }
 
