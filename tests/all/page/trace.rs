@@ -107,7 +107,9 @@ fn a_trace_tells_what_each_step_took_and_cost() {
         assert_eq!(figures[name], usage[key].to_string(), "{figures} {usage}");
     }
     assert_eq!(usage["cost_micros"], 15_000 * usage["calls"].as_u64().unwrap());
-    assert_eq!(figures["Cost"], format!("${:.2}", usage["cost_micros"].as_f64().unwrap() / 1e6));
+    // Half a cent is rounded up.
+    let cents = (usage["cost_micros"].as_u64().unwrap() + 5_000) / 10_000;
+    assert_eq!(figures["Cost"], format!("${}.{:02}", cents / 100, cents % 100));
     assert_eq!(tab.count(css(".trace-step")), events.len());
 
     // Along the time: the nodes that took a step, a bar for each, gone through with the keyboard.
