@@ -102,7 +102,7 @@ fn guests_leave_room_for_messages_replies_and_undo() {
     assert!(served.reply(served.send("other", "$ head -c 58M /dev/zero > f; echo fits")).contains("fits"));
     assert!(served.reply(served.send("default", "$ echo here")).contains("here"), "messages are taken and answered");
     assert_eq!(served.get("/health")["status"], "ok");
-    home.kiso(&["undo"]).ok().prints(&["was undone"]);
+    home.kiso(&["undo", "--yes"]).ok().prints(&["was undone"]);
     assert!(served.reply(served.send("default", "$ cat notes.txt")).contains("kept"));
 }
 

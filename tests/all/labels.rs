@@ -84,7 +84,7 @@ fn no_byte_is_made_of_a_page_without_its_label() {
     assert_eq!(prints(&home, "cat page.txt").1, "world");
     home.kiso(&["run", "$ echo mine > page.txt"]).ok();
     assert_eq!(prints(&home, "cat page.txt"), (false, "user".to_owned()), "it was written anew");
-    home.kiso(&["undo"]).ok();
+    home.kiso(&["undo", "--yes"]).ok();
     assert_eq!(prints(&home, "cat page.txt"), (true, "world".to_owned()));
     home.kiso(&["redo"]).ok();
     assert_eq!(prints(&home, "cat page.txt"), (false, "user".to_owned()));
