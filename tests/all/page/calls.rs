@@ -56,7 +56,7 @@ fn a_tool_loop_is_seen_call_by_call() {
         "it.innerText.includes('fetch') && Boolean(it.querySelector('.outside'))",
     );
     tab.click(css(".run-call:first-of-type summary"));
-    tab.wait_of(first, "it.querySelector('.terminal .run-output')?.textContent === 'first\\ndone'");
+    tab.wait_of(first, "it.querySelector('.terminal .run-output')?.textContent.trim() === 'first\\ndone'");
     tab.wait_of(css(".run-call .run-changed"), "it.innerText.includes('made.txt') && it.innerText.includes('created')");
     tab.click(css(".run-call:last-of-type summary"));
     tab.wait_of(css(".run-call:last-of-type"), "it.innerText.includes('It rains.') && it.innerText.includes('/page')");
