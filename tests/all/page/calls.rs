@@ -65,7 +65,7 @@ fn a_tool_loop_is_seen_call_by_call() {
     tab.set_viewport(390, 844, true);
     tab.wait_until("document.scrollingElement.scrollWidth <= innerWidth");
     keep(&stage, "calls-phone");
-    tab.click(role("link", "Open this step in the trace"));
+    tab.click(css(".run-call:first-of-type .run-body a"));
     tab.wait_until("location.hash.includes('/step/')");
     super::script::finish(server);
 }

@@ -106,7 +106,7 @@ const Thoughts = ({ all, ended_ms }) => html`<details class="run-thoughts"><summ
   })}</ol></details>`;
 
 const usedWords = ({ calls, input_tokens, output_tokens, cost_micros }) => [
-  plural(calls, 'call'), `${short(input_tokens)} tokens in, ${short(output_tokens)} out`, cost_micros > 0 && cost(cost_micros),
+  plural(calls, 'model call'), `${short(input_tokens)} tokens in, ${short(output_tokens)} out`, cost_micros > 0 && cost(cost_micros),
 ].filter(Boolean).join(' · ');
 
 const Used = ({ run, usage, running }) => html`<footer class="run-used">
