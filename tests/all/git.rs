@@ -17,7 +17,7 @@ pub(crate) fn home() -> Option<&'static Home> {
         let alone = home.kiso(&["package", "add", "git", "--from", python]);
         alone.exit(4).says(&["no file with the SHA-256 of git", "nothing was installed"]);
         let added = home.kiso(&["package", "add", "git", "--from", python, "--from", library]);
-        added.ok().prints(&["installed git 1.2.21+6: git in every command line"]);
+        added.ok().prints(&["installed git 1.2.21+7: git in every command line"]);
         home
     }))
 }
@@ -172,6 +172,6 @@ fn the_commands_of_its_page_run() {
 fn what_is_missing_is_told() {
     let home = Home::new();
     home.kiso(&["shell", "-c", "git status"]).exit(127).says(&["kiso package add git"]);
-    home.kiso(&["package", "list"]).ok().prints(&["git 1.2.21+6  not installed"]);
+    home.kiso(&["package", "list"]).ok().prints(&["git 1.2.21+7  not installed"]);
     home.kiso(&["package", "add", "git", "--from", "/nowhere"]).exit(2).says(&["cannot read /nowhere"]);
 }

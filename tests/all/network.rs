@@ -3,6 +3,7 @@
 mod ask;
 mod curl;
 mod git;
+mod pip;
 mod python;
 mod secret;
 mod tls;

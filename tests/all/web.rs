@@ -1,9 +1,9 @@
 //! A web server of a test: on loopback, a request for each connection, as long as the test's process lives.
 
 use crate::harness::Home;
-use std::io::{Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 /// A page of plain text.
 pub(crate) fn text(body: &str) -> Vec<u8> {
@@ -31,6 +31,91 @@ pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String
         }
     });
     address
+}
+
+/// The lines of a request's head.
+pub(crate) fn read_head(reader: &mut impl BufRead) -> io::Result<Vec<String>> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 || line.trim_end().is_empty() {
+            return Ok(lines);
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+}
+
+/// A field of a head, or nothing.
+pub(crate) fn field<'a>(head: &'a [String], name: &str) -> &'a str {
+    let fields = head.iter().skip(1).filter_map(|line| line.split_once(": "));
+    fields.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value).next().unwrap_or_default()
+}
+
+/// Hands on the body of a request piece by piece, whole or in chunks. An error where it is cut off.
+pub(crate) fn read_body(reader: &mut impl BufRead, head: &[String], mut take: impl FnMut(&[u8])) -> io::Result<()> {
+    let mut pass = |reader: &mut dyn Read, size: u64| {
+        let (mut left, mut piece) = (reader.take(size), [0; 65_536]);
+        let mut all = 0;
+        while let count @ 1.. = left.read(&mut piece)? {
+            take(&piece[..count]);
+            all += count as u64;
+        }
+        if all == size { Ok(()) } else { Err(io::Error::from(io::ErrorKind::UnexpectedEof)) }
+    };
+    if field(head, "transfer-encoding") != "chunked" {
+        return pass(reader, field(head, "content-length").parse().unwrap_or(0));
+    }
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let size = u64::from_str_radix(line.trim_end(), 16).map_err(io::Error::other)?;
+        pass(reader, size)?;
+        reader.read_line(&mut String::new())?;
+        if size == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Answers every request with its method, the length of its body, a checksum of that (Adler-32), and how it was framed. The second part gets
+/// the answers; a body that is cut off is `cut`.
+pub(crate) fn weigh() -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (sender, answers) = mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let kept = sender.clone();
+            std::thread::spawn(move || {
+                let mut reader = BufReader::with_capacity(1 << 16, stream);
+                while let Ok(head) = read_head(&mut reader) {
+                    let Some(method) = head.first().and_then(|line| line.split(' ').next()) else { return };
+                    let (mut low, mut high, mut length) = (1_u64, 0_u64, 0);
+                    let taken = read_body(&mut reader, &head, |piece| {
+                        length += piece.len();
+                        for part in piece.chunks(4096) {
+                            for byte in part {
+                                low += u64::from(*byte);
+                                high += low;
+                            }
+                            (low, high) = (low % 65_521, high % 65_521);
+                        }
+                    });
+                    let framed = if field(&head, "content-length").is_empty() { "chunks" } else { "length" };
+                    let answer = match taken {
+                        Ok(()) => format!("{method} {length} {} {framed}", high << 16 | low),
+                        Err(_) => "cut".to_owned(),
+                    };
+                    let _ = kept.send(answer.clone());
+                    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{answer}", answer.len());
+                    if taken.is_err() || reader.get_mut().write_all(answer.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (address, answers)
 }
 
 /// A server that says what the weather is, whatever it is asked for.

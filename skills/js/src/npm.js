@@ -344,9 +344,11 @@ const commandRun = (name, words, options) => {
   for (const script of [`pre${name}`, name, `post${name}`]) {
     if (scripts[script] === undefined) continue;
     const line = script === name ? [scripts[script], ...words.map(quote)].join(" ") : scripts[script];
-    if (!options.silent) say(`\n> ${[manifest.name, manifest.version].filter(Boolean).join("@")}${manifest.name ? " " : ""}${script}\n> ${line}\n`);
+    // What the script prints comes behind it.
+    const title = [[manifest.name, manifest.version].filter(Boolean).join("@"), script].filter(Boolean).join(" ");
+    const head = options.silent ? "" : `printf '%s\\n' '' ${quote(`> ${title}`)} ${quote(`> ${line}`)} ''\n`;
     const env = { ...process.env, PATH: binPath(folder), INIT_CWD: process.cwd(), npm_lifecycle_event: script, npm_package_name: manifest.name, npm_package_version: manifest.version, npm_package_json: path.join(folder, "package.json"), npm_execpath: "npm" };
-    const done = spawnSync("sh", ["-c", line], { cwd: folder, env, stdio: "inherit" });
+    const done = spawnSync("sh", ["-c", head + line], { cwd: folder, env, stdio: "inherit" });
     if (done.error) throw new Failure(done.error.message);
     if (done.status !== 0) return done.status === null ? 137 : done.status;
   }

@@ -2,7 +2,8 @@
 
 use crate::git::home;
 use crate::harness::missing_tool;
-use std::io::{BufRead, BufReader, Read, Write};
+use crate::web;
+use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,28 +23,13 @@ fn serve(root: PathBuf) -> String {
 
 fn answer(root: &Path, stream: TcpStream) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
-    let mut lines = Vec::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        match line.trim_end() {
-            "" => break,
-            line => lines.push(line.to_owned()),
-        }
-    }
-    let header = |name: &str| {
-        let found = lines.iter().skip(1).filter_map(|line| line.split_once(": "));
-        found
-            .filter(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.to_owned())
-            .next()
-            .unwrap_or_default()
-    };
+    let lines = web::read_head(&mut reader)?;
+    let header = |name: &str| web::field(&lines, name);
     let words: Vec<&str> = lines.first().map(|line| line.split(' ').collect()).unwrap_or_default();
     let [method, target, _] = words[..] else { return Ok(()) };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let mut body = vec![0; header("content-length").parse().unwrap_or(0)];
-    reader.read_exact(&mut body)?;
+    let mut body = Vec::new();
+    web::read_body(&mut reader, &lines, |piece| body.extend_from_slice(piece))?;
     let mut stream = stream;
     let path = match path.strip_prefix("/private") {
         // ada:t0k/en
@@ -169,6 +155,32 @@ fn repositories_are_cloned_fetched_and_pushed_over_http() {
             "git fsck 2>&1; git rev-list --objects --all --missing=print | grep -c '^?'"
         ),
         "3\n"
+    );
+
+    // Of what is left out of the working tree, a partial clone has nothing.
+    run("cd c; mkdir -p in/ner out; echo in > in/ner/a; echo out > out/b; git add in out; git commit -qm dirs; git push -q").ok();
+    run(&format!(
+        "git clone -q --filter=blob:none --depth 1 --sparse --single-branch --branch main {url} sp; ls -d sp/*/; cd sp; \
+         git sparse-checkout set in; find . -path ./.git -prune -o -type f -name '[ab]' -print; git checkout main 2>&1; git status -s"
+    ))
+    .ok()
+    .prints(&["./in/ner/a\nAlready on 'main'\nYour branch is up to date with 'origin/main'.\n"]);
+    assert_eq!(
+        host(
+            &home.work("http").join("sp"),
+            "git status -s; git rev-list --objects --all --missing=print | grep -c '^?'"
+        ),
+        "1\n"
+    );
+
+    // More than what goes to the host at once, most of which no compression makes smaller.
+    run("cd c; head -c 3000000 /dev/urandom > r1; head -c 2000000 /dev/urandom > r2; git add r1 r2; git commit -qm large; git push -q").ok();
+    assert_eq!(
+        host(
+            &there.path().join("a.git"),
+            "git fsck --strict 2>&1; git ls-tree -l main | awk '$4 > 1000000 {print $4, $5}'"
+        ),
+        "3000000 r1\n2000000 r2\n"
     );
 
     let private = url.replace("/a.git", "/private/a.git");

@@ -6,6 +6,7 @@ use crate::python::home;
 use crate::web;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 /// Answers by the path: where a request went, a redirect, a chunked body, one that is cut off, a missing page.
 fn server() -> String {
@@ -109,6 +110,85 @@ threads = [threading.Thread(target=lambda n=n: print(urllib.request.urlopen(f"{U
     let said = &run(home, "requests", "python3 -c 'import urllib.request as u; u.urlopen(\"http://denied.test\")'");
     said.exit(1)
         .says(&["kiso: denied.test may not be reached; `kiso network allow denied.test` allows it", "PermissionError"]);
+}
+
+/// A file, pieces that are made on the way, and a body in one text; then one that is cut off, one that is longer than it says, and a server
+/// that may not be reached.
+const UPLOADS: &str = r#"
+import asyncio, http.client, sys, urllib.error, urllib.request, zlib
+U, (HOST, PORT), MIB = "http://ADDRESS/", "ADDRESS".split(":"), int(sys.argv[1])
+part = bytes(range(256)) * 1024
+def pieces(mib=MIB):
+    for n in range(4 * mib):
+        yield part
+def expect(method, size, framed):
+    checksum = 1
+    for n in range(size // len(part)):
+        checksum = zlib.adler32(part, checksum)
+    checksum = zlib.adler32(part[:size % len(part)], checksum)
+    return f"{method} {size} {checksum} {framed}"
+def send(method, data, **headers):
+    request = urllib.request.Request(U, data=data, method=method, headers=headers)
+    return urllib.request.urlopen(request).read().decode()
+size, of_file = MIB << 20, min(MIB, 40) << 20
+with open("big", "wb") as file:
+    file.writelines(pieces(of_file >> 20))
+with open("big", "rb") as file:
+    print(send("PUT", file, **{"Content-Length": str(of_file)}) == expect("PUT", of_file, "length"))
+print(send("POST", pieces()) == expect("POST", size, "chunks"))
+print(send("POST", part * 21) == expect("POST", len(part) * 21, "length"), send("POST", b"small").endswith("length"))
+connection = http.client.HTTPConnection(HOST, int(PORT))
+for n in (1, 2):
+    connection.request("POST", "/", body=part * 3 + b"x" * n)
+    print(connection.getresponse().read().split()[1] == str(len(part) * 3 + n).encode())
+async def post(n):
+    reader, writer = await asyncio.open_connection(HOST, int(PORT))
+    writer.write(f"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(part) * 5 + n}\r\n\r\n".encode())
+    for _ in range(5):
+        writer.write(part)
+        await writer.drain()
+    writer.write(b"x" * n)
+    return (await reader.read()).split()[-3] == str(len(part) * 5 + n).encode()
+async def main():
+    return await asyncio.gather(*map(post, (1, 2, 3)))
+print(asyncio.run(main()))
+connection = http.client.HTTPConnection(HOST, int(PORT))
+connection.putrequest("PUT", "/")
+connection.putheader("Content-Length", str(size))
+connection.endheaders()
+connection.send(part * 2)
+connection.close()
+for url in ("http://127.0.0.1:1/", "http://denied.test/"):
+    try:
+        urllib.request.urlopen(url, data=pieces())
+    except urllib.error.URLError as error:
+        print(type(error.reason).__name__)
+"#;
+
+fn uploads(home: &Home, session: &str, mib: &str) {
+    let (address, answers) = web::weigh();
+    home.kiso(&["network", "allow", &address, "--private", "--method", "POST", "--method", "PUT"]).ok();
+    home.kiso(&["network", "allow", "127.0.0.1:1", "--private", "--method", "POST"]).ok();
+    std::fs::create_dir_all(home.work(session)).unwrap();
+    std::fs::write(home.work(session).join("p.py"), UPLOADS.replace("ADDRESS", &address)).unwrap();
+    let ran = run(home, session, &format!("python3 p.py {mib}"));
+    let expected = "True\nTrue\nTrue True\nTrue\nTrue\n[True, True, True]\nConnectionRefusedError\nPermissionError\n";
+    assert_eq!(ran.ok().stdout, expected, "{}", ran.stderr);
+    let answers: Vec<_> = (0..10).map(|_| answers.recv_timeout(Duration::from_secs(60)).unwrap()).collect();
+    assert_eq!(answers.iter().filter(|answer| *answer == "cut").count(), 1, "{answers:?}");
+}
+
+#[test]
+fn long_bodies_are_sent_while_they_are_made() {
+    let Some(home) = home() else { return };
+    uploads(home, "uploads", "6");
+}
+
+#[test]
+#[ignore = "sends 600 MiB, more than a program's memory"]
+fn bodies_need_no_memory() {
+    let Some(home) = home() else { return };
+    uploads(home, "large", "300");
 }
 
 /// Wheels of libraries and their digests, as pip has fetched them for the machine; `None`, loudly, where it cannot.

@@ -4,6 +4,7 @@
 //! Each way is also run where labels decide nothing: one that tells the server nothing even there would prove nothing.
 
 use crate::harness::Home;
+use crate::web;
 use kiso_base::config::Config;
 use kiso_base::home::{Home as HostHome, SessionName};
 use kiso_plan::label::Label;
@@ -16,7 +17,7 @@ use kiso_sandbox::skill::{Quiet, Skills};
 use kiso_store::secret::Secrets;
 use kiso_store::store::Store;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
@@ -79,19 +80,11 @@ impl Ears {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { return };
                 let mut reader = BufReader::new(stream);
-                let (mut all, mut length) = (String::new(), 0);
-                loop {
-                    let mut line = String::new();
-                    if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
-                        break;
-                    }
-                    let lower = line.to_lowercase();
-                    length = lower.strip_prefix("content-length: ").map_or(length, |text| text.trim().parse().unwrap());
-                    all += &line;
-                }
-                let mut body = vec![0; length];
-                let _ = reader.read_exact(&mut body);
-                all += &String::from_utf8_lossy(&body);
+                let head = web::read_head(&mut reader).unwrap_or_default();
+                let mut body = Vec::new();
+                // What is cut off was heard as far as it came.
+                let _ = web::read_body(&mut reader, &head, |piece| body.extend_from_slice(piece));
+                let all = format!("{}\r\n{}", head.join("\r\n"), String::from_utf8_lossy(&body));
                 let to = all.split(' ').nth(1).and_then(|path| path.strip_prefix("/to?")).map(str::to_owned);
                 kept.lock().unwrap().push(all);
                 let answer = match to {

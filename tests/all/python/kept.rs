@@ -136,7 +136,7 @@ fn an_older_installation_starts_as_before() {
     let older = copy_of(home);
     let manifest = older.path().join("skills/python3/kiso.toml");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    std::fs::write(&manifest, text.replace("3.12.0+8", "3.12.0+6")).unwrap();
+    std::fs::write(&manifest, text.replace("3.12.0+9", "3.12.0+6")).unwrap();
     let line = "python3 none.py; python3 -c 'import sys; print(sys.orig_argv[0], hash(\"kiso\"))'";
     let said = |home: &Home| home.kiso(&["shell", "-c", line]).ok().says(&["python3: can't open file"]).stdout.clone();
     let (one, other) = (said(&older), said(&older));
