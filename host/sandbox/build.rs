@@ -54,8 +54,28 @@ fn main() {
     list.push_str("];\n");
     std::fs::write(out.join("bundled.rs"), list).expect("OUT_DIR can be written");
 
+    std::fs::write(out.join("packages.rs"), packages(&root.join("packages"))).expect("OUT_DIR can be written");
+
     let commands = commands(&components, &out) + &coreutils_names(&table);
     std::fs::write(out.join("commands.rs"), commands).expect("OUT_DIR can be written");
+}
+
+/// The files of all packages, sorted by their paths below `packages/`.
+fn packages(dir: &Path) -> String {
+    println!("cargo::rerun-if-changed={}", dir.display());
+    let entries = |dir: &Path| {
+        let entries = std::fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        entries.map(|entry| entry.expect("it can be read").path()).collect::<Vec<_>>()
+    };
+    let folders = entries(dir).into_iter().filter(|path| path.is_dir());
+    let mut files: Vec<_> = folders.flat_map(|folder| entries(&folder)).filter(|path| path.is_file()).collect();
+    files.sort();
+    let entry = |file: &PathBuf| {
+        let name = file.strip_prefix(dir).expect("it lies below");
+        format!("    ({name:?}, include_bytes!({file:?})),\n")
+    };
+    let list: String = files.iter().map(entry).collect();
+    format!("static BUNDLED_FILES: &[(&str, &[u8])] = &[\n{list}];\n")
 }
 
 /// An entry of a list: a component with its digest, and the same compiled.

@@ -41,7 +41,7 @@ use kiso_plan::prompt::SkillCard;
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::effect::sink::Permit;
 use kiso_sandbox::exec::{CommandResult, Exec, Line, Watch, hint};
-use kiso_sandbox::package::{self, Package};
+use kiso_sandbox::package::Package;
 use kiso_sandbox::skill::manifest::validator;
 use kiso_sandbox::skill::{CallEnd, Caller, CheckedCall, InstalledSkill, SkillError, Skills, wire_name};
 use kiso_store::secret::Secrets;
@@ -81,7 +81,7 @@ struct Index {
     /// Those of them that can be called, by name. A skill that has the name of a server comes first.
     outside: HashMap<String, Arc<AllowedTool>>,
     /// The packages among the skills.
-    packages: Vec<&'static Package>,
+    packages: Vec<Arc<Package>>,
     /// One for each tool.
     cards: Vec<Arc<SkillCard>>,
     /// The name of each tool by the one that models know it by.
@@ -101,8 +101,8 @@ impl Index {
     ) -> Self {
         static MADE: AtomicU64 = AtomicU64::new(0);
         // A package is a command and nothing else.
-        let packages: Vec<_> = skills.iter().filter_map(|skill| package::of_source(skill.source())).collect();
-        let is_tool = |skill: &&Arc<InstalledSkill>| package::of_source(skill.source()).is_none();
+        let packages: Vec<_> = skills.iter().filter_map(|skill| skill.package().cloned()).collect();
+        let is_tool = |skill: &&Arc<InstalledSkill>| skill.package().is_none();
         let mut cards: Vec<_> = skills.iter().filter(is_tool).flat_map(|skill| cards(skill)).map(Arc::new).collect();
         let is_skill = |name: &str| skills.iter().any(|skill| skill.name().as_str() == name);
         let outside: Vec<_> = allowed.iter().filter(|tool| !is_skill(&tool.server)).cloned().collect();

@@ -5,7 +5,7 @@ use super::{Exit, Failure, Opened, Shared, block_on};
 use clap::Subcommand;
 use kiso_base::home::SkillName;
 use kiso_plan::report::size;
-use kiso_sandbox::package::{self, PACKAGES, Package, PackageContent, PackageError, StartedInterpreter};
+use kiso_sandbox::package::{self, Package, PackageContent, PackageError, PackageFolder, StartedInterpreter};
 use kiso_sandbox::skill::{GrantChoice, InstallCandidate, InstalledSkill};
 use serde_json::json;
 use std::io::Read;
@@ -47,29 +47,29 @@ impl PackageCommand {
     }
 }
 
-fn known(name: &str) -> Result<&'static Package, Failure> {
-    let with_command = || PACKAGES.iter().copied().find(|package| package.commands.contains(&name));
+fn known(name: &str) -> Result<&'static PackageFolder, Failure> {
+    let with_command = || package::bundled().iter().find(|folder| folder.package.has_command(name));
     package::find(name).or_else(with_command).ok_or_else(|| {
-        let names: Vec<&str> = PACKAGES.iter().map(|package| package.name).collect();
+        let names: Vec<&str> = package::bundled().iter().map(|folder| folder.package.name.as_str()).collect();
         Failure::new(Exit::Usage, format!("there is no package `{name}`; there is {}", names.join(", ")))
     })
 }
 
 /// The skill that a package is here; none if it is not installed, or another skill has its name.
 fn installed(opened: &Opened, package: &Package) -> Option<Arc<InstalledSkill>> {
-    let skill = opened.skills.find(package.skill()).ok()?;
-    package::of_source(skill.source()).is_some_and(|of| of.name == package.name).then_some(skill)
+    let skill = opened.skills.find(&package.name).ok()?;
+    skill.is_own_package().then_some(skill)
 }
 
 fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
-    for package in PACKAGES {
+    for PackageFolder { package, summary, .. } in package::bundled() {
         let there = installed(opened, package);
         let version = there.as_ref().map(|skill| skill.manifest.version.as_str());
         if as_json {
             let object = json!({
                 "type": "package", "name": package.name, "version": package.version, "installed": version,
-                "commands": package.commands, "summary": package.summary, "licence": package.licence,
-                "url": package.url, "sha256": package.sha256, "bytes": package.size,
+                "commands": package.spec.commands, "summary": summary, "licence": package.spec.licence,
+                "url": package.spec.component.url, "sha256": package.spec.component.sha256, "bytes": package.spec.component.size,
             });
             outln!("{object}");
             continue;
@@ -81,19 +81,14 @@ fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
                 format!("{} is installed, and `kiso package add {}` replaces it", printable_line(version), package.name)
             }
         };
-        outln!("{} {}  {state}  {}  {}", package.name, package.version, size(package.size), package.summary);
+        outln!("{} {}  {state}  {}  {}", package.name, package.version, size(package.spec.component.size), summary);
     }
     Ok(Exit::Done)
 }
 
-fn add(
-    opened: &Opened,
-    show: &Show,
-    package: &'static Package,
-    from: &[String],
-    as_json: bool,
-) -> Result<Exit, Failure> {
-    let (there, name) = (installed(opened, package), package.skill());
+fn add(opened: &Opened, show: &Show, folder: &PackageFolder, from: &[String], as_json: bool) -> Result<Exit, Failure> {
+    let (package, name) = (&*folder.package, folder.package.name.as_str());
+    let there = installed(opened, package);
     if there.is_none() && opened.skills.find(name).is_ok() {
         let message =
             format!("another skill has the name {name}; `kiso skill remove {name}` makes room for the package");
@@ -102,32 +97,37 @@ fn add(
     let is_current = |skill: &InstalledSkill| skill.manifest.version == package.version;
     let fetched = !there.as_deref().is_some_and(is_current);
     let unwritten = |error| Failure::new(Exit::Failed, format!("its files cannot be written: {error}"));
-    let fetched = fetched || package.lacks_parts(&opened.home);
+    let fetched = fetched || package.lacks_files(&opened.home);
     if fetched {
         may_compile(opened, package)?;
         let sources = fetch_all(show, package, from)?;
         show.busy(&format!("checking {}", package.name));
-        let unpacked = package.unpack(&sources).map_err(|error| Failure::new(Exit::Policy, error.to_string()))?;
-        package.keep_parts(&opened.home, &unpacked).map_err(unwritten)?;
-        match &package.interpreter {
-            None => install(opened, package, &unpacked.component)?,
+        let unfit = |error: PackageError| Failure::new(Exit::Policy, error.to_string());
+        let unpacked = folder.unpack(&sources).map_err(unfit)?;
+        folder.write(&opened.home, &unpacked).map_err(unwritten)?;
+        match &package.spec.interpreter {
+            None => install(opened, show, folder, &unpacked.component)?,
             Some(interpreter) => {
-                let printed = record(opened, show, package, interpreter, &unpacked)?;
-                let started = package.started(&unpacked, interpreter, &printed);
-                install(opened, package, &started.map_err(|error| Failure::new(Exit::Policy, error.to_string()))?)?;
+                let printed = record(opened, show, folder, interpreter, &unpacked)?;
+                let started = folder.started(&unpacked, interpreter, &printed).map_err(unfit)?;
+                install(opened, show, folder, &started)?;
             }
         }
     }
-    package.support(&opened.home).map_err(unwritten)?;
     show.rest();
     if as_json {
         let object = json!({
             "type": "package_added", "name": package.name, "version": package.version,
-            "commands": package.commands, "sha256": package.sha256, "fetched": fetched,
+            "commands": package.spec.commands, "sha256": package.spec.component.sha256, "fetched": fetched,
         });
         outln!("{object}");
     } else if fetched {
-        outln!("installed {} {}: {} in every command line", package.name, package.version, package.commands.join(", "));
+        outln!(
+            "installed {} {}: {} in every command line",
+            package.name,
+            package.version,
+            package.spec.commands.join(", ")
+        );
     } else {
         outln!("{} {} is installed already", package.name, package.version);
     }
@@ -136,7 +136,7 @@ fn add(
 
 /// Refuses what could not be compiled before anything of it is fetched.
 fn may_compile(opened: &Opened, package: &Package) -> Result<(), Failure> {
-    let (Some(needs), engine) = (package.compiling, &opened.config.engine) else { return Ok(()) };
+    let (Some(needs), engine) = (package.spec.compile, &opened.config.engine) else { return Ok(()) };
     if needs.memory_mib <= engine.compile_memory_mib && needs.timeout_s <= engine.compile_timeout_s {
         return Ok(());
     }
@@ -168,7 +168,7 @@ fn fetch_all(show: &Show, package: &Package, from: &[String]) -> Result<Vec<Vec<
             package.name,
             package.version,
             size(package.addresses().iter().map(|(_, size)| size).sum()),
-            package.licence
+            package.spec.licence
         ));
     }
     places.into_iter().map(|(place, expected)| fetch(show, package, place, expected)).collect()
@@ -184,10 +184,10 @@ fn fetch(show: &Show, package: &Package, place: &str, expected: Option<u64>) -> 
         let of = expected.or(length).map(|all| format!(" of {}", size(all))).unwrap_or_default();
         show.busy(&format!("fetched {}{of}", size(come)));
     };
-    let fetched = block_on(package::download(place, package.fetched, progress))?;
+    let fetched = block_on(package::download(place, package.most_fetched(), progress))?;
     fetched.map_err(|error| {
         show.rest();
-        let Package { name, also, .. } = package;
+        let (name, also) = (&package.name, &package.spec.component.also);
         let other = match package.addresses().len() {
             1 => format!("{also} contains it, too: `kiso package add {name} --from FILE`"),
             _ => format!("{also} contain it, too: `kiso package add {name} --from FILE --from FILE`"),
@@ -198,7 +198,7 @@ fn fetch(show: &Show, package: &Package, place: &str, expected: Option<u64>) -> 
 
 fn read(file: &Path, package: &Package) -> Result<Vec<u8>, Failure> {
     let failed = |why: String| Failure::new(Exit::Usage, format!("cannot read {}: {why}", file.display()));
-    let max = package.fetched;
+    let max = package.most_fetched();
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(file).map_err(|error| failed(error.to_string()))?;
     if opened.metadata().is_ok_and(|found| !found.is_file()) {
@@ -215,36 +215,62 @@ fn read(file: &Path, package: &Package) -> Result<Vec<u8>, Failure> {
 fn record(
     opened: &Opened,
     show: &Show,
-    package: &Package,
+    folder: &PackageFolder,
     interpreter: &StartedInterpreter,
     unpacked: &PackageContent,
 ) -> Result<Vec<u8>, Failure> {
     let unfit = |error: PackageError| Failure::new(Exit::Policy, error.to_string());
-    let recorder = examine(opened, package, &package.recorder(unpacked).map_err(unfit)?)?;
-    let unwritten = |error| Failure::new(Exit::Failed, format!("its files cannot be written: {error}"));
-    let support = package.support(&opened.home).map_err(unwritten)?;
-    let argv = interpreter.record.iter().map(|word| (*word).to_owned()).collect();
+    let recorder = examine(opened, folder, &folder.recorder(unpacked).map_err(unfit)?)?;
     let mut env = Vec::new();
-    package.launch(&mut Vec::new(), &mut env, "/tmp");
-    show.busy(&format!("starting {}", package.name));
-    Ok(block_on(opened.skills.run_apart(&recorder, argv, env, support))??)
+    folder.package.start(&mut Vec::new(), &mut env, "/tmp");
+    show.busy(&format!("starting {}", folder.package.name));
+    run_apart(opened, folder, &recorder, interpreter.record.clone(), env)
 }
 
-/// Hands the component to the skills, which compile it and list it.
-fn install(opened: &Opened, package: &Package, component: &[u8]) -> Result<(), Failure> {
-    let candidate = examine(opened, package, component)?;
+/// Runs a program of the package with the package's files and nothing of the home, and returns its output.
+fn run_apart(
+    opened: &Opened,
+    folder: &PackageFolder,
+    program: &InstallCandidate,
+    argv: Vec<String>,
+    env: Vec<(String, String)>,
+) -> Result<Vec<u8>, Failure> {
+    let unread = |error| Failure::new(Exit::Failed, format!("its files cannot be read: {error}"));
+    let mounts = folder.package.mounts(&opened.home).map_err(unread)?;
+    Ok(block_on(opened.skills.run_apart(program, argv, env, mounts))??)
+}
+
+/// Runs the package's tests, and hands the component to the skills, which compile it and list it.
+fn install(opened: &Opened, show: &Show, folder: &PackageFolder, component: &[u8]) -> Result<(), Failure> {
+    let candidate = examine(opened, folder, component)?;
+    for test in &folder.package.spec.tests {
+        show.busy(&format!("testing {}", folder.package.name));
+        let (mut argv, mut env) = (test.words.clone(), Vec::new());
+        folder.package.start(&mut argv, &mut env, "/tmp");
+        let printed = run_apart(opened, folder, &candidate, argv, env)?;
+        let printed = String::from_utf8_lossy(&printed);
+        if printed.trim() != test.prints.trim() {
+            let (line, printed) = (test.words.join(" "), printable_line(printed.trim()));
+            let message = format!(
+                "its test `{line}` printed {printed:.200?}, and must print {:?}; nothing was installed",
+                test.prints.trim()
+            );
+            return Err(Failure::new(Exit::Failed, message));
+        }
+    }
     block_on(opened.skills.install(candidate, GrantChoice::All))??;
     Ok(())
 }
 
-fn examine(opened: &Opened, package: &Package, component: &[u8]) -> Result<InstallCandidate, Failure> {
+fn examine(opened: &Opened, folder: &PackageFolder, component: &[u8]) -> Result<InstallCandidate, Failure> {
     let dir = TempDir(opened.home.temp_path());
     std::fs::create_dir(&dir.0)
         .map_err(|error| Failure::new(Exit::Failed, format!("failed to make a directory: {error}")))?;
     let (wasm, manifest) = (dir.0.join("skill.wasm"), dir.0.join("kiso.toml"));
     opened.home.write_atomic(&wasm, component)?;
-    opened.home.write_atomic(&manifest, package.manifest.as_bytes())?;
-    Ok(opened.skills.examine_package(&wasm, &manifest, &package.source(), package.sha256)?)
+    opened.home.write_atomic(&manifest, folder.manifest.as_bytes())?;
+    let (source, published) = (folder.package.source(), &folder.package.spec.component.sha256);
+    Ok(opened.skills.examine_package(&wasm, &manifest, &source, published)?)
 }
 
 /// Removed when it goes out of scope.
@@ -256,12 +282,13 @@ impl Drop for TempDir {
     }
 }
 
-fn remove(opened: &Opened, package: &Package, as_json: bool) -> Result<Exit, Failure> {
+fn remove(opened: &Opened, folder: &PackageFolder, as_json: bool) -> Result<Exit, Failure> {
+    let package = &*folder.package;
     if installed(opened, package).is_none() {
         return Err(Failure::new(Exit::Usage, format!("{} is not installed", package.name)));
     }
-    opened.skills.remove(&SkillName::parse(package.skill())?)?;
-    let files = opened.home.package_dir(package.name);
+    opened.skills.remove(&SkillName::parse(&package.name)?)?;
+    let files = opened.home.package_dir(&package.name);
     if files.exists() {
         let removed = opened.home.remove_tree(&files);
         removed

@@ -138,7 +138,7 @@ print(subprocess.Popen(['true'], stdin=subprocess.PIPE) if not kept.clear() else
 fn one_that_may_not_write_starts_none() {
     let Some(home) = home() else { return };
     let apart = copy_of(home);
-    apart.kiso(&["skill", "grant", "python3", "--none"]).ok();
+    apart.kiso(&["skill", "grant", "python", "--none"]).ok();
     apart.kiso(&["shell", "-c", "echo inside > file"]).ok();
     for start in ["import subprocess; subprocess.run(['cat', '/work/file'])", "import os; os.system('cat /work/file')"]
     {

@@ -192,7 +192,7 @@ fn it_goes_on_in_a_folder_as_it_does_in_the_workspace() {
 fn without_its_directories_it_starts_anew() {
     let Some(home) = home() else { return };
     let apart = copy_of(home);
-    apart.kiso(&["skill", "grant", "python3", "--none"]).ok();
+    apart.kiso(&["skill", "grant", "python", "--none"]).ok();
     apart
         .kiso(&["shell", "-c", "python3 -c 'import os; print(os.path.exists(\"/work\"), 6 * 7)'"])
         .ok()

@@ -359,7 +359,7 @@ impl Tools {
 pub(super) fn catalog(
     cards: &[Arc<SkillCard>],
     builtins: &Builtins,
-    packages: &[&Package],
+    packages: &[Arc<Package>],
     limits: &config::Exec,
 ) -> Vec<(ToolSpec, String)> {
     let skills = cards.iter().map(|card| {

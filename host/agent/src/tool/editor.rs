@@ -11,9 +11,9 @@ mod remember;
 mod text;
 
 pub use self::attach::text_room;
-pub use self::preview::{DocumentPart, DocumentPreview, PagePreview};
 use self::look::LookCall;
 pub(super) use self::look::{LOOK, PictureSource, ShownSize};
+pub use self::preview::{DocumentPart, DocumentPreview, PagePreview};
 use self::reach::plain_path;
 use self::text::{lines_from, list_lines, numbered, replace};
 use super::builtin::{CallContext, ToolFault};

@@ -6,9 +6,10 @@ use kiso_llm::ToolSpec;
 use kiso_sandbox::exec::hint;
 use kiso_sandbox::package::Package;
 use serde_json::json;
+use std::sync::Arc;
 
 /// The tool, with the commands that there are beside the usual ones, and its limits.
-pub(super) fn spec(packages: &[&Package], limits: &config::Exec) -> ToolSpec {
+pub(super) fn spec(packages: &[Arc<Package>], limits: &config::Exec) -> ToolSpec {
     ToolSpec {
         name: EXEC.to_owned(),
         description: format!(

@@ -11,7 +11,7 @@ use crate::effect::network::Network;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::engine::limits::LimitHit;
-use crate::package::{self, Package};
+use crate::package;
 use crate::skill::sandbox::CommandRequests;
 use crate::skill::{Caller, CommandStreams, InstalledSkill, Shape, SkillError, Skills, near_names};
 use kiso_base::home::{Home, PROJECT, SessionName};
@@ -107,8 +107,8 @@ pub(super) fn further_names() -> Vec<&'static str> {
 pub(super) fn names(skills: &Skills) -> Vec<String> {
     let commands = skills.list().into_iter().flatten().filter(|skill| skill.shape == Shape::Command);
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    let all = |skill: Arc<InstalledSkill>| match package::of_source(skill.source()) {
-        Some(package) => owned(package.commands),
+    let all = |skill: Arc<InstalledSkill>| match skill.package() {
+        Some(package) => package.spec.commands.clone(),
         None if skill.name().as_str() == DOCUMENT => owned(&[&DOCUMENT_NAMES[..], &[DOCUMENT]].concat()),
         None => vec![skill.name().to_string()],
     };
@@ -123,10 +123,17 @@ pub(super) fn names(skills: &Skills) -> Vec<String> {
     names
 }
 
-/// The skill that this package is, if it is installed.
-fn installed_package(skills: &Skills, package: &Package) -> Option<Arc<InstalledSkill>> {
-    let skill = skills.find(package.skill()).ok()?;
-    (skill.source() == Some(&package.source())).then_some(skill)
+/// The installed package of kiso's own that has this command; of several the last of the list.
+fn own_package(skills: &Skills, name: &str) -> Option<Arc<InstalledSkill>> {
+    let known = package::bundled().iter().rev().filter(|folder| folder.package.has_command(name));
+    let mut installed = known.filter_map(|folder| skills.find(&folder.package.name).ok());
+    installed.find(|skill| skill.is_own_package() && skill.package().is_some_and(|package| package.has_command(name)))
+}
+
+/// The first installed package of somebody else that has this command.
+fn other_package(skills: &Skills, name: &str) -> Option<Arc<InstalledSkill>> {
+    let mut installed = skills.list().into_iter().flatten().filter(|skill| !skill.is_own_package());
+    installed.find(|skill| skill.package().is_some_and(|package| package.has_command(name)))
 }
 
 impl Commands {
@@ -153,10 +160,11 @@ impl Commands {
         if JS_NAMES.contains(&name) {
             return Some(Program::Js);
         }
-        let packaged = package::with_command(name).find_map(|package| installed_package(&self.skills, package));
-        let installed = || self.skills.find(name).ok().filter(|skill| skill.shape == Shape::Command);
+        let is_command = |skill: &Arc<InstalledSkill>| skill.shape == Shape::Command && skill.package().is_none();
+        let installed = || self.skills.find(name).ok().filter(is_command);
         let document = || self.skills.find(DOCUMENT).ok().filter(|_| DOCUMENT_NAMES.contains(&name));
-        packaged.or_else(installed).or_else(document).map(Program::Skill)
+        let packaged = || other_package(&self.skills, name);
+        own_package(&self.skills, name).or_else(installed).or_else(document).or_else(packaged).map(Program::Skill)
     }
 
     /// Every name, sorted.
@@ -169,6 +177,12 @@ impl Commands {
         let is_there = |wanted: &str| self.find(wanted).is_some() || self.skills.find(wanted).is_ok();
         if let Some(hint) = hint::instead(name, is_there) {
             return Some(hint.to_owned());
+        }
+        if let Some(folder) = package::bundled().iter().find(|folder| folder.package.has_command(name)) {
+            let package = &folder.package.name;
+            return Some(format!(
+                "it comes with {package}, which an administrator adds with `kiso package add {package}`"
+            ));
         }
         let names = self.names();
         let near = near_names(name, names.iter().map(String::as_str));
@@ -199,19 +213,19 @@ impl Commands {
         };
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
-        let is_package = package::of_source(skill.source()).is_some();
+        let is_own_package = skill.is_own_package();
         // Others were promised one session's files, and may have been granted hosts for those.
-        let sees_shared = is_package || skill.is_bundled();
+        let sees_shared = is_own_package || skill.is_bundled();
         let mut shared = dirs.shared().filter(|_| sees_shared).map(|layer| (layer.to_owned(), true));
         let mut folders = dirs.folders();
         let published = dirs.published().clone();
-        if let Some(package) = package::of_source(skill.source()) {
-            // What an older kiso installed cannot.
-            let is_current = skill.manifest.version == package.version;
+        let mut asks = false;
+        if let Some(package) = skill.package() {
+            asks = is_own_package && package.asks_for_commands();
             // An interpreter that was kept knows no directories but those that it was kept with, and one folder in its usual place is among them.
             let are_known = folders.len() <= 1 && folders.iter().all(|(at, ..)| at == PROJECT);
-            goes_on = package.launch(&mut argv, &mut env, &given.cwd) && is_current && are_known;
-            let files = package.support(&self.home).and_then(|files| {
+            goes_on = package.start(&mut argv, &mut env, &given.cwd) && are_known;
+            let files = package.mounts(&self.home).and_then(|files| {
                 if goes_on && skills.is_none() {
                     skills = Some(package.empty_dir(&self.home)?);
                 }
@@ -242,7 +256,7 @@ impl Commands {
             folders,
             shared,
             overlays: dirs.overlays().clone(),
-            requests: is_package.then_some(requests),
+            requests: asks.then_some(requests),
             goes_on,
             stdin: Stdio::new(given.channel(0), label.clone()),
             stdout: Stdio::new(given.channel(1), label.clone()),

@@ -1,6 +1,7 @@
 //! What to do instead where a command is asked for that is not there.
 
-use crate::package::{self, PACKAGES, Package};
+use crate::package::{self, Package};
+use std::sync::Arc;
 
 /// A hint for a command that is missing: the first of `ways` whose command or skill is installed, else `otherwise`.
 struct Hint {
@@ -225,17 +226,20 @@ pub fn instead(name: &str, is_there: impl Fn(&str) -> bool) -> Option<&'static s
 const DOCUMENTS: &str = "pdftotext, pandoc (makes PDF, DOCX), csv2xlsx, convert";
 
 /// Tells models which commands there are beside the usual ones, and which are missing. `packages` are those that are installed.
-pub fn commands(packages: &[&Package]) -> String {
-    let has = |name: &str| package::with_command(name).find(|of| packages.iter().any(|there| there.name == of.name));
-    // Of two packages with one command, the other one's is not reached.
+pub fn commands(packages: &[Arc<Package>]) -> String {
+    let known = package::bundled();
+    let rank = |package: &Package| known.iter().position(|folder| folder.package.name == package.name);
+    // Of two packages with one command, only one is reached.
+    let has =
+        |name: &str| packages.iter().filter(|package| package.has_command(name)).max_by_key(|package| rank(package));
     let is_reached = |of: &Package, name: &str| has(name).is_some_and(|first| first.name == of.name);
-    let told = PACKAGES.iter().flat_map(|of| of.told.iter().map(move |told| (of, told)));
-    let told = told.filter(|(of, (name, _))| is_reached(of, name));
-    let there: Vec<_> = told.map(|(_, (name, what))| format!("{name}{what}")).collect();
+    let lines = packages.iter().flat_map(|of| of.model_lines().filter(|(name, _)| is_reached(of, name)));
+    let there = lines.map(|(_, line)| line.to_owned());
     let also = [DOCUMENTS.to_owned()].into_iter().chain(there).collect::<Vec<_>>().join(", ");
-    let add = |name: &str, package: &str| format!("{name} (`kiso package add {package}`)");
-    let wanted = [("python3", "python"), ("git", "git")];
-    let missing = wanted.into_iter().filter(|(name, _)| has(name).is_none()).map(|(name, package)| add(name, package));
+    let suggested =
+        known.iter().filter_map(|folder| Some((folder.package.spec.suggested.as_deref()?, &folder.package.name)));
+    let missing = suggested.filter(|(name, _)| has(name).is_none());
+    let missing = missing.map(|(name, package)| format!("{name} (`kiso package add {package}`)"));
     let never = ["perl", "make", "compilers"];
     let never = never.into_iter().filter(|name| has(name).is_none()).map(str::to_owned);
     format!("Also {also}. Not there: {}.", missing.chain(never).collect::<Vec<_>>().join(", "))
@@ -318,16 +322,16 @@ mod tests {
 
     #[test]
     fn models_are_told_what_is_there_once_and_what_is_not() {
-        let package = |name: &str| crate::package::find(name).expect("there is such a package");
+        let package = |name: &str| crate::package::find(name).expect("there is such a package").package.clone();
         let (python, sci, git) = (package("python"), package("python-sci"), package("git"));
         let told = commands(&[]);
-        assert!(told.contains(", convert. Not there: python3 (`kiso package add python`), git ("), "{told}");
-        let told = commands(&[python, git]);
+        assert!(told.contains(", convert. Not there: git (`kiso package add git`), python3 ("), "{told}");
+        let told = commands(&[git.clone(), python.clone()]);
         assert!(
-            told.contains("python3 3.12") && told.contains("sqlite3") && told.contains("git. Not there: perl"),
+            told.contains("python3 3.12") && told.contains(", git, ") && told.contains("sqlite3. Not there: perl"),
             "{told}"
         );
-        let told = commands(&[python, sci, git]);
+        let told = commands(&[git, python, sci]);
         assert_eq!(told.matches("python3").count(), 1, "{told}");
         assert!(["pypdf", "openpyxl", "reportlab", "PyYAML"].iter().all(|library| told.contains(library)), "{told}");
         assert!(told.contains("sqlite3") && !told.contains("kiso package") && !told.contains("and more"), "{told}");

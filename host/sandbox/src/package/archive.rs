@@ -15,7 +15,7 @@ const MAX_ENTRIES: usize = 10_000;
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
     #[error("it is not {name} {version}: its SHA-256 is {found}, and not {expected}; nothing was installed")]
-    Digest { name: &'static str, version: &'static str, found: String, expected: &'static str },
+    Digest { name: String, version: String, found: String, expected: String },
     #[error("{0}")]
     Unfit(String),
     #[error("the archive cannot be read: {0}")]
@@ -23,33 +23,37 @@ pub enum PackageError {
     #[error("the archive has more than {MAX_ENTRIES} entries, so it is another one")]
     Entries,
     #[error("what was given contains no file with the SHA-256 of {name} {version}, {expected}; nothing was installed")]
-    Missing { name: &'static str, version: &'static str, expected: &'static str },
+    Missing { name: String, version: String, expected: String },
     #[error(
         "{name} {version} has more files than this one; give what contains the others, too: {also}; nothing was installed"
     )]
-    Alone { name: &'static str, version: &'static str, also: &'static str },
+    Alone { name: String, version: String, also: String },
 }
 
 /// The component, and behind it each of the package's parts.
 pub(super) fn files(package: &Package, sources: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, PackageError> {
-    let &Package { name, version, sha256: expected, also, .. } = package;
+    let (name, version) = (|| package.name.clone(), || package.version.clone());
+    let (spec, expected) = (&package.spec, &package.spec.component.sha256);
     let is_archive = |bytes: &&Vec<u8>| bytes.starts_with(b"PK");
     if let [bytes] = sources
         && !is_archive(&bytes)
     {
         let found = hex(bytes);
-        return match found == expected {
-            true if package.parts.is_empty() => Ok(vec![bytes.clone()]),
-            true => Err(PackageError::Alone { name, version, also }),
-            false => Err(PackageError::Digest { name, version, found, expected }),
+        return match found == *expected {
+            true if spec.parts.is_empty() => Ok(vec![bytes.clone()]),
+            true => {
+                let also = spec.component.also.clone();
+                Err(PackageError::Alone { name: name(), version: version(), also })
+            }
+            false => Err(PackageError::Digest { name: name(), version: version(), found, expected: expected.clone() }),
         };
     }
     let archives = sources.iter().filter(is_archive).map(|bytes| ZipArchive::from_slice(&bytes[..]));
     let archives = archives.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
-    let parts = package.parts.iter().map(|part| (part.size, part.sha256));
-    let wanted = std::iter::once((package.size, expected)).chain(parts);
+    let parts = spec.parts.iter().map(|part| (part.size, &part.sha256));
+    let wanted = std::iter::once((spec.component.size, expected)).chain(parts);
     let found = wanted.map(|(size, expected)| {
-        if let Some(whole) = sources.iter().find(|bytes| bytes.len() as u64 == size && hex(bytes) == expected) {
+        if let Some(whole) = sources.iter().find(|bytes| bytes.len() as u64 == size && hex(bytes) == *expected) {
             return Ok(whole.clone());
         }
         for archive in &archives {
@@ -57,7 +61,7 @@ pub(super) fn files(package: &Package, sources: &[Vec<u8>]) -> Result<Vec<Vec<u8
                 return Ok(found);
             }
         }
-        Err(PackageError::Missing { name, version, expected })
+        Err(PackageError::Missing { name: name(), version: version(), expected: expected.clone() })
     });
     found.collect()
 }
@@ -139,9 +143,16 @@ mod tests {
 
     /// A package whose component is these bytes.
     fn package(component: &[u8]) -> Package {
-        let sha256: &'static str = hex(component).leak();
-        let of = find("python").unwrap();
-        Package { sha256, size: component.len() as u64, parts: &[], ..*of }
+        let mut package = (*find("python").unwrap().package).clone();
+        package.spec.component.sha256 = hex(component);
+        package.spec.component.size = component.len() as u64;
+        package.spec.parts.clear();
+        package
+    }
+
+    fn part(bytes: &[u8]) -> PackagePart {
+        let (path, at) = ("lib/x.zip".to_owned(), "/lib".to_owned());
+        PackagePart { sha256: hex(bytes), size: bytes.len() as u64, url: None, path, at, tree: None }
     }
 
     fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
@@ -176,15 +187,8 @@ mod tests {
 
     #[test]
     fn what_belongs_to_a_component_comes_out_of_the_same_archive_or_is_given_beside_it() {
-        let part = PackagePart {
-            sha256: hex(b"library").leak(),
-            size: 7,
-            url: None,
-            path: "lib/x.zip",
-            at: "/lib",
-            tree: None,
-        };
-        let package = Package { parts: vec![part].leak(), ..package(b"component") };
+        let mut package = package(b"component");
+        package.spec.parts.push(part(b"library"));
         let files =
             |sources: &[&[u8]]| files(&package, &sources.iter().map(|bytes| bytes.to_vec()).collect::<Vec<_>>());
         let both = [b"component".to_vec(), b"library".to_vec()];
@@ -200,18 +204,11 @@ mod tests {
 
     #[test]
     fn a_part_can_be_an_archive_itself() {
-        let library: &'static [u8] = archive(&[("x.py", b"pass")]).leak();
-        let part = PackagePart {
-            sha256: hex(library).leak(),
-            size: library.len() as u64,
-            url: None,
-            path: "lib/x.zip",
-            at: "/lib",
-            tree: None,
-        };
-        let package = Package { parts: vec![part].leak(), ..package(b"component") };
+        let library = archive(&[("x.py", b"pass")]);
+        let mut package = package(b"component");
+        package.spec.parts.push(part(&library));
         let wheel = archive(&[("a/x.wasm", b"component")]);
-        assert_eq!(files(&package, &[wheel, library.to_vec()]).unwrap(), [b"component", library]);
+        assert_eq!(files(&package, &[wheel, library.clone()]).unwrap(), [b"component".to_vec(), library]);
     }
 
     #[test]

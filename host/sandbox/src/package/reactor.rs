@@ -3,6 +3,7 @@
 //! that always fails. Names of functions are left out; they serve debuggers.
 
 use super::module_index::{ModuleIndex, WASI};
+use super::spec::Reactor;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{self, Reencode, utils};
 use wasm_encoder::{CodeSection, ExportKind, ExportSection, Function, FunctionSection, ImportSection, Module};
@@ -14,17 +15,6 @@ const PROC_EXIT: &str = "proc_exit";
 
 /// What a program sees of an exit code.
 const EXIT_CODES: i32 = 0xff;
-
-/// What is special about a reactor.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Reactor {
-    /// The exported function without parameters that runs one program and returns its exit code.
-    pub run: &'static str,
-    /// Module and name of the imported function that calls whoever embeds it.
-    pub callback: (&'static str, &'static str),
-    /// What that function answers where nobody can be called.
-    pub nobody: i32,
-}
 
 /// The module as a program.
 pub(super) fn program(module: &[u8], reactor: &Reactor) -> Result<Vec<u8>, String> {
@@ -54,8 +44,8 @@ impl Shaping {
     fn new(module: &[u8], reactor: &Reactor) -> Result<Self, String> {
         let index = ModuleIndex::read(module)?;
         let (callback, proc_exit) =
-            (index.import(reactor.callback.0, reactor.callback.1)?, index.import(WASI, PROC_EXIT)?);
-        let run = index.export(reactor.run)?;
+            (index.import(&reactor.callback[0], &reactor.callback[1])?, index.import(WASI, PROC_EXIT)?);
+        let run = index.export(&reactor.run)?;
         if !index.has_type(run, &[], &[ValType::I32]) {
             return Err(format!("{} is no function from nothing to an exit code", reactor.run));
         }
@@ -150,7 +140,9 @@ mod tests {
     use super::*;
     use wasmtime::{Caller, Engine, Linker, Store};
 
-    const REACTOR: Reactor = Reactor { run: "run", callback: ("host", "call"), nobody: -1 };
+    fn shape() -> Reactor {
+        Reactor { run: "run".to_owned(), callback: ["host", "call"].map(str::to_owned), nobody: -1 }
+    }
 
     /// A reactor that calls its embedder through a table, and answers with `answer` less one if that failed as it should.
     fn reactor(answer: i32) -> Vec<u8> {
@@ -171,7 +163,7 @@ mod tests {
     #[test]
     fn a_reactor_becomes_a_program_whose_callback_fails() {
         for (answer, expected) in [(43, 42), (1, 0), (0, 255), (257, 0)] {
-            let made = program(&reactor(answer), &REACTOR).unwrap();
+            let made = program(&reactor(answer), &shape()).unwrap();
             let engine = Engine::default();
             let module = wasmtime::Module::new(&engine, &made).unwrap();
             assert!(module.imports().all(|import| import.module() == WASI));
@@ -199,9 +191,9 @@ mod tests {
             (format!(r#"(module {exit} (import "host" "call" (func)) {run})"#), "does not answer with a number"),
             (format!("(module {exit} {call} {run})"), "no function from [] to []"),
         ] {
-            let error = program(&wat::parse_str(&text).unwrap(), &REACTOR).unwrap_err();
+            let error = program(&wat::parse_str(&text).unwrap(), &shape()).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
-        assert!(program(b"\0asm and no more", &REACTOR).is_err());
+        assert!(program(b"\0asm and no more", &shape()).is_err());
     }
 }

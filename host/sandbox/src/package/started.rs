@@ -10,6 +10,7 @@
 //! memory of the module as it was published lies in it too, and is put back where the first word does not begin with [`MARK`].
 
 use super::module_index::{ModuleIndex, WASI};
+use super::spec::StartedInterpreter;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{self, Reencode, RoundtripReencoder, utils};
 use wasm_encoder::{
@@ -34,23 +35,6 @@ const MAX_MEMORY: usize = 512 << 20;
 
 /// The stack is aligned to this many bytes, as the calling convention of C wants it.
 const ALIGN: usize = 16;
-
-/// Of a module of C whose stack pointer is its first global: where things are in an interpreter of Python, and what its start needs.
-#[derive(Debug, Clone, Copy)]
-pub struct StartedInterpreter {
-    /// The words that start the interpreter and let it record itself. It prints two addresses, and then asks for the clock: of the
-    /// function to call, and of the array of bytes that takes words and environment.
-    pub record: &'static [&'static str],
-    /// Where in a function object the table's index of its code is, as an offset in bytes.
-    pub call: u32,
-    /// Where in the array its size and the address of its bytes are.
-    pub size: u32,
-    pub bytes: u32,
-    /// The index of the function that ends the program as the exception says that is set; it does nothing where there is none.
-    pub exit: u32,
-    /// Bytes of stack that a program has. It lies behind everything else, since that of the module lies before its data.
-    pub stack: usize,
-}
 
 /// What a recorder wrote.
 #[derive(Debug, PartialEq, Eq)]
@@ -268,7 +252,7 @@ impl Published {
 fn restart(module: &[u8], recorded: &Recorded<'_>, interpreter: &StartedInterpreter) -> Result<Vec<u8>, String> {
     let index = ModuleIndex::read(module)?;
     let published = Published::read(module, &index)?;
-    let pages = recorded.memory.len() / PAGE + interpreter.stack.div_ceil(PAGE);
+    let pages = recorded.memory.len() / PAGE + (interpreter.stack_mib as usize * (1 << 20)).div_ceil(PAGE);
     if pages * PAGE > i32::MAX as usize || published.maximum.is_some_and(|most| pages as u64 > most) {
         return Err("there is no room for its stack".to_owned());
     }
@@ -473,7 +457,7 @@ mod tests {
         (func $exit (call $proc_exit (i32.const 7))) (export "exit" (func $exit)))"#;
 
     const PLACES: StartedInterpreter =
-        StartedInterpreter { record: &[], call: 4, size: 8, bytes: 12, exit: 10, stack: 100_000 };
+        StartedInterpreter { record: Vec::new(), call: 4, size: 8, bytes: 12, exit: 10, stack_mib: 1 };
 
     #[derive(Default)]
     struct Host {
@@ -593,7 +577,9 @@ mod tests {
         }
         assert!(refused(&printed, StartedInterpreter { exit: 7, ..PLACES }).contains("functions are others"));
         assert!(refused(&printed, StartedInterpreter { call: u32::MAX, ..PLACES }).contains("is no address"));
-        assert!(refused(&printed, StartedInterpreter { stack: 1 << 31, ..PLACES }).contains("no room for its stack"));
+        assert!(
+            refused(&printed, StartedInterpreter { stack_mib: 1 << 11, ..PLACES }).contains("no room for its stack")
+        );
         let other = wat::parse_str(INTERPRETER.replace("clock_res_get", "clock_get")).unwrap();
         assert!(recorder(&other).unwrap_err().contains("does not import wasi_snapshot_preview1 clock_res_get"));
     }

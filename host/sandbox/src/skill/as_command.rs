@@ -45,7 +45,7 @@ pub struct CommandStreams<I, O> {
     /// Where the line's `/tmp` is on this machine.
     pub tmp: PathBuf,
     /// Directories of this machine that it may read, and where it sees them.
-    pub support: Vec<(PathBuf, &'static str)>,
+    pub support: Vec<(PathBuf, String)>,
     /// Where the folders of Agent Skills are on this machine, if the line sees them, and the labels of their files.
     pub skills: Option<(PathBuf, PublishedFiles)>,
     /// The folders that the session has open: where it sees each, its upper layer on this machine, and whether it may change it.
@@ -153,7 +153,7 @@ where
     for (path, at) in &streams.support {
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
         wasi.preopened_dir(path, at, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-        capabilities.workspace.roots.push(Root::new(DirId::at(path).map_err(|e| unusable(&e))?, *at));
+        capabilities.workspace.roots.push(Root::new(DirId::at(path).map_err(|e| unusable(&e))?, at.as_str()));
     }
     // What it starts may write to the workspace, so it must be allowed that itself.
     let writes = capabilities.workspace.permissions() == Some(FsPerms::ReadWrite);

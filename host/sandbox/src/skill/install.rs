@@ -175,6 +175,12 @@ impl Skills {
             Some(text) => Manifest::parse(&source, text).map_err(|e| refuse(ErrorCode::BadManifest, e.to_string()))?,
             None => derived::manifest(file, name, &parsed).map_err(|m| refuse(ErrorCode::BadManifest, m))?,
         };
+        if manifest.package.is_some() && !matches!(origin, Origin::Package { .. }) {
+            let message = format!(
+                "{source}: a manifest with [kiso.package] belongs to a package, which `kiso package add` installs"
+            );
+            return Err(refuse(ErrorCode::BadManifest, message));
+        }
         let statement = statement(file, &bytes, text.as_deref(), &manifest, &parsed);
         if let Some(name) = name {
             let old = std::mem::replace(

@@ -8,6 +8,7 @@ use super::loader::Shape;
 use super::manifest::{MAX_MANIFEST, Manifest};
 use super::source::Identity;
 use super::surface;
+use crate::package::Package;
 use kiso_base::home::{Home, SkillName};
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_plan::sink::ToolEffect;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 include!(concat!(env!("OUT_DIR"), "/bundled.rs"));
 
@@ -141,6 +142,16 @@ impl InstalledSkill {
             ComponentLocation::Binary(bundled) => bundled.digest,
             ComponentLocation::Home { digest, .. } => digest,
         }
+    }
+
+    /// The package that it is, if it is one.
+    pub fn package(&self) -> Option<&Arc<Package>> {
+        self.manifest.package.as_ref()
+    }
+
+    /// Whether it is a package of kiso's own.
+    pub fn is_own_package(&self) -> bool {
+        self.package().is_some_and(|package| self.source() == Some(&package.source()))
     }
 
     /// Where its file came from, where that was noted.

@@ -10,11 +10,13 @@ pub use super::capability::{Needs, Workspace};
 use super::capability::NeedsTable;
 use super::input::DeclaredSecrets;
 use crate::effect::member::{MACHINE_LABEL, is_machine_label};
+use crate::package::{Package, PackageSpec};
 use kiso_base::home::SkillName;
 use kiso_plan::sink::ToolEffect;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A manifest that was parsed and checked.
 #[derive(Debug, Clone)]
@@ -39,6 +41,8 @@ pub struct Manifest {
     pub effects: BTreeMap<String, ToolEffect>,
     /// A label that a machine must have to run it: one of `fleet.labels`.
     pub runs_on: Option<String>,
+    /// Everything else, of a command that is a package.
+    pub package: Option<Arc<Package>>,
 }
 
 /// Why a manifest is refused; `line` and `column` count from 1.
@@ -67,6 +71,7 @@ struct Kiso {
     #[serde(default)]
     description: String,
     skill: Option<Skill>,
+    package: Option<toml::Spanned<PackageSpec>>,
 }
 
 #[derive(Deserialize)]
@@ -199,7 +204,16 @@ impl Manifest {
         let args = args_schema(&skill.args, rules).map_err(|e| source.at(e.offset, e.message))?;
         let declared: Vec<&str> = secrets.iter().chain(env.keys()).map(String::as_str).collect();
         let needs = skill.needs.check(&declared).map_err(|(offset, message)| source.at(offset, message))?;
+        let package = match kiso.package {
+            None => None,
+            Some(spec) => {
+                let start = spec.span().start;
+                let package = Package::new(name.as_str(), &version, spec.into_inner());
+                Some(Arc::new(package.map_err(|message| source.at(start, message))?))
+            }
+        };
         let mut manifest = Self {
+            package,
             name,
             version,
             description: kiso.description,
@@ -246,6 +260,7 @@ impl Manifest {
             needs: Needs::default(),
             effects: BTreeMap::new(),
             runs_on: None,
+            package: None,
         }
     }
 }

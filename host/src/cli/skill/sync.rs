@@ -70,8 +70,8 @@ impl SyncArgs {
         let file = match self.registry.fetch(skills, &locked.source, digest, show)? {
             Some(fetched) => SkillFile::Fetched(fetched),
             None => SkillFile::Named(PathBuf::from(locked.source.strip_prefix("file:").ok_or_else(|| {
-                let by_hand = match package::of_source(Some(&locked.source)) {
-                    Some(package) => format!("`kiso package add {}` installs it", package.name),
+                let by_hand = match package::find_source(&locked.source) {
+                    Some(folder) => format!("`kiso package add {}` installs it", folder.package.name),
                     None => "install it by hand".to_owned(),
                 };
                 let why = format!("it came by {}, which cannot be fetched again; {by_hand}", locked.source);

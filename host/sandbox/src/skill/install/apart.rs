@@ -32,7 +32,7 @@ impl Skills {
         candidate: &InstallCandidate,
         argv: Vec<String>,
         env: Vec<(String, String)>,
-        support: Vec<(PathBuf, &'static str)>,
+        support: Vec<(PathBuf, String)>,
     ) -> Result<Vec<u8>, SkillError> {
         let manifest = &candidate.manifest;
         let host_error = |e: &dyn std::fmt::Display| SkillError::host(manifest.name.as_str(), e);

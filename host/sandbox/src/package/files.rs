@@ -1,0 +1,89 @@
+//! A package's own files in the home: those beside its `kiso.toml`, and the parts that came with its component. They are written when the
+//! package is added, into a directory with the name of its version, whole or not at all.
+
+use super::{Package, archive};
+use kiso_base::home::Home;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Error, Result};
+use std::path::{Component, Path, PathBuf};
+
+/// The directories below that of the version: of files beside the manifest, of parts, and an empty one.
+const FILES: &str = "files";
+const PARTS: &str = "parts";
+const EMPTY: &str = "empty";
+
+/// Writes them in the place of those that are there, and removes those of other versions.
+pub(super) fn write(
+    package: &Package,
+    files: &BTreeMap<String, Cow<'static, [u8]>>,
+    parts: &[Vec<u8>],
+    home: &Home,
+) -> Result<()> {
+    let parent = home.package_dir(&package.name);
+    let dir = parent.join(&package.version);
+    // A name that no version has; one that is there was left by a process that was killed.
+    let new = parent.join(format!(".{}.new", std::process::id()));
+    if new.exists() {
+        fs::remove_dir_all(&new)?;
+    }
+    fs::create_dir_all(new.join(EMPTY))?;
+    fs::create_dir_all(new.join(FILES))?;
+    for (path, bytes) in files {
+        write_file(&new.join(FILES), path, bytes)?;
+    }
+    for (part, bytes) in package.spec.parts.iter().zip(parts) {
+        write_file(&new.join(PARTS), &part.path, bytes)?;
+        let Some(tree) = &part.tree else { continue };
+        let damaged = |error: archive::PackageError| Error::other(error);
+        let inner = archive::at(bytes, &tree.entry).map_err(damaged)?;
+        let inner = inner.ok_or_else(|| Error::other(format!("there is no {} in it", tree.entry)))?;
+        for (path, bytes) in archive::tree(&inner).map_err(damaged)? {
+            write_file(&new.join(PARTS).join(&tree.path), &path, &bytes)?;
+        }
+    }
+    for entry in fs::read_dir(&parent)? {
+        let path = entry?.path();
+        if path != new {
+            home.remove_tree(&path)?;
+        }
+    }
+    fs::rename(&new, &dir)
+}
+
+fn write_file(dir: &Path, path: &str, bytes: &[u8]) -> Result<()> {
+    let path = Path::new(path);
+    if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(Error::other(format!("{} leads elsewhere", path.display())));
+    }
+    let file = dir.join(path);
+    fs::create_dir_all(file.parent().unwrap_or(dir))?;
+    fs::write(file, bytes)
+}
+
+/// Returns the directories with the files of an installed package, and where its commands see each.
+pub(super) fn mounts(package: &Package, home: &Home) -> Result<Vec<(PathBuf, String)>> {
+    let (dir, spec) = (directory(package, home)?, &package.spec);
+    let mut mounts: Vec<_> = spec.mount.iter().map(|mount| (dir.join(FILES), mount.clone())).collect();
+    for part in &spec.parts {
+        let first = part.path.split('/').next().unwrap_or(&part.path);
+        mounts.push((dir.join(PARTS).join(first), part.at.clone()));
+        mounts.extend(part.tree.as_ref().map(|tree| (dir.join(PARTS).join(&tree.path), tree.at.clone())));
+    }
+    Ok(mounts)
+}
+
+/// Returns an empty directory, which a kept interpreter sees in the place of one that its line does not see.
+pub(super) fn empty(package: &Package, home: &Home) -> Result<PathBuf> {
+    directory(package, home).map(|dir| dir.join(EMPTY))
+}
+
+fn directory(package: &Package, home: &Home) -> Result<PathBuf> {
+    let name = &package.name;
+    let dir = home.package_dir(name).join(&package.version);
+    match dir.is_dir() {
+        true => Ok(dir),
+        false => Err(Error::other(format!("they are not there; `kiso package add {name}` writes them again"))),
+    }
+}

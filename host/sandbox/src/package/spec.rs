@@ -1,0 +1,322 @@
+//! The table `[kiso.package]` of a `kiso.toml`: everything that makes a command a package. It is data, so that a package is one file, and
+//! so that one of somebody else's is installed in the same way as one of kiso's own.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Sizes of lists and texts, which a stranger's file chooses.
+const MAX_COMMANDS: usize = 64;
+const MAX_LIST: usize = 64;
+const MAX_TEXT: usize = 400;
+const MAX_WORDS: usize = 16;
+const MAX_WORD: usize = 4_096;
+
+/// Most bytes of a component or a part, and MiB of a download.
+const MAX_SIZE: u64 = 1 << 30;
+
+/// First directories that are the session's or the system's: nothing of a package is mounted below them.
+const RESERVED: [&str; 12] =
+    ["work", "tmp", "skills", "shared", "project", "dev", "proc", "sys", "etc", "home", "root", "bin"];
+
+/// How a package is fetched, what its commands see, and how they are started.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackageSpec {
+    /// An SPDX expression, or a sentence.
+    pub licence: String,
+    /// Its names in command lines.
+    pub commands: Vec<String>,
+    /// How models are told of its commands: the name of one, and words behind it.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// The command that models are told is missing, until the package is installed.
+    #[serde(default)]
+    pub suggested: Option<String>,
+    pub component: ComponentSource,
+    /// Files of the publisher's that are not part of the component, such as an interpreter's library.
+    #[serde(default)]
+    pub parts: Vec<PackagePart>,
+    /// What compiling it takes, where that is more than the default.
+    #[serde(default)]
+    pub compile: Option<CompileNeeds>,
+    /// The interpreter that it is, if that is started once and kept.
+    #[serde(default)]
+    pub interpreter: Option<StartedInterpreter>,
+    /// Where its commands see its files, read-only.
+    #[serde(default)]
+    pub mount: Option<String>,
+    /// Its files beside `kiso.toml`: names, `*` for any characters. All of them are seen in one directory.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// The directory below `mount` for the time zones that kiso has.
+    #[serde(default)]
+    pub timezones: Option<String>,
+    /// How commands are started; the first entry that names a command counts.
+    #[serde(default)]
+    pub start: Vec<StartRule>,
+    /// Programs that are run when it is added: it is installed only if each prints what it must.
+    #[serde(default)]
+    pub tests: Vec<PackageTest>,
+}
+
+/// Where a component comes from, and how it becomes a command.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComponentSource {
+    /// Where the publisher has it, or an archive with it.
+    pub url: String,
+    /// What else contains it: the archives that a package manager fetches.
+    pub also: String,
+    /// SHA-256 of the component, in hexadecimal.
+    pub sha256: String,
+    /// Bytes of the component.
+    pub size: u64,
+    /// Most MiB of a download: the component, or an archive with it and its parts.
+    pub download_mib: u64,
+    /// How it is called, if it has no `_start`.
+    #[serde(default)]
+    pub reactor: Option<Reactor>,
+}
+
+/// A module that was built to be called again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reactor {
+    /// The exported function without parameters that runs one program and returns its exit code.
+    pub run: String,
+    /// Module and name of the imported function that calls whoever embeds it.
+    pub callback: [String; 2],
+    /// The answer of that function where nobody can be called.
+    pub nobody: i32,
+}
+
+/// A file of the publisher's.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackagePart {
+    /// SHA-256, in hexadecimal.
+    pub sha256: String,
+    /// Bytes.
+    pub size: u64,
+    /// Where the publisher has it, if it is not in the archive with the component.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Its path below the directory of all parts. The command sees the first directory of the path.
+    pub path: String,
+    /// Where the command sees that, read-only.
+    pub at: String,
+    /// An archive in this archive whose files the command sees as files.
+    #[serde(default)]
+    pub tree: Option<NestedArchive>,
+}
+
+/// An archive in an archive.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NestedArchive {
+    /// Its path in the outer one.
+    pub entry: String,
+    /// The directory for its files, below that of all parts.
+    pub path: String,
+    /// Where the command sees that, read-only.
+    pub at: String,
+}
+
+/// What a compiler must be allowed, as `[engine]` in the configuration has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompileNeeds {
+    pub memory_mib: u64,
+    pub timeout_s: u64,
+}
+
+/// Of a module of C whose stack pointer is its first global: where things are in an interpreter of Python, and what its start needs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartedInterpreter {
+    /// The words that start the interpreter and let it record itself. It prints two addresses, and then asks for the clock: of the
+    /// function to call, and of the array of bytes that takes words and environment.
+    pub record: Vec<String>,
+    /// Where in a function object the table's index of its code is, as an offset in bytes.
+    pub call: u32,
+    /// Where in the array its size and the address of its bytes are.
+    pub size: u32,
+    pub bytes: u32,
+    /// The index of the function that ends the program as the exception says that is set; it does nothing where there is none.
+    pub exit: u32,
+    /// MiB of stack that a program has. It lies behind everything else, since that of the module lies before its data.
+    pub stack_mib: u32,
+}
+
+/// How commands become programs of the component.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartRule {
+    /// The commands that it is for; all, if there are none.
+    #[serde(default)]
+    pub commands: Vec<String>,
+    /// The words in the place of the command's name.
+    #[serde(default)]
+    pub words: Vec<String>,
+    /// Variables of the environment, unless the line sets them.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Whether the interpreter goes on where it was kept.
+    #[serde(default)]
+    pub kept: bool,
+    /// Rules that are part of kiso: those of an interpreter whose own options decide.
+    #[serde(default)]
+    pub options: Option<OptionRules>,
+}
+
+/// Interpreters whose options kiso knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OptionRules {
+    Cpython,
+}
+
+/// A program with its output.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackageTest {
+    /// The command and its arguments.
+    pub words: Vec<String>,
+    /// Its standard output, without white space at both ends.
+    pub prints: String,
+}
+
+impl PackageSpec {
+    /// Says what is wrong with it, if something is.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let lists = [
+            ("commands", self.commands.len(), MAX_COMMANDS),
+            ("models", self.models.len(), MAX_LIST),
+            ("parts", self.parts.len(), MAX_LIST),
+            ("files", self.files.len(), MAX_LIST),
+            ("start", self.start.len(), MAX_LIST),
+            ("tests", self.tests.len(), MAX_LIST),
+        ];
+        if let Some((name, count, most)) = lists.into_iter().find(|(_, count, most)| count > most) {
+            return Err(format!("`{name}` has {count} entries; at most {most} are allowed"));
+        }
+        if self.commands.is_empty() {
+            return Err("`commands` must name at least one command".to_owned());
+        }
+        let named =
+            self.commands.iter().chain(&self.suggested).chain(self.start.iter().flat_map(|rule| &rule.commands));
+        for name in named {
+            if !is_command(name) {
+                return Err(format!(
+                    "{name:?} is not a name of a command: 1 to 64 of a-z, A-Z, 0-9, `.`, `_`, `+` and `-`"
+                ));
+            }
+        }
+        let own = |name: &String| self.commands.contains(name);
+        if let Some(name) =
+            self.suggested.iter().chain(self.start.iter().flat_map(|rule| &rule.commands)).find(|name| !own(name))
+        {
+            return Err(format!("{name:?} is not one of its `commands`"));
+        }
+        for text in self.models.iter().chain([&self.licence, &self.component.also]) {
+            if text.len() > MAX_TEXT || text.chars().any(char::is_control) {
+                return Err(format!("{text:.40?} must be a line of at most {MAX_TEXT} bytes"));
+            }
+        }
+        if let Some(line) = self.models.iter().find(|line| !own(&first_word(line).to_owned())) {
+            return Err(format!("{line:.40?} in `models` must begin with one of its `commands`"));
+        }
+        self.check_sources()?;
+        self.check_places()?;
+        self.check_starts()
+    }
+
+    fn check_sources(&self) -> Result<(), String> {
+        let ComponentSource { url, sha256, size, download_mib, reactor, .. } = &self.component;
+        let parts = self.parts.iter().map(|part| (part.url.as_ref(), &part.sha256, part.size));
+        for (url, sha256, size) in parts.chain([(Some(url), sha256, *size)]) {
+            if let Some(url) = url.filter(|url| !url.starts_with("https://") || url.len() > MAX_WORD) {
+                return Err(format!("{url:.80?} is not an https:// address"));
+            }
+            if sha256.len() != 64 || !sha256.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+                return Err(format!("{sha256:.80?} is not a SHA-256 in small hexadecimal digits"));
+            }
+            if size == 0 || size > MAX_SIZE {
+                return Err(format!("`size` is {size}; it must be 1 to {MAX_SIZE} bytes"));
+            }
+        }
+        if *download_mib == 0 || *download_mib > MAX_SIZE >> 20 {
+            return Err(format!("`download_mib` is {download_mib}; it must be 1 to {}", MAX_SIZE >> 20));
+        }
+        let names = reactor.iter().flat_map(|reactor| [&reactor.run, &reactor.callback[0], &reactor.callback[1]]);
+        match names.into_iter().find(|name| name.is_empty() || name.len() > MAX_TEXT) {
+            Some(name) => Err(format!("{name:.40?} is not a name of a function")),
+            None => Ok(()),
+        }
+    }
+
+    fn check_places(&self) -> Result<(), String> {
+        let trees = self.parts.iter().filter_map(|part| part.tree.as_ref());
+        let mounts =
+            self.mount.iter().chain(self.parts.iter().map(|part| &part.at)).chain(trees.clone().map(|tree| &tree.at));
+        if let Some(mount) = mounts.into_iter().find(|mount| !is_mount(mount)) {
+            return Err(format!(
+                "{mount:.80?} cannot be a place for its files: an absolute path outside of /{}",
+                RESERVED.join(", /")
+            ));
+        }
+        let paths = self.parts.iter().map(|part| &part.path).chain(trees.map(|tree| &tree.path)).chain(&self.timezones);
+        if let Some(path) = paths.into_iter().find(|path| !is_relative(path)) {
+            return Err(format!("{path:.80?} must be a path without `..`"));
+        }
+        if self.mount.is_none() && !(self.files.is_empty() && self.timezones.is_none()) {
+            return Err("`mount` must say where its commands see its `files`".to_owned());
+        }
+        Ok(())
+    }
+
+    fn check_starts(&self) -> Result<(), String> {
+        let records = self.interpreter.iter().map(|interpreter| &interpreter.record);
+        let tests = self.tests.iter().map(|test| &test.words);
+        let all = self.start.iter().map(|rule| &rule.words).chain(records).chain(tests);
+        for words in all {
+            if words.len() > MAX_WORDS || words.iter().any(|word| word.len() > MAX_WORD || word.contains('\0')) {
+                return Err(format!("there may be {MAX_WORDS} words of {MAX_WORD} bytes in one command"));
+            }
+        }
+        for (name, value) in self.start.iter().flat_map(|rule| &rule.env) {
+            if name.is_empty() || name.contains(['=', '\0']) || name.len() + value.len() > MAX_WORD {
+                return Err(format!("{name:.40?} cannot be set in an environment"));
+            }
+        }
+        if self.tests.iter().any(|test| test.words.first().is_none_or(|name| !self.commands.contains(name))) {
+            return Err("each of `tests` must begin with one of its `commands`".to_owned());
+        }
+        if self.interpreter.is_none() && self.start.iter().any(|rule| rule.kept || rule.options.is_some()) {
+            return Err("`kept` and `options` need `interpreter`".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The command that a line for models begins with.
+pub(super) fn first_word(line: &str) -> &str {
+    line.split(' ').next().unwrap_or(line)
+}
+
+fn is_command(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-'))
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+fn is_relative(path: &str) -> bool {
+    path.len() <= MAX_TEXT
+        && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
+        && !path.contains(['\0', '\\'])
+}
+
+fn is_mount(path: &str) -> bool {
+    path.strip_prefix('/')
+        .is_some_and(|rest| is_relative(rest) && !rest.split('/').next().is_some_and(|first| RESERVED.contains(&first)))
+}

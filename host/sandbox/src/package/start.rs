@@ -1,0 +1,202 @@
+//! From a command of a package to words and environment of its component.
+
+use super::MARK;
+use super::spec::{OptionRules, PackageSpec, StartRule};
+
+/// Where an interpreter finds what a line had written for its program.
+const WRITTEN: &str = "KISO_ARGV0";
+
+/// Makes words and environment fit for a command that was started in `cwd`, and tells whether it goes on where its interpreter was kept.
+pub(super) fn start(spec: &PackageSpec, argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) -> bool {
+    let name = argv.first().unwrap_or(&spec.commands[0]);
+    let is_for = |rule: &&StartRule| rule.commands.is_empty() || rule.commands.contains(name);
+    let Some(rule) = spec.start.iter().find(is_for) else { return false };
+    if !rule.words.is_empty() {
+        let _ = argv.splice(..1.min(argv.len()), rule.words.iter().cloned());
+    }
+    let mut kept = rule.kept;
+    match rule.options {
+        Some(OptionRules::Cpython) => kept &= cpython::read(argv, env, cwd),
+        None => {}
+    }
+    for (name, value) in &rule.env {
+        if !env.iter().any(|(set, _)| set == name) {
+            env.push((name.clone(), value.clone()));
+        }
+    }
+    if let (Some(name), true) = (argv.first_mut(), kept) {
+        name.insert(0, MARK);
+    }
+    kept
+}
+
+/// The options of CPython.
+mod cpython {
+    use super::WRITTEN;
+
+    /// Makes the path of the program absolute, because the interpreter takes it before it can be told where it was started;
+    /// `sitecustomize` restores what the program sees of it, and goes to `PWD`. Returns whether an interpreter that has started does
+    /// what all options and variables say.
+    pub(super) fn read(argv: &mut [String], env: &mut Vec<(String, String)>, cwd: &str) -> bool {
+        let goes_on = has_usual_options(argv) && env.iter().all(is_usual_variable);
+        if let Some(program) = program(argv)
+            && !argv[program].starts_with('/')
+        {
+            let written = std::mem::take(&mut argv[program]);
+            argv[program] = format!("{}/{written}", cwd.trim_end_matches('/'));
+            env.push((WRITTEN.to_owned(), written));
+        }
+        goes_on
+    }
+
+    /// Whether there are none but those that `_kiso_started.py` does what they say for.
+    fn has_usual_options(argv: &[String]) -> bool {
+        for (at, word) in argv.iter().enumerate().skip(1) {
+            let Some(options) = word.strip_prefix('-').filter(|options| !options.is_empty()) else {
+                // Compiled code is read in another way.
+                return !word.ends_with(".pyc");
+            };
+            match options.trim_start_matches(['u', 'B']) {
+                "" => {}
+                // What is missing is an error of the interpreter's own.
+                "c" | "m" => return argv.len() > at + 1,
+                rest => return rest.starts_with(['c', 'm']),
+            }
+        }
+        true
+    }
+
+    /// Whether the interpreter does not read it when it starts, or `_kiso_started.py` does what it says.
+    fn is_usual_variable((name, value): &(String, String)) -> bool {
+        match name.as_str() {
+            "PYTHONDONTWRITEBYTECODE" => !value.is_empty(),
+            "PYTHONPATH" | "PYTHONTZPATH" | "PYTHONUNBUFFERED" => true,
+            name => !name.starts_with("PYTHON"),
+        }
+    }
+
+    /// Finds the word that is the path of the program; none where it is given with `-c` or `-m`, or comes from standard input.
+    pub(super) fn program(argv: &[String]) -> Option<usize> {
+        let mut at = 1;
+        while let Some(word) = argv.get(at) {
+            if word == "--check-hash-based-pycs" {
+                at += 2;
+                continue;
+            }
+            if word == "-" || word == "--" {
+                return None;
+            }
+            let Some(options) = word.strip_prefix('-') else { return Some(at) };
+            if options.starts_with('-') {
+                at += 1;
+                continue;
+            }
+            // The first option that takes a value takes the rest of the word, or the next one.
+            match options.char_indices().find(|(_, option)| "cmWX".contains(*option)) {
+                Some((_, 'c' | 'm')) => return None,
+                Some((index, _)) if index + 1 == options.len() => at += 2,
+                _ => at += 1,
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::package::find;
+
+    const SITE_PACKAGES: &str = "/usr/local/lib/python3.12/site-packages";
+
+    /// Words, environment, and whether the interpreter goes on.
+    fn started(package: &str, line: &str, env: &[(&str, &str)]) -> (Vec<String>, Vec<(String, String)>, bool) {
+        let mut argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let mut env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let goes_on = start(&find(package).unwrap().package.spec, &mut argv, &mut env, "/work/a");
+        (argv, env, goes_on)
+    }
+
+    #[test]
+    fn the_program_is_found_behind_options() {
+        let table: &[(&str, Option<&str>)] = &[
+            ("python3", None),
+            ("python3 a.py b.py", Some("a.py")),
+            ("python3 -u -O a.py", Some("a.py")),
+            ("python3 -W error a.py", Some("a.py")),
+            ("python3 -Werror a.py", Some("a.py")),
+            ("python3 -X utf8 -bb a.py", Some("a.py")),
+            ("python3 -uX utf8 a.py", Some("a.py")),
+            ("python3 --check-hash-based-pycs never a.py", Some("a.py")),
+            ("python3 -c a.py", None),
+            ("python3 -uc a.py", None),
+            ("python3 -m a.py b", None),
+            ("python3 - a.py", None),
+            ("python3 -V", None),
+        ];
+        for (line, expected) in table {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(cpython::program(&argv).map(|at| argv[at].as_str()), *expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_relative_program_becomes_absolute_and_the_rest_stays() {
+        let (argv, env, goes_on) = started("python", "python3 -u b.py c.py", &[("PYTHONTZPATH", "/x")]);
+        assert!(goes_on);
+        assert_eq!(argv, ["+python3", "-u", "/work/a/b.py", "c.py"]);
+        assert!(env.contains(&("KISO_ARGV0".to_owned(), "b.py".to_owned())));
+        assert_eq!(env.iter().filter(|(name, _)| name == "PYTHONTZPATH").count(), 1, "what a line sets is its own");
+    }
+
+    #[test]
+    fn further_commands_are_programs_of_the_interpreter() {
+        let program = |name: &str| format!("{SITE_PACKAGES}/{name}");
+        let (argv, env, goes_on) = started("python", "sqlite3 a.db select", &[]);
+        assert_eq!(argv, ["+python3", "-I", &program("_sqlite_shell.py"), "a.db", "select"]);
+        assert!(env.is_empty() && goes_on);
+        let (argv, ..) = started("python", "pip3 list", &[]);
+        assert_eq!(argv, ["+python3", "-I", "-m", "pip", "list"]);
+        let (argv, ..) = started("git", "git log -3", &[]);
+        assert_eq!(argv, ["+python3", "-I", &program("_git.py"), "log", "-3"]);
+        let (argv, env, goes_on) = started("python-sci", "python3 -u b.py c", &[]);
+        assert_eq!(
+            (&argv[..2], &argv[3..]),
+            (&["python3", "-c"].map(str::to_owned)[..], &["-u", "b.py", "c"].map(str::to_owned)[..])
+        );
+        assert!(argv[2].contains("/usr/local/lib/python3.15/site-packages") && !goes_on);
+        assert_eq!(env, [("PYTHONTZPATH".to_owned(), String::new())]);
+    }
+
+    #[test]
+    fn what_the_interpreter_reads_at_its_start_lets_it_start() {
+        let table: &[(&str, bool)] = &[
+            ("python3", true),
+            ("python3 -", true),
+            ("python3 a.py -O", true),
+            ("python3 -uB a.py", true),
+            ("python3 -c pass", true),
+            ("python3 -ucpass", true),
+            ("python3 -m a.b", true),
+            ("python3 -c", false),
+            ("python3 -O a.py", false),
+            ("python3 -uW error a.py", false),
+            ("python3 -I a.py", false),
+            ("python3 --version", false),
+            ("python3 -- a.py", false),
+            ("python3 a.pyc", false),
+        ];
+        for (line, expected) in table {
+            let (argv, _, goes_on) = started("python", line, &[]);
+            assert_eq!((goes_on, argv[0].starts_with(MARK)), (*expected, *expected), "{line}");
+        }
+        for (name, value, expected) in [
+            ("PYTHONPATH", "/work", true),
+            ("PYTHONHASHSEED", "0", false),
+            ("PYTHONDONTWRITEBYTECODE", "", false),
+            ("LANG", "C", true),
+        ] {
+            assert_eq!(started("python", "python3 a.py", &[(name, value)]).2, expected, "{name}");
+        }
+    }
+}
