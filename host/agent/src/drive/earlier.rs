@@ -3,7 +3,7 @@
 use super::{DriveError, RunExecutor, UndoFailure};
 use kiso_base::home::SessionName;
 use kiso_sandbox::effect::undo::{UndoEntry, UndoKind};
-use kiso_store::store::RunLine;
+use kiso_store::store::{RunId, RunLine};
 
 /// The last run, which changed no files, and the earlier work that an undo would take back.
 #[derive(Debug)]
@@ -13,19 +13,23 @@ pub struct EarlierWork {
 }
 
 impl RunExecutor {
-    /// The earlier work that an undo of this session would take back although the last run changed nothing.
+    /// The earlier run that an undo of this session would take back although the last run changed nothing.
     pub async fn earlier_work(&self, session: &SessionName) -> Result<Option<EarlierWork>, UndoFailure> {
         let mut entries = self.undo_entries(session).await?;
+        let Some(at) = entries.iter().rposition(|entry| entry.header.kind == UndoKind::Undo) else { return Ok(None) };
+        // What a person did by hand, such as a change to the shared files, is named like no run.
+        let Some(named) = entries[at].run().and_then(|run| run.parse::<RunId>().ok()) else { return Ok(None) };
         let of = session.clone();
-        let last =
-            self.store.read(move |view| view.list_runs(Some(&of), None, 1)).await.map_err(DriveError::from)?.pop();
-        let Some(last) = last else { return Ok(None) };
+        let read = self.store.read(move |view| {
+            let is_run = view.run(&named)?.is_some();
+            Ok(view.list_runs(Some(&of), None, 1)?.pop().filter(|_| is_run))
+        });
+        let Some(last) = read.await.map_err(DriveError::from)? else { return Ok(None) };
         // What was undone can be redone: then the run before it is meant.
         if entries.iter().any(|entry| entry.run() == Some(last.id.as_str())) {
             return Ok(None);
         }
-        let newest = entries.iter().rposition(|entry| entry.header.kind == UndoKind::Undo);
-        let entry = newest.map(|at| entries.swap_remove(at));
-        Ok(entry.filter(|entry| entry.header.at_ms < last.started_ms).map(|entry| EarlierWork { last, entry }))
+        let entry = entries.swap_remove(at);
+        Ok((entry.header.at_ms < last.started_ms).then_some(EarlierWork { last, entry }))
     }
 }

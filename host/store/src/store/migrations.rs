@@ -68,6 +68,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "connected providers", sql: include_str!("migrations/0048_connected_providers.sql") },
     Migration { name: "branches", sql: include_str!("migrations/0049_branches.sql") },
     Migration { name: "owners of sessions", sql: include_str!("migrations/0050_session_owners.sql") },
+    Migration { name: "titles", sql: include_str!("migrations/0051_titles.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

@@ -3,7 +3,7 @@
 use rusqlite::OptionalExtension;
 
 use super::sessions::message;
-use super::{Message, StoreError, Tx, View};
+use super::{Message, SEALED, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
 /// A summary of the beginning of a segment.
@@ -104,9 +104,12 @@ impl Tx<'_> {
         Ok(update.execute((session.as_str(), segment, &new.text, new.to, sources))? > 0)
     }
 
-    /// Sets the title; `anew` replaces one that is there. True if the title is now this one. It stands in clear wherever sessions are
-    /// listed: the caller has taken out what is secret.
+    /// Sets the title; `anew` replaces one that is there. True if the title was set. It stands in clear wherever sessions are
+    /// listed: the caller has taken out what is secret. One that was made, and that another session has, goes on with the
+    /// beginning of the first message, so that the two are told apart.
     pub fn set_title(&self, session: &SessionName, title: &str, anew: bool) -> Result<bool, StoreError> {
+        let longer = if anew { None } else { self.longer_title(session, title)? };
+        let title = longer.as_deref().unwrap_or(title);
         let mut update =
             self.conn.prepare_cached("UPDATE sessions SET title = ?2 WHERE name = ?1 AND (?3 OR title IS NULL)")?;
         let changed = update.execute((session.as_str(), title, anew))? > 0;
@@ -115,4 +118,27 @@ impl Tx<'_> {
         }
         Ok(changed)
     }
+
+    /// A title with the beginning of the session's first message behind it, if another session has the title alone.
+    fn longer_title(&self, session: &SessionName, title: &str) -> Result<Option<String>, StoreError> {
+        let mut others = self.conn.prepare_cached("SELECT 1 FROM sessions WHERE title = ?1 AND name <> ?2 LIMIT 1")?;
+        if !others.exists((title, session.as_str()))? {
+            return Ok(None);
+        }
+        let mut first = self.conn.prepare_cached(
+            "SELECT text FROM messages WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND role = 'user'
+             ORDER BY id LIMIT 1",
+        )?;
+        let text: Option<String> = first.query_row([session.as_str()], |row| row.get(0)).optional()?;
+        let Some(text) = text.filter(|text| !text.starts_with(SEALED)) else { return Ok(None) };
+        let said = text.split("\n\nFiles: ").next().unwrap_or_default();
+        let words: Vec<&str> = said.split_whitespace().take(TITLE_WORDS).collect();
+        let beginning: String = words.join(" ").chars().filter(|c| !c.is_control()).take(MAX_BEGINNING).collect();
+        let is_news = !beginning.is_empty() && !beginning.eq_ignore_ascii_case(title);
+        Ok(is_news.then(|| format!("{title}: {beginning}")))
+    }
 }
+
+/// Words of a first message that tell two titles apart, and the characters that they have at most.
+const TITLE_WORDS: usize = 10;
+const MAX_BEGINNING: usize = 80;

@@ -37,6 +37,29 @@ fn a_summary_moves_forward_only() {
     assert_eq!(store.read_blocking(|view| view.title(&session("s"))).unwrap().as_deref(), Some("Numbers"));
 }
 
+/// Two sessions about the same say in their titles what differs; one that a person names keeps its name.
+#[test]
+fn a_title_says_what_differs() {
+    let house = House::new();
+    let store = house.open();
+    let titled = |name: &'static str, text: &'static str, by_person: bool| {
+        let write = move |tx: &Tx<'_>| {
+            tx.add_message(&session(name), MessageRole::User, text, 1, None)?;
+            tx.set_title(&session(name), "Sales by month", by_person)?;
+            tx.title(&session(name))
+        };
+        store.write_blocking(write).unwrap().unwrap()
+    };
+    assert_eq!(titled("a", "show the sales by month", false), "Sales by month");
+    assert_eq!(titled("b", "and now\nfor Oslo\n\nFiles: sales.csv", false), "Sales by month: and now for Oslo");
+    assert_eq!(titled("c", "Sales by month", false), "Sales by month", "nothing differs");
+    assert_eq!(titled("d", "for Lisbon", true), "Sales by month");
+    assert_eq!(titled("e", SEALED_TEXT, false), "Sales by month", "what nobody has looked at is in no title");
+}
+
+/// A message that no model has checked for secrets.
+const SEALED_TEXT: &str = "sealed:1:AAAA";
+
 /// Rule: "What resets with /new — sliding window and last summary reset".
 #[test]
 fn a_segment_is_summarized_without_what_was_said_before_it() {
