@@ -10,7 +10,7 @@ import { Login, Logo } from './screens/login.js';
 import { Sidebar } from './screens/sessions.js';
 import { ConnectDialog, loadModels } from './lib/models.js';
 import { query } from './lib/search.js';
-import { drawer as sidebar, unread } from './lib/sessions.js';
+import { drawer as sidebar, freshName, unread } from './lib/sessions.js';
 // What runs say is heard from the beginning, and what was not sent yet is sent, whatever screen is in view.
 import { notifications, toggleNotifications } from './lib/notify.js';
 import './lib/run-live.js';
@@ -95,7 +95,8 @@ function Frame() {
     if (place !== 's') document.title = `${waiting ? `(${waiting}) ` : ''}${title} · kiso`;
   }, [title, place, waiting]);
   useEffect(() => {
-    if (place !== 's' && !screen) location.replace(href('s', localStorage.getItem('kiso.session') || DEFAULT));
+    // Who reads only the sessions that they began may not have the default one.
+    if (place !== 's' && !screen) location.replace(href('s', localStorage.getItem('kiso.session') || (isAdmin() ? DEFAULT : freshName())));
     setDrawer(false);
   }, [place, name]);
   useLayoutEffect(() => {

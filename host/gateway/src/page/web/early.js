@@ -8,7 +8,7 @@ const DEFAULT = 'default';
 
 /** What each screen asks for first. A test holds that nothing is asked for that nobody takes. */
 const QUESTIONS = {
-  s: (name, more) => (more && more !== 'f' ? [] : [`/sessions/${name}/messages?limit=50`, `/status/${name}`]),
+  s: (name, more) => (!name || (more && more !== 'f') ? [] : [`/sessions/${name}/messages?limit=50`, `/status/${name}`]),
   run: (id, more) => (id ? !more && [`/runs/${id}`, `/runs/${id}/trace?after=0&limit=100`] : ['/runs?limit=50']),
   skills: (name) => [name ? `/skills/${name}` : '/skills?limit=100'],
   pills: () => ['/pills'],
@@ -22,7 +22,7 @@ const QUESTIONS = {
 const ALWAYS = ['/sessions?placement=listed&limit=100', '/sessions?placement=pinned&limit=500', '/sessions?placement=archived&limit=1', '/models'];
 
 const [place, name, more] = location.hash.replace(/^#\/?/, '').split('/');
-const known = Object.hasOwn(SCREENS, place) && (place !== 's' || name) ? [place, name, more] : ['s', encodeURIComponent(localStorage.getItem('kiso.session') || DEFAULT)];
+const known = Object.hasOwn(SCREENS, place) && (place !== 's' || name) ? [place, name, more] : ['s', encodeURIComponent(localStorage.getItem('kiso.session') || (whoCame?.who.scope === 'chat' ? '' : DEFAULT))];
 const [script, styles] = SCREENS[known[0]];
 prefetch(script);
 if (styles) style(styles);
