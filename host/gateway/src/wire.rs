@@ -35,25 +35,6 @@ pub(crate) const PAGE: u32 = 50;
 /// Entries of a page at most.
 pub(crate) const MAX_PAGE: u32 = 500;
 
-/// A message to send.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct MessageIn {
-    /// The conversation; a new one begins with its first message.
-    #[serde(default)]
-    pub session: SessionName,
-    /// At most 1 MiB.
-    #[schemars(length(max = 1_048_576), regex(pattern = r"\S"))]
-    pub text: String,
-    /// The client's name for the message: sent again with the same one, it is not done again.
-    #[serde(default)]
-    #[schemars(length(min = 1, max = 128))]
-    pub key: Option<String>,
-    /// Whether nothing more is being written: the message waits for no other, and what was sent before it is answered with it.
-    #[serde(default)]
-    pub flush: bool,
-}
-
 /// A message that is on disk.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Accepted")]
@@ -71,14 +52,6 @@ pub(crate) enum Admission {
     Queued,
     /// A message with the same key was accepted before.
     Known,
-}
-
-/// The answer to a command.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Answered")]
-pub(crate) struct CommandAnswer {
-    pub session: SessionName,
-    pub answer: String,
 }
 
 /// A message of a session.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use kiso_base::home::SessionName;
-use kiso_store::store::{MAX_BRANCHES, OldBranch, StoreError, Tx};
+use kiso_store::store::{MAX_BRANCHES, OldBranch, OldMessage, StoreError, Tx};
 
 /// The branches in a file, with the numbers that their messages have there.
 #[derive(Debug, Default)]
@@ -15,9 +15,11 @@ pub(super) struct Branches {
 }
 
 impl Branches {
-    /// Adds a branch whose messages were read before. `has_run` tells whether there is a message of this number that a run answered.
-    pub(super) fn add(&mut self, branch: OldBranch, has_run: impl Fn(i64) -> bool) -> Result<(), String> {
+    /// Adds a branch whose messages were read before, in the order of their numbers.
+    pub(super) fn add(&mut self, branch: OldBranch, messages: &[(i64, OldMessage)]) -> Result<(), String> {
         let OldBranch { id, parent, first } = branch;
+        let at = messages.binary_search_by_key(&first, |(id, _)| *id);
+        let is_answered = at.is_ok_and(|at| messages[at].1.run.is_some());
         let of = |message: i64| self.of_messages.get(&message).copied().unwrap_or(0);
         if of(id) != id || id <= 0 {
             return Err(format!("branch {id} does not begin with a message of its own"));
@@ -28,7 +30,7 @@ impl Branches {
         if parent != 0 && !self.all.iter().any(|known| known.id == parent) {
             return Err(format!("branch {id} leaves the branch {parent}, which has no line before it"));
         }
-        if first >= id || of(first) != parent || !has_run(first) {
+        if first >= id || of(first) != parent || !is_answered {
             return Err(format!(
                 "branch {id} replaces the message {first}, which is not one of branch {parent} that was answered"
             ));

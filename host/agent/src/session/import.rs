@@ -296,11 +296,7 @@ impl Contents {
                 }
             }
             Line::Branch { id, parent, first } => {
-                let has_run = |of: i64| match self.messages.binary_search_by_key(&of, |(id, _)| *id) {
-                    Ok(at) => self.messages[at].1.run.is_some(),
-                    Err(_) => false,
-                };
-                self.branches.add(OldBranch { id, parent, first }, has_run)?;
+                self.branches.add(OldBranch { id, parent, first }, &self.messages)?;
             }
             Line::Run { run, status, started_ms, ended_ms, outcome, .. } => {
                 let started_ms = time(started_ms, "started_ms")?;

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use crate::App;
@@ -12,8 +14,9 @@ use crate::document::routes;
 use crate::error::ApiError;
 use crate::message::whole_message;
 use crate::polls::HELD;
-use crate::wire::{AcceptedMessage, Admission, Body, CommandAnswer, Either, Job, JsonResult, MessageIn, Path, Queued};
+use crate::wire::{AcceptedMessage, Admission, Body, Either, Job, JsonResult, Path, Queued};
 use kiso_agent::session::intake::{Inbound, IntakeOutcome};
+use kiso_base::home::SessionName;
 use kiso_store::store::{JobPriority, JobState};
 
 routes! {
@@ -27,6 +30,33 @@ routes! {
         507 "There are too many sessions, the storage limit is reached, or the disk is full; nothing was saved";
     /// What became of a message; asked again within half a second, the answer comes with news, or after a fifth of a second
     GET "/messages/{id}" Chat => job, 200 "Its job, with the reply when there is one", 404 "No such message was sent";
+}
+
+/// A message to send.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MessageIn {
+    /// The conversation; a new one begins with its first message.
+    #[serde(default)]
+    session: SessionName,
+    /// At most 1 MiB.
+    #[schemars(length(max = 1_048_576), regex(pattern = r"\S"))]
+    text: String,
+    /// The client's name for the message: sent again with the same one, it is not done again.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 128))]
+    key: Option<String>,
+    /// Whether nothing more is being written: the message waits for no other, and what was sent before it is answered with it.
+    #[serde(default)]
+    flush: bool,
+}
+
+/// The answer to a command.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Answered")]
+pub(super) struct CommandAnswer {
+    session: SessionName,
+    answer: String,
 }
 
 pub(super) async fn send(
