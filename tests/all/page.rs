@@ -3,8 +3,8 @@
 //! Where there is no Chromium the tests say so loudly and test nothing.
 
 mod approve;
-mod calls;
 pub(crate) mod browser;
+mod calls;
 mod chat;
 mod compose;
 mod connect;

@@ -230,7 +230,19 @@ pub fn open_message(vault: &Vault, session: SessionName, message: store::Message
         Ok(text) => text.into_owned(),
         Err(_) => "(sealed with the key of another home)".to_owned(),
     };
-    Message { id, session, role, text, at_ms, run, tags, versions: Vec::new(), replaced: false, approval: None, reply: None }
+    Message {
+        id,
+        session,
+        role,
+        text,
+        at_ms,
+        run,
+        tags,
+        versions: Vec::new(),
+        replaced: false,
+        approval: None,
+        reply: None,
+    }
 }
 
 /// How many entries a page is to have: as many as were asked for, if that is allowed.

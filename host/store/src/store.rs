@@ -103,7 +103,8 @@ pub use approvals::{
 pub use background::{Due, DueKind, MAX_ATTEMPTS};
 pub use backup::{BackupError, StoreCopy, part_of, place, restore};
 pub use branches::{
-    BranchChange, KeptSummary, MAX_BRANCHES, MAX_VERSIONS, NewVersion, NotReplaced, OldBranch, ReplacedTurn, VersionAdmission,
+    BranchChange, KeptSummary, MAX_BRANCHES, MAX_VERSIONS, NewVersion, NotReplaced, OldBranch, ReplacedTurn,
+    VersionAdmission,
 };
 pub use channel_offers::ChannelOffer;
 pub use channels::{ChannelLine, ChannelNote, ChannelSender, PAIRING_MS, SenderStanding};

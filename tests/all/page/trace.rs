@@ -133,7 +133,10 @@ fn a_trace_tells_what_each_step_took_and_cost() {
     );
     assert!(line[0].as_str().unwrap().starts_with('+') && line[1].as_str().unwrap().ends_with('s'), "{line}");
     assert_eq!((&line[2], &line[3]), (&json!("15"), &json!("$0.01")), "{line}");
-    assert!(line[4].as_str().unwrap().contains("Next: the work because the message needs tools, but no plan"), "{line}");
+    assert!(
+        line[4].as_str().unwrap().contains("Next: the work because the message needs tools, but no plan"),
+        "{line}"
+    );
 
     called_tools_are_told(&stage, &events);
     prompts_come_on_demand(&stage, &run, &events);

@@ -23,8 +23,8 @@ pub struct Command {
 
 /// The commands that kiso has by itself; a test of the session compares them with what it does.
 pub const COMMAND_NAMES: [&str; 17] = [
-    "new", "model", "models", "memory", "status", "cancel", "trace", "retry", "edit", "undo", "redo", "diff", "approve",
-    "refuse", "trust", "skills", "help",
+    "new", "model", "models", "memory", "status", "cancel", "trace", "retry", "edit", "undo", "redo", "diff",
+    "approve", "refuse", "trust", "skills", "help",
 ];
 
 /// Characters of a description.

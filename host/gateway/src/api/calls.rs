@@ -264,7 +264,10 @@ mod tests {
         assert_eq!(label(&other), "path: a.txt, lines: [1,2]");
         assert_eq!(label(&call("read", "{broken", None)), "{broken");
         let shown = |task| ToolCallShown::new(&exec, task).status;
-        assert_eq!((shown(TaskState::Running), shown(TaskState::Failed)), (CallStatus::Running, CallStatus::Interrupted));
+        assert_eq!(
+            (shown(TaskState::Running), shown(TaskState::Failed)),
+            (CallStatus::Running, CallStatus::Interrupted)
+        );
     }
 
     #[test]

@@ -370,7 +370,8 @@ impl Talk {
         if self.run.as_ref().is_none_or(|run| run.id != id) {
             let (thought, output) = ("beginning".to_owned(), String::new());
             let since_ms = now_ms;
-            self.run = Some(Doing { id, since_ms, thought, output, cancelled: false, last: None, limit: false, reasoned: 0 });
+            self.run =
+                Some(Doing { id, since_ms, thought, output, cancelled: false, last: None, limit: false, reasoned: 0 });
         }
     }
 

@@ -1,6 +1,5 @@
 //! The conversation at a terminal.
 
-use super::{ChatSession, LEAVING};
 use super::asking::Asking;
 use super::attach::{self, LinePaths, PathMention};
 use super::complete::Names;
@@ -10,6 +9,7 @@ use super::screen::{FRAME_MS, Screen, StatusLine};
 use super::stream::TextForm;
 use super::talk::{ScreenText, Talk};
 use super::waiting::WaitingReport;
+use super::{ChatSession, LEAVING};
 use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::upload::{UploadReceipt, upload};
 use crate::cli::client::{Client, News};

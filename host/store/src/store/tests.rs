@@ -293,6 +293,10 @@ fn runs_are_listed_by_page_and_found_by_what_people_type() {
     assert_eq!(list(None, None), [runs[3].clone(), runs[2].clone(), runs[1].clone()]);
     assert_eq!(list(Some("s"), Some(&runs[1])), [runs[0].clone()]);
     assert_eq!(list(Some("other"), None), []);
+    for (status, found) in [(RunStatus::Running, 3), (RunStatus::Failed, 0)] {
+        let filter = RunFilter { status: Some(status), ..RunFilter::default() };
+        assert_eq!(store.read_blocking(|view| view.list_runs_of(filter, None, 3)).unwrap().len(), found, "{status:?}");
+    }
 }
 
 #[test]
