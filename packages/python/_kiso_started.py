@@ -1,5 +1,6 @@
 # An interpreter takes longer to start than most programs run. So it is started once, when the package is added, and kept in its module
 # as it is in the middle of `record`. Each program begins there with `_run`, which is called with nothing but words and environment.
+import atexit  # now, for the end: pip warns of what is imported behind an installation
 import builtins
 import gc
 import importlib
@@ -227,8 +228,6 @@ def _run_to_end(ahead):
         sys.stdout.flush()
         print(code, file=sys.stderr)
         code = 1
-    import atexit
-
     if "threading" in sys.modules:
         sys.modules["threading"]._shutdown()
     atexit._run_exitfuncs()

@@ -127,7 +127,7 @@ fn presets_are_configurations_and_are_written_once() {
     let home = Home::new();
     let list = ["openrouter", "llama.cpp", "kiso config preset NAME"];
     home.kiso(&["config", "preset"]).ok().prints(&list);
-    assert_eq!(home.kiso(&["--json", "config", "preset"]).ok().stdout.lines().count(), 6);
+    assert_eq!(home.kiso(&["--json", "config", "preset"]).ok().stdout.lines().count(), 9);
     home.kiso(&["config", "preset", "--write"]).exit(2).says(&["<NAME>"]);
     home.kiso(&["config", "preset", "acme"]).exit(2).says(&["openrouter", "llama.cpp"]);
     let text = "model = \"scripted:/a\" # mine\n";

@@ -155,7 +155,7 @@ fn unknown_commands_and_missing_files_are_named() {
     home.shell("sotr kept.txt").exit(127).says(&["sotr: command not found", "sort"]);
     home.shell("aria2c https://example.org/x").exit(127).says(&["aria2c: command not found", "`curl`"]);
     home.shell("git clone https://example.org/x").exit(127).says(&["git: command not found", "`diff -ru`"]);
-    home.shell("npm install x").exit(127).says(&["npm: command not found", "`node` runs JavaScript"]);
+    home.shell("pnpm install x").exit(127).says(&["pnpm: command not found", "`npm"]);
     home.shell("pip install numpy").exit(127).says(&["pip: command not found", "`kiso package add python-sci`"]);
     home.shell("echo a.py | xargs python3").exit(127).says(&["python3: command not found", "`js`"]);
     home.shell("/opt/tool").exit(127).says(&["/opt/tool"]);

@@ -294,6 +294,7 @@ fn a_token_that_is_revoked_ends_its_streams_and_opens_nothing_again() {
     let (phone, laptop) = (add("phone"), add("laptop"));
     assert_eq!(anonymous.next(&["unauthorized"]).data, json!({}), "as soon as there is a token, everybody needs one");
     served.token = Some(phone.clone());
+    served.reply(served.send("quiet", "$ true"));
     let mut quiet = served.follow("?session=quiet", None);
     let mut busy = served.follow("", None);
     home.kiso(&["token", "revoke", "phone"]).ok();

@@ -1,6 +1,6 @@
 //! A message as its owner reads it, with what became of the run behind it.
 
-use super::trouble::Trouble;
+use super::trouble::RunTrouble;
 use super::wire::{Message, Reply, open_message};
 use kiso_agent::node::output;
 use kiso_base::home::SessionName;
@@ -37,7 +37,7 @@ pub fn whole_message(
         return Ok(message);
     }
     let without_list = output::without_list(&outcome);
-    let trouble = Trouble::of(&outcome.ending);
+    let trouble = RunTrouble::from_ending(&outcome.ending);
     let Outcome { reply, files, mut blocks, thought_ms, .. } = outcome;
     if blocks.is_empty() {
         // The files are told as data.

@@ -9,7 +9,8 @@ use kiso_plan::limits::LimitReached;
 
 /// Why a run failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Trouble {
+#[schemars(rename = "Trouble")]
+pub struct RunTrouble {
     /// A stable word for programs: `limit`, `policy`, `needs_model`, `failed`, or what is wrong with the model, such as `no_key`.
     pub code: &'static str,
     pub title: String,
@@ -37,24 +38,24 @@ pub enum Remedy {
     ShowRules,
 }
 
-impl Trouble {
+impl RunTrouble {
     /// Of a run that ended so; `None` of one that is done or was stopped by its user.
-    pub fn of(ending: &Ending) -> Option<Trouble> {
+    pub fn from_ending(ending: &Ending) -> Option<RunTrouble> {
         match ending {
             Ending::Done | Ending::Cancelled => None,
-            Ending::LimitHit(limit) => Some(Trouble::of_limit(limit)),
-            Ending::Failed { reason } => Some(Trouble::of_reason(reason)),
+            Ending::LimitHit(limit) => Some(RunTrouble::from_limit(limit)),
+            Ending::Failed { reason } => Some(RunTrouble::from_reason(reason)),
         }
     }
 
-    fn of_limit(limit: &LimitReached) -> Trouble {
+    fn from_limit(limit: &LimitReached) -> RunTrouble {
         let LimitReached { limit, value, setting, .. } = limit;
         if limit == "context_budget" {
             let trouble = ModelTrouble::TooLong;
             let advice = trouble.remedy().to_owned();
-            return Trouble { code: "too_long", title: trouble.title().to_owned(), advice, remedy: Remedy::NewChat };
+            return RunTrouble { code: "too_long", title: trouble.title().to_owned(), advice, remedy: Remedy::NewChat };
         }
-        Trouble {
+        RunTrouble {
             code: "limit",
             title: format!("Stopped at the limit {limit} of {value}"),
             advice: format!("To allow more, raise {setting} in config.toml, then send the message again."),
@@ -62,7 +63,7 @@ impl Trouble {
         }
     }
 
-    fn of_reason(reason: &str) -> Trouble {
+    fn from_reason(reason: &str) -> RunTrouble {
         if let Some((trouble, model)) = ModelTrouble::in_text(reason) {
             let model = Some(model.to_owned());
             let remedy = match trouble {
@@ -75,11 +76,11 @@ impl Trouble {
                 _ => Remedy::Retry,
             };
             let (title, advice) = (trouble.title().to_owned(), trouble.remedy().to_owned());
-            return Trouble { code: trouble.code(), title, advice, remedy };
+            return RunTrouble { code: trouble.code(), title, advice, remedy };
         }
         // The words of the built-in model, which has no others for this.
         if reason.contains("need a language model") {
-            return Trouble {
+            return RunTrouble {
                 code: "needs_model",
                 title: "The built-in rules do not understand this".to_owned(),
                 advice: "Connect a language model to ask in your own words.".to_owned(),
@@ -89,14 +90,14 @@ impl Trouble {
         let lower = reason.to_lowercase();
         if ["is denied by", "the policy", "not allowed by", "was refused by"].iter().any(|words| lower.contains(words))
         {
-            return Trouble {
+            return RunTrouble {
                 code: "policy",
                 title: "Refused by a rule".to_owned(),
                 advice: "A rule of this kiso, or an answer that you gave, forbids this step.".to_owned(),
                 remedy: Remedy::ShowRules,
             };
         }
-        Trouble {
+        RunTrouble {
             code: "failed",
             title: "This did not work".to_owned(),
             advice: "The steps show what was tried. Try again, or word the message differently.".to_owned(),
@@ -109,8 +110,8 @@ impl Trouble {
 mod tests {
     use super::*;
 
-    fn of(reason: &str) -> Trouble {
-        Trouble::of(&Ending::Failed { reason: reason.to_owned() }).unwrap()
+    fn of(reason: &str) -> RunTrouble {
+        RunTrouble::from_ending(&Ending::Failed { reason: reason.to_owned() }).unwrap()
     }
 
     #[test]
@@ -125,8 +126,8 @@ mod tests {
         assert_eq!((other.code, &other.remedy), ("failed", &Remedy::Retry));
         let limit = LimitReached::new("max_tokens_per_run", 1_000);
         let setting = limit.setting.clone();
-        let limit = Trouble::of(&Ending::LimitHit(limit)).unwrap();
+        let limit = RunTrouble::from_ending(&Ending::LimitHit(limit)).unwrap();
         assert_eq!((limit.code, &limit.remedy), ("limit", &Remedy::ChangeSetting { setting }));
-        assert_eq!((Trouble::of(&Ending::Done), Trouble::of(&Ending::Cancelled)), (None, None));
+        assert_eq!((RunTrouble::from_ending(&Ending::Done), RunTrouble::from_ending(&Ending::Cancelled)), (None, None));
     }
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::App;
 use super::error::ApiError;
-use super::trouble::Trouble;
+use super::trouble::RunTrouble;
 use kiso_agent::drive::SEALED_RUN;
 use kiso_base::home::SessionName;
 use kiso_base::json;
@@ -98,7 +98,7 @@ pub struct Reply {
     pub thought_ms: Option<u64>,
     /// Why the work was not done, with the next step.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<RunTrouble>,
 }
 
 /// What somebody is told who is not connected. As JSON, it is the body of a webhook's request (docs/webhooks.md).

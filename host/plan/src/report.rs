@@ -405,6 +405,11 @@ pub fn often(times: u32) -> String {
     }
 }
 
+/// A number with its noun: "1 attempt", "2 attempts".
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// Bytes as a person reads them: "812 B", "3.4 kB", "2.1 MB", "72.2 GB".
 pub fn size(bytes: u64) -> String {
     match bytes {

@@ -1,10 +1,10 @@
 //! `kiso diff`: what runs have changed in the folders of a session, to be accepted or discarded.
 
-use super::listing::counted;
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, session};
 use kiso_agent::drive::{FolderFailure, FolderView, RunExecutor};
 use kiso_base::home::SessionName;
+use kiso_plan::report::counted;
 use kiso_sandbox::effect::overlay::{
     AcceptError, Acceptance, FolderChange, FolderChangeKind, FolderDifference, FolderSelection, HunkError,
     ListedChange, RepositoryChange, TextChange,

@@ -1,6 +1,6 @@
 //! `kiso files`: the files that all conversations share, which tasks see at /shared.
 
-use super::listing::{confirm, counted};
+use super::listing::confirm;
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, session};
 use clap::Subcommand;
@@ -8,7 +8,7 @@ use kiso_agent::drive::{SharedFailure, UndoFailure};
 use kiso_base::clock::minute;
 use kiso_base::home::SHARED;
 use kiso_plan::plan::CallerScope;
-use kiso_plan::report::size;
+use kiso_plan::report::{counted, size};
 use kiso_sandbox::effect::overlay::{ShareError, SharedEdit, SharedEntry, SharedFiles};
 use kiso_sandbox::skill::Quiet;
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
 //! `--dir`: the folders of this machine that a session works in.
 
-use super::listing::counted;
 use super::show::Show;
 use super::{Exit, Failure, Opened, block_on};
 use kiso_agent::drive::RunExecutor;
 use kiso_base::home::{FolderRefusal, SessionFolder, SessionName, default_folder_path};
 use kiso_plan::plan::CallerScope;
+use kiso_plan::report::counted;
 use kiso_sandbox::effect::overlay::FolderSelection;
 use serde_json::json;
 use std::path::{Path, PathBuf};

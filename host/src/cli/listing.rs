@@ -82,8 +82,3 @@ pub(super) fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
         _ => Err(Failure::new(Exit::Failed, "nothing changed")),
     }
 }
-
-/// "1 attempt", "2 attempts".
-pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}

@@ -2,12 +2,13 @@
 
 mod transfer;
 
-use super::listing::{PageArgs, confirm, counted, row, typed};
+use super::listing::{PageArgs, confirm, row, typed};
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use clap::Subcommand;
 use kiso_base::clock::{minute, now_ms};
 use kiso_plan::limits::Usage;
+use kiso_plan::report::counted;
 use kiso_sandbox::skill::Quiet;
 use kiso_store::memory::{self, CoreError, MAX_HITS};
 use kiso_store::store::{Chunk, Fact};

@@ -1,7 +1,7 @@
 //! `kiso undo` and `kiso redo`: what a run changed in its workspace, taken back, and done again.
 
 use super::diff::command;
-use super::listing::{confirm, counted, row, typed};
+use super::listing::{confirm, row, typed};
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, session};
 use kiso_agent::drive::{EarlierWork, RevertedAcceptance, RunExecutor, UndoFailure};
@@ -9,7 +9,7 @@ use kiso_base::clock::minute;
 use kiso_base::home::SessionName;
 use kiso_gateway::UndoLine;
 use kiso_plan::plan::CallerScope;
-use kiso_plan::report::size;
+use kiso_plan::report::{counted, size};
 use kiso_sandbox::effect::undo::{UndoChoice, UndoError, UndoKind, UndoPlan};
 use kiso_sandbox::skill::Quiet;
 use kiso_store::store::StoreError;

@@ -1,6 +1,5 @@
 //! `kiso webhook`: who is told of replies, what did not arrive, and sending it again.
 
-use super::listing::counted;
 use super::show::printable_line;
 use super::trace::time;
 use super::{Exit, Failure, Opened, Shared, block_on, environment};
@@ -9,6 +8,7 @@ use crate::channel::webhook::{Webhook, WebhookError};
 use clap::Subcommand;
 use kiso_base::clock::now_ms;
 use kiso_base::config;
+use kiso_plan::report::counted;
 use kiso_sandbox::skill::Quiet;
 use serde_json::json;
 use std::sync::Arc;

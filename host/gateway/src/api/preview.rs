@@ -66,7 +66,7 @@ pub(super) struct DocumentText {
     /// The format, as in "XLSX".
     kind: String,
     /// Pages, slides or sheets.
-    parts: Vec<DocumentPart>,
+    parts: Vec<PreviewPart>,
     /// Whether there is more than is shown (150,000 characters, 500 parts). Absent where there is not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
@@ -74,7 +74,8 @@ pub(super) struct DocumentText {
 
 /// A part of a document.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct DocumentPart {
+#[schemars(rename = "DocumentPart")]
+pub(super) struct PreviewPart {
     /// As in "Page 3" or "Sheet sales"; empty where there is only one.
     label: String,
     /// Markdown.
@@ -121,7 +122,7 @@ pub(super) async fn text(
     let secrets = drive.secrets_with(&session, app.0.secrets.clone()).await?;
     let caller = Caller::by_hand(&session, &secrets);
     let read = drive.tools.document_preview(path.as_str(), who.caller(), &caller).await.map_err(refused)?;
-    let parts = read.parts.into_iter().map(|part| DocumentPart { label: part.label, text: part.text });
+    let parts = read.parts.into_iter().map(|part| PreviewPart { label: part.label, text: part.text });
     Ok(Json(DocumentText { kind: read.kind, parts: parts.collect(), cut: read.cut }))
 }
 

@@ -47,7 +47,8 @@ const LISTED: usize = 500;
 
 /// A turn, and what would go with it.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Turn {
+#[schemars(rename = "Turn")]
+pub(super) struct TurnView {
     session: SessionName,
     /// The user's messages, oldest first: all of them are sent again.
     messages: Vec<i64>,
@@ -88,7 +89,7 @@ pub(super) struct ShownSession {
     session: SessionName,
 }
 
-pub(super) async fn turn(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Turn> {
+pub(super) async fn turn(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<TurnView> {
     let turn = app.0.drive.store.read(move |view| view.turn(id)).await?.map_err(IntakeError::from)?;
     let (mut changes, mut conflicts) = (Vec::<ChangeLine>::new(), Vec::new());
     for run in turn.runs.iter().rev().take(LOOKED_AT) {
@@ -109,7 +110,14 @@ pub(super) async fn turn(_: Who, State(app): State<App>, Path(id): Path<i64>) ->
     }
     conflicts.truncate(LISTED);
     let messages = turn.asked.iter().map(|message| message.id).collect();
-    Ok(Json(Turn { session: turn.session, messages, runs: turn.runs, at_work: turn.is_at_work, changes, conflicts }))
+    Ok(Json(TurnView {
+        session: turn.session,
+        messages,
+        runs: turn.runs,
+        at_work: turn.is_at_work,
+        changes,
+        conflicts,
+    }))
 }
 
 pub(super) async fn replace(

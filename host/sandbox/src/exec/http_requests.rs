@@ -2,7 +2,7 @@
 //! its body piece by piece.
 
 use super::errno::Errno;
-use super::http_upload::Upload;
+use super::http_upload::RequestUpload;
 use crate::skill::HttpGate;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::select_all;
@@ -41,7 +41,7 @@ pub(super) struct HttpRequests {
     gate: HttpGate,
     pending: BTreeMap<u32, PendingRequest>,
     bodies: BTreeMap<u32, OpenBody>,
-    uploads: BTreeMap<u32, Upload>,
+    uploads: BTreeMap<u32, RequestUpload>,
     opened: u32,
 }
 
@@ -115,7 +115,7 @@ impl HttpRequests {
     /// Begins a request whose body comes piece by piece, and returns its number.
     pub(super) fn open(&mut self, head: RequestHead) -> Result<Value, Errno> {
         let size = head.size;
-        let (upload, body) = Upload::new(size).ok_or(Errno::Invalid)?;
+        let (upload, body) = RequestUpload::new(size).ok_or(Errno::Invalid)?;
         let number = self.begin(head, size, body.boxed_unsync())?;
         self.uploads.insert(number, upload);
         Ok(json!({ "request": number }))

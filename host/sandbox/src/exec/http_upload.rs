@@ -22,7 +22,7 @@ type Piece = (Bytes, bool);
 
 /// The program's end.
 #[derive(Debug)]
-pub(super) struct Upload {
+pub(super) struct RequestUpload {
     pieces: mpsc::Sender<Piece>,
     sent: u64,
     size: Option<u64>,
@@ -35,7 +35,7 @@ pub(super) struct UploadBody {
     ended: bool,
 }
 
-impl Upload {
+impl RequestUpload {
     /// With the size of the body, where it is known; `None` where that is too large.
     pub(super) fn new(size: Option<u64>) -> Option<(Self, UploadBody)> {
         let (sender, receiver) = mpsc::channel(PIECES);
@@ -92,7 +92,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_whole_only_where_its_last_piece_has_come() {
         for (pieces, ends, whole) in [(&["ab", "c"][..], true, true), (&["ab", "c"], false, false), (&[], true, true)] {
-            let (mut upload, body) = Upload::new(None).unwrap();
+            let (mut upload, body) = RequestUpload::new(None).unwrap();
             let taken = tokio::spawn(take(body));
             for piece in pieces {
                 assert!(upload.send(Bytes::from_static(piece.as_bytes()), false).await.unwrap());
@@ -109,12 +109,12 @@ mod tests {
     #[tokio::test]
     async fn sizes_are_held() {
         let piece = |length: usize| Bytes::from(vec![b'x'; length]);
-        assert!(Upload::new(Some(MAX_BODY + 1)).is_none());
-        let (mut upload, _body) = Upload::new(Some(3)).unwrap();
+        assert!(RequestUpload::new(Some(MAX_BODY + 1)).is_none());
+        let (mut upload, _body) = RequestUpload::new(Some(3)).unwrap();
         assert_eq!(upload.send(piece(2), true).await, Err(Errno::Invalid));
         assert_eq!(upload.send(piece(2), false).await, Ok(true));
         assert_eq!(upload.send(piece(2), false).await, Err(Errno::Invalid));
-        let (mut upload, body) = Upload::new(None).unwrap();
+        let (mut upload, body) = RequestUpload::new(None).unwrap();
         assert_eq!(upload.send(piece(MAX_PIECE + 1), false).await, Err(Errno::Invalid));
         upload.sent = MAX_BODY;
         assert_eq!(upload.send(piece(1), false).await, Err(Errno::Invalid));

@@ -1,9 +1,9 @@
 //! The line after a run that says how many changes wait in the session's folders.
 
 use super::ChatSession;
-use crate::cli::listing::counted;
 use crate::cli::show::printable_line;
 use kiso_base::home::{Home, HomeError, SessionName};
+use kiso_plan::report::counted;
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::overlay::{FolderSelection, Overlay};
 use std::io;

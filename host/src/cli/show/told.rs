@@ -2,13 +2,12 @@
 
 use super::{Paint, clip, duration, printable, printable_line};
 use crate::cli::Exit;
-use crate::cli::listing::counted;
 use kiso_agent::tool::EXEC;
 use kiso_graph::reflection;
 use kiso_graph::step::{Event, STDERR, StepResult, ToolResult};
 use kiso_plan::call::ToolCall;
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::report::{FileNote, TaskReport, size};
+use kiso_plan::report::{FileNote, TaskReport, counted, size};
 use kiso_plan::verdict::{Status, Verdict};
 use kiso_sandbox::skill::Skills;
 use serde_json::Value;

@@ -84,7 +84,7 @@ impl LookCall {
 
 /// The answer of `image look`.
 #[derive(Deserialize)]
-pub(super) struct Answer {
+pub(super) struct LookOutput {
     pub media_type: String,
     width: u32,
     height: u32,
@@ -211,13 +211,13 @@ fn plain(path: &str) -> String {
 }
 
 /// The answer of the line, and how many pages there are.
-pub(super) fn read(ran: &Ran) -> Result<(Answer, u64), String> {
+pub(super) fn read(ran: &Ran) -> Result<(LookOutput, u64), String> {
     let text = String::from_utf8_lossy(&ran.output);
     let (pages, json) = match text.strip_prefix("pages ").and_then(|rest| rest.split_once('\n')) {
         Some((pages, json)) => (pages.trim().parse().ok(), json),
         None => (None, text.as_ref()),
     };
-    let answer: Answer = serde_json::from_str(json).map_err(|error| format!("it could not be shown: {error}"))?;
+    let answer: LookOutput = serde_json::from_str(json).map_err(|error| format!("it could not be shown: {error}"))?;
     let pages = pages.or(answer.source.pictures).unwrap_or(1);
     Ok((answer, pages))
 }

@@ -26,12 +26,12 @@ pub(super) struct SentBody {
     to: SentTo,
     /// The label that was allowed last.
     allowed: LabelId,
-    progress: Progress,
+    progress: BodyProgress,
 }
 
 /// How far a body is sent. Clones share it.
 #[derive(Clone)]
-pub(super) struct Progress(Arc<Mutex<State>>);
+pub(super) struct BodyProgress(Arc<Mutex<State>>);
 
 struct State {
     /// When the connection took a piece last.
@@ -44,9 +44,9 @@ struct State {
 
 impl SentBody {
     /// `allowed` is the label with which the permit let the request out.
-    pub(super) fn new(body: WasiBody, to: SentTo, allowed: LabelId) -> (Self, Progress) {
+    pub(super) fn new(body: WasiBody, to: SentTo, allowed: LabelId) -> (Self, BodyProgress) {
         let state = State { moved: Instant::now(), waits_for_call: false, refused: None };
-        let progress = Progress(Arc::new(Mutex::new(state)));
+        let progress = BodyProgress(Arc::new(Mutex::new(state)));
         (Self { body, to, allowed, progress: progress.clone() }, progress)
     }
 
@@ -91,7 +91,7 @@ impl Body for SentBody {
     }
 }
 
-impl Progress {
+impl BodyProgress {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
