@@ -60,7 +60,7 @@ fn shared_files_are_uploaded_opened_deleted_and_put_back() {
 
     tab.click(role("button", "Delete lists"));
     tab.wait_for(role("dialog", "Delete “lists”?"));
-    tab.shows("Everything in it is deleted for all conversations");
+    tab.shows("Everything in it is deleted for all chats");
     tab.click(role("button", "Cancel"));
     tab.click(role("button", "Delete lists"));
     tab.click(role("button", "Delete"));
@@ -78,7 +78,7 @@ fn a_file_of_a_reply_is_saved_among_the_shared_files() {
     let tab = &stage.tab;
     stage.open("desk");
     stage.say("$ echo chart > /work/pub/chart.csv; echo made");
-    tab.click(role("button", "Save pub/chart.csv to a folder"));
+    tab.click(role("button", "Save pub/chart.csv to a folder or to the shared files"));
     tab.wait_for(role("button", "Save in Shared files"));
     tab.click(role("button", "Save in Shared files"));
     tab.shows("Saved as “chart.csv” in Shared files");

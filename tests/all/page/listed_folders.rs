@@ -48,7 +48,7 @@ fn listed_folders_are_opened_in_a_conversation_and_take_files() {
     assert_eq!(std::fs::read_to_string(photos.join("a.txt")).unwrap(), "one\n");
 
     // A file of the reply, with one click and the choice of the folder.
-    tab.click(role("button", "Save pub/chart.csv to a folder"));
+    tab.click(role("button", "Save pub/chart.csv to a folder or to the shared files"));
     tab.wait_for(role("dialog", "Save chart.csv"));
     assert!(!tab.has(role("button", "Save in books")), "it is for reading only");
     tab.wait_for(role("button", "Save in photos"));
@@ -59,7 +59,7 @@ fn listed_folders_are_opened_in_a_conversation_and_take_files() {
     assert_eq!(std::fs::read_to_string(photos.join("chart.csv")).unwrap(), "chart\n");
     // The same from the list of all files; what waits still waits.
     menu("Files");
-    tab.click(role("button", "Save pub/chart.csv to a folder"));
+    tab.click(role("button", "Save pub/chart.csv to a folder or to the shared files"));
     tab.click(role("button", "Save in photos"));
     tab.shows("Saved as “chart (2).csv” in photos");
     assert_eq!(std::fs::read_to_string(photos.join("a.txt")).unwrap(), "one\n");

@@ -5,7 +5,7 @@ import { isAdmin, known, logIn, logOut, me, whoAmI } from './lib/api.js';
 import { connection, follow, unfollow } from './lib/events.js';
 import { href, route } from './lib/router.js';
 import { SCREENS as FILES, prefetch, style } from './lib/modules.js';
-import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, report, toast } from './lib/ui.js';
+import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, confirm, report, toast } from './lib/ui.js';
 import { Login, Logo } from './screens/login.js';
 import { Sidebar } from './screens/sessions.js';
 import { ConnectDialog, loadModels } from './lib/models.js';
@@ -20,9 +20,10 @@ import './lib/unsent.js';
 const SCREENS = {
   run: { title: 'Runs', icon: 'trace', load: () => import('./screens/trace.js') },
   skills: { title: 'Skills', icon: 'skills', load: () => import('./screens/skills.js') },
+  sites: { title: 'Sites', icon: 'link', load: () => import('./screens/sites.js'), admin: true },
   pills: { title: 'Pills', icon: 'pill', load: () => import('./screens/pills.js') },
   schedule: { title: 'Schedule', icon: 'clock', load: () => import('./screens/schedule.js') },
-  files: { title: 'Files', icon: 'folder', load: () => import('./screens/files.js') },
+  files: { title: 'Files', icon: 'files', load: () => import('./screens/files.js') },
   memory: { title: 'Memory', icon: 'memory', load: () => import('./screens/memory.js'), admin: true },
   usage: { title: 'Usage', icon: 'usage', load: () => import('./screens/usage.js') },
   health: { title: 'Health', icon: 'health', load: () => import('./screens/health.js') },
@@ -136,7 +137,7 @@ function Frame() {
       <span class="brand"><${Logo} /> kiso</span>
       ${waiting > 0 && html`<span class="unread" aria-label=${`${waiting} unread`}>${waiting}</span>`}
     </header>
-    <aside id="sidebar" class="sidebar" aria-label="Sessions and screens" onClick=${(event) => event.target.closest('a') && setDrawer(false)}>
+    <aside id="sidebar" class="sidebar" aria-label="Chats and screens" onClick=${(event) => event.target.closest('a') && setDrawer(false)}>
       <div class="brand"><${Logo} /> <strong>kiso</strong><${Button} kind="quiet sidebar-close" icon="close" label="Close the sidebar" onClick=${() => setDrawer(false)} /></div>
       <${Sidebar} current=${place === 's' ? name : null} onLeave=${() => setDrawer(false)} />
       <${Manage} open=${Boolean(screen)}>
@@ -214,8 +215,11 @@ function Connection() {
 
 const THEMES = [['', 'System theme', 'screen'], ['light', 'Light', 'sun'], ['dark', 'Dark', 'moon']];
 
-/** Before the log-in is void, nothing may ask for anything any more. */
+/** Asks first. Before the log-in is void, nothing may ask for anything any more. */
 async function leave() {
+  const text = isAdmin() ? 'To log in again, run “kiso open” on the machine that runs kiso, and open its link. Your chats stay.'
+    : 'To log in again, you need your token, or a new link from the person who runs this kiso. Your chats stay.';
+  if (!await confirm({ title: 'Log out?', text, action: 'Log out' })) return;
   unfollow();
   try {
     await logOut();

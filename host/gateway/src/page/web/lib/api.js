@@ -59,8 +59,13 @@ export const del = (path) => request('DELETE', path);
 /** A part of a path, whatever is in it. */
 export const part = (text) => encodeURIComponent(text);
 
-/** A workspace's file, below `/sessions/NAME/files`. */
-export const fileUrl = (session, path) => `/sessions/${part(session)}/files/${path.split('/').map(part).join('/')}`;
+/** How the path of a shared file begins where files of a session are meant as well. */
+const SHARED = '/shared/';
+
+export const isShared = (path) => path.startsWith(SHARED);
+
+/** A workspace's file, below `/sessions/NAME/files`, or a shared one. */
+export const fileUrl = (session, path) => isShared(path) ? sharedUrl(path.slice(SHARED.length)) : `/sessions/${part(session)}/files/${path.split('/').map(part).join('/')}`;
 
 /** A file that all sessions share. */
 export const sharedUrl = (path) => `/files/${path.split('/').map(part).join('/')}`;

@@ -14,12 +14,12 @@ const LARGEST_THUMB = 4_000_000;
 /** Chips of a list that are shown at first. */
 const SHOWN = 12;
 
-/** Files (`{path, bytes, link, title}`) of a session; `label` names the list, `extra(file)` adds to each. */
-export function Chips({ files, session, label = 'Files', extra }) {
+/** Files (`{path, bytes, link, title}`) of a session; `label` names the list, `extra(file)` adds to each. `undone`: they are as before the run. */
+export function Chips({ files, session, label = 'Files', extra, undone }) {
   const [all, show] = useState(false);
   const rest = files.length - SHOWN;
   return html`<ul class="file-chips" aria-label=${label}>
-    ${files.slice(0, all ? undefined : SHOWN).map((file) => html`<li key=${file.path}><${Chip} file=${file} session=${session} />${extra?.(file)}</li>`)}
+    ${files.slice(0, all ? undefined : SHOWN).map((file) => html`<li key=${file.path}><${Chip} file=${file} session=${session} undone=${undone} />${extra?.(file)}</li>`)}
     ${!all && rest > 0 && html`<li><button type="button" class="file-chip more" onClick=${() => show(true)}>${rest} more</button></li>`}
   </ul>`;
 }
@@ -67,13 +67,13 @@ export function Attached({ files, folders, session }) {
     ${files.length > 0 && html`<${Chips} label="Attached files" files=${files.map((file) => ({ ...file, bytes: known?.get(file.path) }))} session=${session} />`}`;
 }
 
-function Chip({ file, session }) {
+function Chip({ file, session, undone }) {
   const { path, bytes: size, link } = file;
   const name = visible(path.split('/').pop());
   const view = viewOf(path);
   const source = link ?? fileUrl(session, path);
-  const inside = html`<${Thumb} src=${view === 'picture' && !(size > LARGEST_THUMB) ? source : null} icon=${iconOf(path)} />
-    <span class="file-chip-text"><bdi class="file-chip-name">${name}</bdi>${size != null && html`<span class="muted">${bytes(size)}</span>`}</span>`;
+  const inside = html`<${Thumb} src=${view === 'picture' && !undone && !(size > LARGEST_THUMB) ? source : null} icon=${iconOf(path)} />
+    <span class="file-chip-text"><bdi class="file-chip-name">${name}</bdi>${undone ? html`<span class="muted">undone</span>` : size != null && html`<span class="muted">${bytes(size)}</span>`}</span>`;
   if (!view) return html`<a class="file-chip" href=${source} download=${path.split('/').pop()} title=${`Download ${visible(path)}`}>${inside}</a>`;
   return html`<a class="file-chip" href=${href('s', session, 'f', path)} title=${visible(path)}>${inside}</a>`;
 }
@@ -85,7 +85,7 @@ function Thumb({ src, icon }) {
     : html`<span class="file-chip-icon"><${Icon} name=${icon} size=${20} /></span>`;
 }
 
-/** The last line of a message, with which the page and `kiso run --file` name its files. */
+/** The last line of a message, with which the page and `kiso run` name its files. */
 const NAMED = /(?:^|\n)[ \t]*Files:[ \t]*([^\n]{1,8000})\s*$/;
 
 /** Names as the page gives them: without commas, and with an end, or of a folder. */

@@ -258,9 +258,12 @@ function Chip({ file, session }) {
 
 function Attach({ session }) {
   const [chooser, folder] = [useRef(null), useRef(null)];
+  // Who attached something goes on with writing. On a phone that would open the keyboard.
+  const write = () => finger.matches || document.querySelector('.composer textarea')?.focus();
   const picked = () => {
     upload(session, chooser.current.files);
     chooser.current.value = '';
+    write();
   };
   const pickedFolder = () => {
     try {
@@ -269,12 +272,13 @@ function Attach({ session }) {
       report(error);
     }
     folder.current.value = '';
+    write();
   };
   // Phones have no folders to choose.
   const folders = 'webkitdirectory' in HTMLInputElement.prototype && !finger.matches;
   return html`<${Button} kind="quiet" icon="attach" label="Attach files" onClick=${() => chooser.current.click()} />
     <input ref=${chooser} type="file" multiple hidden aria-label="Files" onChange=${picked} />
-    ${folders && html`<${Button} kind="quiet" icon="folder" label="Attach a folder" onClick=${() => folder.current.click()} />
+    ${folders && html`<${Button} kind="quiet" icon="folder-up" label="Attach a folder" onClick=${() => folder.current.click()} />
       <input ref=${folder} type="file" webkitdirectory hidden aria-label="Folder" onChange=${pickedFolder} />`}`;
 }
 

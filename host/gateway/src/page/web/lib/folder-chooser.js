@@ -7,7 +7,7 @@ import { titleOf } from './sessions.js';
 import { Badge, Busy, Button, Dialog, Empty, Icon, Trouble, toast } from './ui.js';
 
 /** Stands for the shared files among the folders that a file is saved in. */
-const SHARED = { name: 'shared', title: 'Shared files', about: 'seen by all conversations', available: true };
+const SHARED = { name: 'shared', title: 'Shared files', about: 'seen by all chats', available: true };
 
 /** Saves a file of the workspace in a folder. `path` is the file. */
 export function FolderSaver({ session, path, onClose }) {
@@ -23,7 +23,14 @@ export function FolderSaver({ session, path, onClose }) {
   useEffect(() => { load(); }, []);
   const save = async ({ name: folder, title }) => {
     const { name } = await post(`/sessions/${part(session)}/deliver`, { file: path, folder });
-    toast(`Saved as “${plain(name)}” in ${title ?? folder}. Send /undo to take it back.`, 'good');
+    // Of the shared files, the change is one of those that the session can undo: a run may follow it before the button is pressed.
+    const { items: [change] } = folder === SHARED.name ? await get(`/sessions/${part(session)}/undo`, { limit: 1 }) : { items: [] };
+    const undo = async () => {
+      if (change) await post(`/sessions/${part(session)}/undo`, { run: change.run });
+      else await post(`/sessions/${part(session)}/folders/undo`, {});
+      toast(`“${plain(name)}” in ${title ?? folder} is as it was before`, 'good');
+    };
+    toast(`Saved as “${plain(name)}” in ${title ?? folder}`, 'good', '', { label: 'Undo', run: undo });
     onClose();
   };
   const { items, error } = state;
@@ -60,11 +67,12 @@ export function FolderChooser({ session, onClose }) {
     await load();
   };
   const { items, error } = state;
-  const none = isAdmin() ? 'List folders as [folders.NAME] in config.toml to open them here.' : 'An administrator can list folders in config.toml.';
+  const none = isAdmin() ? 'As an administrator, you choose in config.toml which folders of this machine can be opened in a chat.'
+    : 'An administrator chooses which folders of this machine can be opened in a chat.';
   return html`<${Dialog} title=${html`Folders for <bdi>${titleOf(session)}</bdi>`} onClose=${onClose}>
     ${error && html`<${Trouble} error=${error} again=${load} />`}
     ${!items && !error && html`<${Busy} />`}
-    ${items?.length === 0 && html`<${Empty} icon="folder" title="No folders are listed">${none}<//>`}
+    ${items?.length === 0 && html`<${Empty} icon="folder" title="No folder can be opened yet">${none}<//>`}
     ${items?.length > 0 && html`<ul class="rows workspace" aria-label="Folders">${items.map((one) => html`<li key=${one.name}>
       <${Icon} name="folder" />
       <div><span><bdi>${one.name}</bdi> ${!one.write && html`<${Badge}>read only<//>`}</span>

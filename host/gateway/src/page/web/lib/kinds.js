@@ -1,5 +1,7 @@
 // Which files the page can show, and how, by the ends of their names.
 
+import { isShared } from './api.js';
+
 /** Ends of names, by the view that shows them. */
 const VIEWS = {
   picture: 'png jpg jpeg gif webp avif bmp ico svg',
@@ -22,10 +24,14 @@ const TEXTS = /^(?:readme|license|licence|copying|makefile|dockerfile|justfile|c
 /** The end of a path's name in small letters; '' where it has none. */
 export const endOf = (path) => /[^/]\.(\w+)$/.exec(path)?.[1].toLowerCase() ?? '';
 
+/** Views that the sandbox draws or reads, which it does for files of a session. */
+const DRAWN = ['page', 'drawn', 'document'];
+
 /** How a file is shown: a name of `VIEWS`, or null for one that can only be downloaded. */
 export function viewOf(path) {
   const name = path.split('/').pop();
-  return BY_END.get(endOf(path)) ?? (TEXTS.test(name) ? 'text' : null);
+  const view = BY_END.get(endOf(path)) ?? (TEXTS.test(name) ? 'text' : null);
+  return isShared(path) && DRAWN.includes(view) ? null : view;
 }
 
 /** The icon of a file that has no picture of itself. */

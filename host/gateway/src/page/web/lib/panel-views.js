@@ -3,13 +3,14 @@
 
 import { html, useEffect, useMemo, useRef, useState } from './preact.js';
 import { HOW } from './ahead.js';
-import { ApiError, fileUrl, get, me, part } from './api.js';
+import { ApiError, fileUrl, get, isShared, me, part } from './api.js';
 import { readCsv, readObjects } from './csv.js';
 import { bytes, count, visible } from './format.js';
 import { openImage } from './gallery.js';
 import { endOf } from './kinds.js';
 import { Markdown } from './markdown.js';
 import { Busy, Button, Empty, Icon, Loaded } from './ui.js';
+import { revert, undoneBy } from './undo.js';
 
 /** Bytes of a text that are fetched. */
 const MOST_TEXT = 1_000_000;
@@ -23,7 +24,8 @@ const LANGUAGES = { mjs: 'js', cjs: 'js', htm: 'html', yml: 'yaml', h: 'c', cc: 
 
 export function View({ view, ...file }) {
   switch (view) {
-    case 'picture': return html`<${Picture} src=${fileUrl(file.session, file.path)} ...${file} />`;
+    // With another mark, a browser asks whether the picture is still the same.
+    case 'picture': return html`<${Picture} key=${file.turn} src=${`${fileUrl(file.session, file.path)}#${file.turn}`} ...${file} />`;
     case 'page': case 'drawn': return html`<${Pages} ...${file} />`;
     case 'table': return html`<${Text} ...${file}>${(text, whole) => html`<${Rows} path=${file.path} rows=${readCsv(text, MOST_ROWS, whole)} />`}<//>`;
     case 'objects': return html`<${Text} ...${file}>${(text, whole) => html`<${Objects} path=${file.path} text=${text} whole=${whole} />`}<//>`;
@@ -39,9 +41,26 @@ export function View({ view, ...file }) {
 const NoPreview = ({ session, path, why = 'This kind of file has no preview' }) => html`<${Empty} icon="file" title=${why}>
   <a class="button" href=${fileUrl(session, path)} download=${path.split('/').pop()}><${Icon} name="download" />Download<//><//>`;
 
-function Picture({ src, session, path }) {
+/** A file that is there no more. Where an undo took it away, that can be redone. */
+function Gone({ session, path, turn }) {
+  const run = useFetched(() => (isShared(path) ? Promise.resolve(null) : undoneBy(session, path)), [session, path, turn]);
+  if (run.value === undefined && !run.error) return html`<${Busy} />`;
+  return run.value ? html`<${Empty} icon="undo" title="This file was undone"><${Button} icon="redo" onClick=${() => revert(run.value, 'redo', session)}>Redo<//><//>`
+    : html`<${Empty} icon="file" title="This file is not there any more">It was deleted or renamed.<//>`;
+}
+
+/** What was fetched of a file, given to `children`. */
+const Read = ({ of, file, children }) => (of.error?.status === 404 ? html`<${Gone} ...${file} />` : html`<${Loaded} of=${of}>${children}<//>`);
+
+/** A picture that the browser cannot draw, or that is not there. */
+function NoPicture({ session, path, turn }) {
+  const asked = useFetched((signal) => fetched(fileUrl(session, path), signal, 'HEAD'), [session, path, turn]);
+  return html`<${Read} of=${asked} file=${{ session, path, turn }}>${() => html`<${NoPreview} session=${session} path=${path} why="This picture cannot be shown" />`}<//>`;
+}
+
+function Picture({ src, session, path, turn }) {
   const [broken, set] = useState(false);
-  if (broken) return html`<${NoPreview} session=${session} path=${path} why="This picture cannot be shown" />`;
+  if (broken) return html`<${NoPicture} session=${session} path=${path} turn=${turn} />`;
   const name = path.split('/').pop();
   return html`<button type="button" class="panel-picture" aria-label=${`Open picture: ${visible(name)}`} onClick=${() => openImage([{ src, alt: name, name }])}>
     <img src=${src} alt="" decoding="async" onError=${() => set(true)} /></button>`;
@@ -61,10 +80,10 @@ function useFetched(load, watched) {
 }
 
 /** Asks for something that is not JSON; an error of the daemon is thrown in its words. */
-async function fetched(address, signal) {
+async function fetched(address, signal, method) {
   let answer;
   try {
-    answer = await fetch(address, { ...HOW, headers: { ...HOW.headers, accept: '*/*' }, signal });
+    answer = await fetch(address, { ...HOW, method, headers: { ...HOW.headers, accept: '*/*' }, signal });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new ApiError(0, { code: 'away', message: 'kiso isn’t responding', hint: 'kiso keeps trying' });
@@ -89,13 +108,13 @@ async function beginning(body) {
 }
 
 /** The beginning of a text file, given to `children(text, whole)`. */
-function Text({ session, path, children }) {
+function Text({ session, path, turn, children }) {
   const file = useFetched(async (signal) => {
     const answer = await fetched(fileUrl(session, path), signal);
     const { text, read, whole } = await beginning(answer.body.getReader());
     return { text, whole, total: Number(answer.headers.get('content-length')) || read };
-  }, [session, path]);
-  return html`<${Loaded} of=${file}>${({ text, whole, total }) => {
+  }, [session, path, turn]);
+  return html`<${Read} of=${file} file=${{ session, path, turn }}>${({ text, whole, total }) => {
     if (text.includes('\0')) return html`<${NoPreview} session=${session} path=${path} why="This file is not text" />`;
     if (!text.trim()) return html`<${Empty} icon="file" title="This file is empty" />`;
     return html`${!whole && html`<p class="panel-note" role="note">The first ${bytes(MOST_TEXT)}${total > MOST_TEXT ? ` of ${bytes(total)}` : ''}</p>`}${children(text, whole)}`;
@@ -136,14 +155,14 @@ function Rows({ path, rows }) {
 }
 
 /** Pages that the sandbox draws, one at a time. */
-function Pages({ session, path }) {
+function Pages({ session, path, turn }) {
   const [page, go] = useState(1);
   const last = useRef(null);
   const drawn = useFetched(async (signal) => {
     const answer = await fetched(`/sessions/${part(session)}/pages/${path.split('/').map(part).join('/')}?page=${page}`, signal);
     const pages = Number(answer.headers.get('x-kiso-pages')) || 1;
     return { src: URL.createObjectURL(await answer.blob()), pages, page };
-  }, [session, path, page]);
+  }, [session, path, page, turn]);
   const { value } = drawn;
   useEffect(() => {
     if (value && last.current !== value.src) {
@@ -163,15 +182,15 @@ function Pages({ session, path }) {
     ${pages > 1 && html`<p class="panel-turn"><${Button} kind="quiet" icon="chevron" class="button quiet bare back" label="Previous page" disabled=${page <= 1} onClick=${() => go(page - 1)} />
       <span role="status">Page ${page} of ${count(pages)}</span>
       <${Button} kind="quiet" icon="chevron" label="Next page" disabled=${page >= pages} onClick=${() => go(page + 1)} /></p>`}
-    <${Loaded} of=${drawn}>${(shown) => html`<div class=${shown.page === page ? '' : 'panel-waits'}>
+    <${Read} of=${drawn} file=${{ session, path, turn }}>${(shown) => html`<div class=${shown.page === page ? '' : 'panel-waits'}>
       <img class="panel-page" src=${shown.src} alt=${`Page ${shown.page} of ${visible(path.split('/').pop())}`} />${shown.page !== page && html`<${Busy}>Drawing page ${page}…<//>`}</div>`}<//>
   </div>`;
 }
 
 /** A document in words, part by part: sheets, slides or pages. */
-function Document({ session, path }) {
-  const read = useFetched((signal) => get(`/sessions/${part(session)}/text/${path.split('/').map(part).join('/')}`, {}, signal), [session, path]);
-  return html`<${Loaded} of=${read}>${({ parts, cut }) => html`
+function Document({ session, path, turn }) {
+  const read = useFetched((signal) => get(`/sessions/${part(session)}/text/${path.split('/').map(part).join('/')}`, {}, signal), [session, path, turn]);
+  return html`<${Read} of=${read} file=${{ session, path, turn }}>${({ parts, cut }) => html`
     ${cut && html`<p class="panel-note" role="note">Only the beginning is shown</p>`}
     ${parts.length === 0 && html`<${Empty} icon="file" title="This file has no text" />`}
     ${parts.map(({ label, text }, at) => html`<section class="panel-part" key=${at}>

@@ -1,12 +1,12 @@
 // A file beside the conversation: its preview, its earlier versions, and ways to have it. On a phone it covers the conversation.
 
-import { html, useEffect, useRef, useState } from './preact.js';
-import { fileUrl, get, part } from './api.js';
+import { html, useEffect, useRef, useState, useStore } from './preact.js';
+import { fileUrl, get, isShared, part } from './api.js';
 import { visible } from './format.js';
 import { endOf, iconOf, viewOf } from './kinds.js';
 import { View } from './panel-views.js';
 import { href, route } from './router.js';
-import { revert } from './undo.js';
+import { revert, reverts } from './undo.js';
 import { Button, Dialog, Empty, Icon, Loaded, Time, showDialog } from './ui.js';
 
 /** Other ways to look at a file, by its view: the name of the way, and the button that leads there. */
@@ -23,15 +23,20 @@ const otherOf = (path) => {
   return OTHER[view] ?? null;
 };
 
-export function Panel({ session, path }) {
+/** A file of a session, or a shared one. `onClose` closes the panel; without it, the panel goes with the address. */
+export function Panel({ session, path, onClose }) {
   const first = viewOf(path);
   const other = otherOf(path);
   const [view, show] = useState(first);
   const panel = useRef(null);
+  const shared = isShared(path);
+  // An undo, a redo and another run may change the file.
+  const turn = useStore(reverts, (all) => all[session]?.turn ?? 0);
   const close = () => {
+    if (onClose) return onClose();
     // The way back does not lead through every file that was looked at.
     history.replaceState(null, '', href('s', session));
-    route.set(['s', session]);
+    return route.set(['s', session]);
   };
   useEffect(() => {
     const [before, shown] = [document.activeElement, panel.current];
@@ -64,12 +69,12 @@ export function Panel({ session, path }) {
       <${Icon} name=${iconOf(path)} />
       <h2 title=${visible(path)}><bdi>${visible(name)}</bdi></h2>
       ${next && html`<${Button} kind="quiet small" onClick=${() => show(next)}>${other[next]}<//>`}
-      <${Button} kind="quiet" icon="clock" label="Versions" onClick=${() => showDialog(Versions, { session, path })} />
-      <${Button} kind="quiet" icon="folder" label="Save to a folder" onClick=${saveTo} />
+      ${!shared && html`<${Button} kind="quiet" icon="clock" label="Versions" onClick=${() => showDialog(Versions, { session, path })} />
+        <${Button} kind="quiet" icon="save" label="Save to a folder or to the shared files" onClick=${saveTo} />`}
       <a class="button quiet bare" href=${fileUrl(session, path)} download=${name} aria-label=${`Download ${visible(name)}`} title="Download"><${Icon} name="download" /></a>
       <${Button} kind="quiet" icon="close" label="Close the file" onClick=${close} />
     </header>
-    <div class="panel-body"><${View} key=${view} view=${view} session=${session} path=${path} /></div>
+    <div class="panel-body"><${View} key=${view} view=${view} session=${session} path=${path} turn=${turn} /></div>
   </aside>`;
 }
 
@@ -94,7 +99,7 @@ function Versions({ session, path, onClose }) {
   useEffect(() => void load(), []);
   const undo = (run) => {
     onClose();
-    return revert(run, 'undo');
+    return revert(run, 'undo', session);
   };
   return html`<${Dialog} title=${html`Versions of <bdi>${visible(path)}</bdi>`} onClose=${onClose}>
     <${Loaded} of=${{ ...state, again: load }}>${(runs) => (runs.length

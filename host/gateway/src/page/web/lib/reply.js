@@ -80,18 +80,18 @@ function isShown(file, blocks) {
 }
 
 /** Pictures at full width, each once; all files as chips below. */
-export function Made({ files, blocks, session }) {
+export function Made({ files, blocks, session, undone }) {
   const source = (file) => file.link ?? fileUrl(session, file.path);
   const best = new Map();
   for (const file of files.filter(isPicture)) {
     const known = best.get(stem(file));
     if (!known || form(file) < form(known)) best.set(stem(file), file);
   }
-  const pictures = [...best.values()].filter((file) => !isShown(file, blocks));
+  const pictures = undone ? [] : [...best.values()].filter((file) => !isShown(file, blocks));
   const list = pictures.map((file) => ({ src: source(file), alt: file.title || file.path.split('/').pop(), name: file.path.split('/').pop() }));
   return html`<div class="made">
     ${list.map((one, at) => html`<${Picture} key=${one.src} one=${one} onOpen=${() => openImage(list, at)} />`)}
-    <${Chips} files=${files} session=${session} extra=${({ path }) => html`<${Button} kind="quiet small" icon="folder" label=${`Save ${visible(path)} to a folder`} onClick=${() => saveTo(session, path)} />`} />
+    <${Chips} files=${files} session=${session} undone=${undone} extra=${({ path }) => !undone && html`<${Button} kind="quiet small" icon="save" label=${`Save ${visible(path)} to a folder or to the shared files`} onClick=${() => saveTo(session, path)} />`} />
   </div>`;
 }
 

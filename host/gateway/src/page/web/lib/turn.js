@@ -13,7 +13,7 @@ import { Long } from './run-output.js';
 import { plain } from './run-text.js';
 import { Tagged } from './tags.js';
 import { TroubleCard } from './trouble-card.js';
-import { revert } from './undo.js';
+import { revert, reverts } from './undo.js';
 import { Badge, Button, CopyButton, Icon, Loaded, Menu, copyText, toast } from './ui.js';
 
 const SILENT = store({ thoughts: [], said: [], reply: '', outputs: [] });
@@ -60,25 +60,38 @@ function Asked({ message, session, marked, queued, typed, acts }) {
     <${Attached} ...${attached} session=${session} />
     <footer class="chat-foot">
       ${queued && html`<span class="chat-state">Queued</span>`}
-      <div class="chat-acts"><${CopyButton} text=${text} label="Copy message" />
+      <div class="chat-acts">${message.run && html`<${Button} kind="quiet small" icon="edit" aria-label="Edit message" onClick=${() => acts.edit(text, id)}>Edit<//>`}
+        <${CopyButton} text=${text} label="Copy message" />
         <${Menu} label="Actions for this message" kind="quiet small" items=${[
-          message.run && { label: 'Edit', icon: 'edit', run: () => acts.edit(text, id) },
           { label: 'Send again', icon: 'retry', run: () => acts.send(text) },
           linkTo(session, id),
         ].filter(Boolean)} /></div>
-      ${message.versions && html`<${Versions} id=${id} all=${message.versions} acts=${acts} />`}
+      <${Versions} kind="version" of=${message} acts=${acts} />
       <${When} ms=${at_ms} />
     </footer>
   </article>`;
 }
 
-/** Which version of a turn is in view, and the way to the others. */
-function Versions({ id, all, acts }) {
-  const at = all.indexOf(id);
-  const step = (by, sign, label) => html`<${Button} kind="quiet small" aria-label=${label} disabled=${all[at + by] === undefined}
-    onClick=${() => acts.version(all[at + by])}><span aria-hidden="true">${sign}</span><//>`;
-  return html`<div class="chat-versions" role="group" aria-label=${`Version ${at + 1} of ${all.length}`}>
-    ${step(-1, '‹', 'Previous version')}<span aria-hidden="true">${at + 1}/${all.length}</span>${step(1, '›', 'Next version')}</div>`;
+/**
+ * Which version of a message ("version"), or which answer to the same text ("answer"), is in view, and the way to the others. `of` is
+ * the message of the user. The newest answer stands for another text.
+ */
+function Versions({ kind, of, acts }) {
+  const { id, version_runs: known } = of ?? {};
+  const own = known?.find((one) => one.message === id);
+  if (!own) return null;
+  const all = kind === 'answer' ? known.filter((one) => one.wording === own.wording)
+    : [...new Map(known.map((one) => [one.wording, one.wording === own.wording ? own : one])).values()];
+  if (all.length < 2) return null;
+  const at = all.indexOf(own);
+  const step = (by, sign, label) => html`<${Button} kind="quiet small" aria-label=${label} disabled=${!all[at + by]}
+    onClick=${({ currentTarget }) => acts.version(all[at + by].message, kind, by, currentTarget)}><span aria-hidden="true">${sign}</span><//>`;
+  const words = `${kind === 'answer' ? 'Answer' : 'Version'} ${at + 1} of ${all.length}`;
+  // The older one of the two is on the left.
+  const [a, b] = at ? [all[at - 1], own] : [own, all[1]];
+  return html`<div class="chat-versions" role="group" aria-label=${words} data-kind=${kind} data-turn=${id}>
+    ${step(-1, '‹', `Previous ${kind}`)}<span aria-hidden="true">${words}</span>${step(1, '›', `Next ${kind}`)}
+    ${a.run && b.run && html`<a class="button quiet small" href=${href('run', a.run, 'diff', b.run)} aria-label=${`Compare this ${kind} with ${at ? 'the one before' : 'the next one'}`}>Compare</a>`}</div>`;
 }
 
 const linkTo = (session, id) => ({
@@ -93,8 +106,8 @@ const linkTo = (session, id) => ({
 /** The first line of a reply that was given at the limit of rounds, with the badge that says that its goal was not reached. */
 const UNMET = [['⚠ GOAL PARTIALLY ACHIEVED', 'Partly done', 'warn'], ['❌ GOAL NOT ACHIEVED', 'Gave up', 'bad']];
 
-/** A reply, with the run that led to it; without `message` it is under way. `typed`: the command that the message was. */
-function Reply({ run, message, session, marked, known, stopping, typed, acts }) {
+/** A reply to the message `asked`, with the run that led to it; without `message` it is under way. `typed`: the command that the message was. */
+function Reply({ run, message, asked, session, marked, known, stopping, typed, acts }) {
   // Steps are in view while they are done, and stay where something went wrong.
   const [begun] = useState(!message);
   const [wanted, set] = useState(null);
@@ -104,6 +117,7 @@ function Reply({ run, message, session, marked, known, stopping, typed, acts }) 
   // The message has no blank ends, and what was drawn before it is the beginning of it.
   const { blocks, files } = useMemo(() => (message ? partsOf(message) : { blocks: [], files: [] }), [message]);
   const at_ms = message?.at_ms;
+  const ways = useStore(reverts, (all) => all[session]?.runs.get(run));
   const status = message?.status ?? known?.status;
   const failed = message && ['failed', 'cancelled'].includes(status);
   const unmet = message && UNMET.find(([line]) => message.text.startsWith(line))?.slice(1);
@@ -122,17 +136,18 @@ function Reply({ run, message, session, marked, known, stopping, typed, acts }) 
     ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} typed=${typed} replied=${Boolean(message)} />`}
     ${run && html`<${Reasoning} run=${run} ms=${message?.thought_ms} under=${!message} />`}
     ${message?.trouble ? html`<${TroubleCard} trouble=${message.trouble} run=${run} acts=${acts}>${said}<//>` : said}
-    ${files.length > 0 && html`<${Made} files=${files} blocks=${blocks} session=${session} />`}
+    ${files.length > 0 && html`<${Made} files=${files} blocks=${blocks} session=${session} undone=${Boolean(ways?.includes('redo') && !ways.includes('undo'))} />`}
     <footer class="chat-foot">${message && html`
       ${failed && !message.trouble && html`<${Button} kind="small" icon="retry" onClick=${again}>Try again<//>`}
-      <div class="chat-acts"><${CopyButton} text=${message.text} label="Copy reply" />
+      <div class="chat-acts">${run && html`<${Button} kind="quiet small" icon="retry" onClick=${again}>Regenerate<//>`}
+        <${CopyButton} text=${message.text} label="Copy reply" />
         <${Menu} label="Actions for this reply" kind="quiet small" items=${[
-          run && { label: 'Regenerate', icon: 'retry', run: again },
           linkTo(session, message.id),
-          run && { label: 'Undo file changes', icon: 'undo', run: () => revert(run, 'undo') },
-          run && { label: 'Redo file changes', icon: 'redo', run: () => revert(run, 'redo') },
+          ways?.includes('undo') && { label: 'Undo file changes', icon: 'undo', run: () => revert(run, 'undo', session) },
+          ways?.includes('redo') && { label: 'Redo file changes', icon: 'redo', run: () => revert(run, 'redo', session) },
           run && { label: 'Trace', icon: 'trace', href: href('run', run) },
-        ].filter(Boolean)} /></div>`}</footer>
+        ].filter(Boolean)} /></div>
+      ${message.status && html`<${Versions} kind="answer" of=${asked} acts=${acts} />`}`}</footer>
   </article>`;
 }
 

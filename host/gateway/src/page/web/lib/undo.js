@@ -1,6 +1,7 @@
 // Undo and redo of what a run changed in its files: asked for with the list of what would change.
 
-import { get, part, post } from './api.js';
+import { store } from './preact.js';
+import { get, me, part, post } from './api.js';
 import { plural } from './format.js';
 import { confirm, toast } from './ui.js';
 
@@ -14,8 +15,40 @@ const WAYS = {
   redo: { title: 'Redo the file changes of this reply?', action: 'Redo', done: 'File changes redone', none: 'There is nothing to redo for this reply' },
 };
 
+/** Entries that are asked for. */
+const LISTED = 200;
+
+/** Session -> `{turn, runs}`: run -> "undo", "redo" or both, as far as there is something. `turn` counts how often that changed. */
+export const reverts = store({});
+
+me.watch((who) => who || reverts.set({}));
+
+/** Asks what can be undone and redone in a session. */
+export async function loadReverts(session) {
+  const { items } = await get(`/sessions/${part(session)}/undo`, { limit: LISTED });
+  const runs = new Map();
+  for (const { run, kind, changes, lost } of items) {
+    if (changes + lost > 0 && !runs.get(run)?.includes(kind)) runs.set(run, [...(runs.get(run) ?? []), kind]);
+  }
+  const newest = items.map(({ id, kind }) => `${id}${kind}`).join();
+  reverts.set((all) => {
+    const old = all[session];
+    return old?.newest === newest ? all : { ...all, [session]: { newest, runs, turn: (old?.turn ?? 0) + 1 } };
+  });
+}
+
+/** The run whose undo took a file away, or changed it, and which can be redone; null without one. */
+export async function undoneBy(session, path) {
+  for (const [run, ways] of reverts.get()[session]?.runs ?? []) {
+    if (!ways.includes('redo')) continue;
+    const { changes } = await get(`/runs/${part(run)}/undo`, { kind: 'redo' });
+    if (changes.some((one) => one.path.replace(/^\/work\//, '') === path)) return run;
+  }
+  return null;
+}
+
 /** `way`: "undo" or "redo". */
-export async function revert(run, way) {
+export async function revert(run, way, session) {
   const { title, action, done, none } = WAYS[way];
   const path = `/runs/${part(run)}/undo`;
   const plan = await get(path, { kind: way });
@@ -31,5 +64,6 @@ export async function revert(run, way) {
     : `${plural(plan.changes.length, 'path')} will change. You can take this back.`;
   if (!await confirm({ title, text, list, action: against.length ? `${action} anyway` : action, danger: against.length > 0 })) return;
   const { changes } = await post(`/runs/${part(run)}/${way}`, { force: against.length > 0 });
+  await loadReverts(session).catch(() => {});
   toast(`${done}: ${plural(changes.length, 'path')}`, 'good');
 }

@@ -1,7 +1,7 @@
 // What stands in a session in which nobody has written yet: tasks that a click writes into the field.
 
-import { html, useStore } from './preact.js';
-import { isAdmin } from './api.js';
+import { html, useEffect, useState, useStore } from './preact.js';
+import { get, isAdmin } from './api.js';
 import { fillComposer } from './composer.js';
 import { models, openConnect } from './models.js';
 import { Icon } from './ui.js';
@@ -49,7 +49,13 @@ export function Welcome({ session, model }) {
   const preset = useStore(models, (told) => told?.default ?? null);
   const chosen = model ?? preset;
   const rules = chosen === 'reflex';
-  const cards = rules ? RULES.map(([icon, title, text, result]) => [icon, title, text, true, result]) : TASKS;
+  // A task in a folder is offered where there are folders to open.
+  const [folders, found] = useState(null);
+  const wanted = chosen !== null && !rules;
+  useEffect(() => {
+    if (wanted) get('/folders').then(({ items }) => found(items.length > 0), () => found(false));
+  }, [wanted]);
+  const cards = rules ? RULES.map(([icon, title, text, result]) => [icon, title, text, true, result]) : TASKS.filter(([icon]) => icon !== 'folder' || folders);
   return html`<div class="chat-welcome">
   <svg class="logo" width="44" height="44" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" />
     <path d="M7 22h18M10 22v-6h12v6M13 16v-6h6v6" /></svg>
@@ -57,7 +63,7 @@ export function Welcome({ session, model }) {
   <p>${rules
     ? 'Without a language model, kiso works by built-in rules: commands, tables and charts. Connect a model to ask anything in your own words.'
     : 'Ask a question, or give kiso a task. It makes a plan, runs it in a sandbox, and shows you each step.'}</p>
-  <ul aria-label="Examples" class=${`${chosen === null ? 'pending' : ''} ${rules ? 'three' : ''}`}>
+  <ul aria-label="Examples" class=${`${chosen === null || (wanted && folders === null) ? 'pending' : ''} ${cards.length === 3 ? 'three' : ''}`}>
     ${rules && isAdmin() && html`<li class="wide"><button type="button" class="connect" onClick=${openConnect}><${Icon} name="link" />
       <span class="strong">Connect a model</span><span>Use OpenAI, Anthropic, OpenRouter, or a model on this machine.</span></button></li>`}
     ${cards.map(([icon, title, text, table, result]) => html`<li key=${title}>

@@ -13,9 +13,10 @@ import { ModelMenu } from '../lib/models.js';
 import { style } from '../lib/modules.js';
 import { href, repeated, route } from '../lib/router.js';
 import { plain } from '../lib/run-text.js';
-import { SessionMenu, drawer, sessionOf, sessions, titleOf, unread } from '../lib/sessions.js';
+import { SessionMenu, beginChat, drawer, sessionOf, sessions, titleOf, unread } from '../lib/sessions.js';
 import { Row } from '../lib/turn.js';
 import { Busy, Button, Trouble, announce, report, toast } from '../lib/ui.js';
+import { loadReverts } from '../lib/undo.js';
 import { Welcome } from '../lib/welcome.js';
 
 /** Milliseconds for which the end is in view before it counts as read. */
@@ -67,6 +68,12 @@ export default function Chat({ session }) {
   }, [title, elsewhere]);
 
   useRead(talk, state, atEnd);
+
+  // Runs and commands change what can be undone.
+  const said = state.phase === 'ready' ? state.items.at(-1)?.id : undefined;
+  useEffect(() => {
+    if (said) loadReverts(session).catch(() => {});
+  }, [session, said, state.notes.length]);
 
   const running = state.drafts.find((run) => state.runs[run]?.status === 'running') ?? null;
   const stop = async () => {
@@ -129,9 +136,15 @@ export default function Chat({ session }) {
       setEditing(id);
       fillComposer(session, text);
     },
-    async version(id) {
+    async version(id, kind, by, button) {
+      // What is pressed stays where it is, so that it can be pressed again.
+      const { top } = button.closest('.chat-versions').getBoundingClientRect();
       await talk.showVersion(id);
-      setTimeout(() => log.current?.show(id), 0);
+      log.current?.keep(() => document.querySelector(`.chat-versions[data-kind=${kind}][data-turn="${Number(id)}"]`), top, (one) => {
+        const [back, forth] = one.querySelectorAll('button');
+        const [same, other] = by < 0 ? [back, forth] : [forth, back];
+        (same.disabled ? other : same).focus({ preventScroll: true });
+      });
     },
     sendAgain: talk.unsent.again,
     drop: talk.unsent.remove,
@@ -157,15 +170,17 @@ export default function Chat({ session }) {
   };
 
   const list = useMemo(() => rows(state, waiting, talk.keys), [state, waiting]);
+  const versioned = useMemo(() => new Map(state.items.filter((one) => one.run && one.versions).map((one) => [one.run, one])), [state.items]);
   const commands = useMemo(() => commandsOf([...state.items, ...waiting]), [state.items, waiting]);
   // Files that are attached make a session, and say nothing yet.
   const silent = state.phase === 'new' || (state.phase === 'ready' && !state.items.length && !state.older && !state.drafts.length);
   const empty = silent && !waiting.length && !state.notes.length;
   const narrow = useNarrow();
-  return html`<section class=${`chat ${file ? 'beside' : ''}`} aria-label="Conversation" inert=${Boolean(file) && narrow} onKeyDown=${leaf}>
+  return html`<section class=${`chat ${file ? 'beside' : ''}`} aria-label="Chat" inert=${Boolean(file) && narrow} onKeyDown=${leaf}>
     <header class="chat-head">
       <${Opener} />
       <div><h1><bdi>${title}</bdi></h1><${ModelMenu} session=${session} model=${state.status?.model} onChange=${talk.lookAgain} /></div>
+      ${narrow && html`<${Button} kind="quiet" icon="plus" label="New chat" onClick=${() => beginChat(session)} />`}
       <${SessionMenu} session=${session} />
     </header>
     ${state.phase === 'loading' && html`<div class="chat-wait"><${Busy} /></div>`}
@@ -175,7 +190,7 @@ export default function Chat({ session }) {
       onEnd=${(there) => { setAtEnd(there); if (there) setFresh(0); }}>
       ${state.older && html`<${More} key="older">Loading older messages<//>`}
       ${list.map((row) => html`<${Row} key=${row.key} row=${row} session=${session} acts=${acts} marked=${row.message?.id === asked && asked > 0}
-        queued=${state.drafts.length > 0 && state.queued.includes(row.message?.id)} known=${state.runs[row.run ?? row.message?.run]}
+        queued=${state.drafts.length > 0 && state.queued.includes(row.message?.id)} known=${state.runs[row.run ?? row.message?.run]} asked=${versioned.get(row.message?.run)}
         typed=${commands.get(row.run ?? row.message?.run) ?? (row.type === 'draft' && commands.get(''))}
         stopping=${stopping !== null && stopping === (row.run ?? row.message?.run)} />`)}
       ${state.newer && html`<${More} key="newer">Loading newer messages<//>`}
@@ -185,7 +200,7 @@ export default function Chat({ session }) {
         ${fresh ? plural(fresh, 'new message') : 'Jump to latest'}<//>`}
       <${Asking} session=${session} items=${state.items} />
       <${FolderBar} session=${session} running=${running !== null} />
-      ${editing && html`<div class="chat-editing"><span>Editing a message. Sending replaces it and what follows.</span>
+      ${editing && html`<div class="chat-editing"><span>Editing a message. Sending makes a new version; the earlier one is kept.</span>
         <${Button} kind="small" onClick=${() => { setEditing(null); fillComposer(session, ''); }}>Cancel<//></div>`}
       <${Composer} session=${session} running=${running !== null} onSend=${(text) => (editing ? change(editing, text) : send(text))} onStop=${stop} />
     </div>

@@ -3,6 +3,8 @@
 import { html, useEffect, useRef, useState, useStore } from '../lib/preact.js';
 import { del, get, part, post, request, sharedUrl } from '../lib/api.js';
 import { bytes } from '../lib/format.js';
+import { iconOf, viewOf } from '../lib/kinds.js';
+import { style } from '../lib/modules.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { href, route } from '../lib/router.js';
 import { Badge, Button, Empty, Icon, Said, ScreenHead, Time, announce, confirm, report, toast } from '../lib/ui.js';
@@ -11,12 +13,20 @@ import { filesOf } from '../lib/uploads.js';
 
 const PAGE = 100;
 
+/** Where the panel covers the list, as in panel.css. */
+const NARROW = '(max-width: 46rem)';
+
 const nameOf = (path) => path.split('/').pop();
+
+/** The path by which tasks and the panel know a shared file. */
+const placeOf = (path) => `/shared/${path}`;
 
 export default function Screen() {
   const dir = useStore(route, (parts) => parts.slice(1).join('/'));
   const pages = usePages((before, signal) => get('/files', { path: dir, before, limit: PAGE }, signal), [dir]);
   const [sending, setSending] = useState('');
+  const [opened, open] = useState(null);
+  useEffect(() => open(null), [dir]);
   const chooser = useRef(null);
   const upload = async (files) => {
     const done = [];
@@ -51,26 +61,37 @@ export default function Screen() {
   const over = useDropped(upload);
   const remove = async (one) => {
     const name = nameOf(one.path);
-    const text = `${one.is_directory ? 'Everything in it is deleted' : 'It is deleted'} for all conversations. You can undo this.`;
+    const text = `${one.is_directory ? 'Everything in it is deleted' : 'It is deleted'} for all chats. You can undo this.`;
     if (!await confirm({ title: `Delete “${name}”?`, text, action: 'Delete' })) return;
     const change = await del(sharedUrl(one.path));
     pages.change((items) => items.filter((other) => other.path !== one.path));
+    if (opened === one.path) open(null);
     document.querySelector('#main h1')?.focus();
     toast(`“${name}” is deleted`, 'good', '', undo(change, `${name} is back`));
   };
   const empty = dir ? html`<${Empty} icon="folder" title="This directory is empty">Drop files here to upload them.<//>`
     : html`<${Empty} icon="folder" title="No shared files yet">Upload files, or ask kiso to put something in /shared: “put milk on my shopping list in /shared”.<//>`;
-  return html`<div class="screen">
-    <${ScreenHead} title="Shared files" about="All conversations see these files. Tasks find them at /shared.">
+  return html`<div class=${`screen ${opened ? 'beside' : ''}`} inert=${Boolean(opened) && matchMedia(NARROW).matches}>
+    <${ScreenHead} title="Shared files" about="All chats see these files. Tasks find them at /shared.">
       <${Button} kind="primary" icon="attach" busy=${Boolean(sending)} onClick=${() => chooser.current.click()}>Upload files<//><//>
     <input ref=${chooser} type="file" multiple hidden aria-label="Files to upload" onChange=${picked} />
     ${dir && html`<${Path} dir=${dir} />`}
     ${sending && html`<p class="busy" role="status"><span class="spinner" aria-hidden="true"></span><${Said}>${sending}<//></p>`}
     <${Pages} of=${pages} empty=${empty}>${(items) => html`<ul class="card lists-rows" aria-label="Shared files" aria-busy=${pages.loading ? 'true' : undefined}>
-      ${items.map((one) => html`<${Line} key=${one.path} of=${one} onRemove=${remove} />`)}</ul>`}<//>
+      ${items.map((one) => html`<${Line} key=${one.path} of=${one} onOpen=${open} onRemove=${remove} />`)}</ul>`}<//>
     ${pages.first?.incomplete && html`<p class="muted">This directory has more entries than are shown here.</p>`}
-    ${over && html`<div class="lists-over"><p><${Icon} name="folder" size=${40} /><span class="strong">Drop files to share them with all conversations</span></p></div>`}
-  </div>`;
+    ${over && html`<div class="lists-over"><p><${Icon} name="folder" size=${40} /><span class="strong">Drop files to share them with all chats</span></p></div>`}
+  </div>
+  ${opened && html`<${Beside} key=${opened} path=${opened} onClose=${() => open(null)} />`}`;
+}
+
+/** A file beside the list; the code that shows it comes with the first one. */
+function Beside({ path, onClose }) {
+  const [Panel, set] = useState(null);
+  useEffect(() => {
+    Promise.all([import('../lib/panel.js'), style('screens/panel.css')]).then(([module]) => set(() => module.Panel), report);
+  }, []);
+  return Panel && html`<${Panel} path=${placeOf(path)} onClose=${onClose} />`;
 }
 
 /** The directory in view, with links to those around it. */
@@ -82,11 +103,17 @@ function Path({ dir }) {
     : html`<span key=${at} class="strong" aria-current="page"><${Said}>${name}<//></span>`}`)}</nav>`;
 }
 
-function Line({ of, onRemove }) {
+function Line({ of, onOpen, onRemove }) {
   const name = nameOf(of.path);
-  const place = of.is_directory ? { href: href('files', ...of.path.split('/')) } : { href: sharedUrl(of.path), target: '_blank', rel: 'noopener' };
+  const beside = (event) => {
+    // With a key held, the browser opens another tab.
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    onOpen(of.path);
+  };
+  const place = of.is_directory ? { href: href('files', ...of.path.split('/')) } : { href: sharedUrl(of.path), ...(viewOf(placeOf(of.path)) ? { onClick: beside } : { download: name }) };
   return html`<li>
-    <div class="lists-file"><${Icon} name=${of.is_directory ? 'folder' : 'file'} label=${of.is_directory ? 'Directory' : undefined} />
+    <div class="lists-file"><${Icon} name=${of.is_directory ? 'folder' : iconOf(of.path)} label=${of.is_directory ? 'Directory' : undefined} />
       <div><a ...${place}><${Said}>${name}<//></a>
         <p class="lists-marks">${!of.is_directory && html`<span>${bytes(of.bytes)}</span>`}<${Time} ms=${of.modified_ms} />
           ${of.from_outside && html`<${Badge} kind="warn">from outside<//>`}</p></div></div>
