@@ -7,8 +7,10 @@ mod listed_folders;
 mod mcp;
 mod metrics;
 mod printed;
+mod providers;
 mod shared_files;
 mod undo;
+mod versions;
 
 use crate::harness::{Home, everywhere, guest, wait_until};
 use crate::served::{Answer, Served};
@@ -128,7 +130,7 @@ impl Api {
 
 /// A path with something in place of its parameters.
 fn filled(path: &str) -> String {
-    ["{id}", "{session}", "{name}", "{path}", "{model}"]
+    ["{id}", "{session}", "{name}", "{path}", "{model}", "{seq}", "{place}"]
         .iter()
         .fold(path.replace("{run}", &"1".repeat(14)), |path, name| path.replace(name, "1"))
 }
@@ -403,6 +405,8 @@ fn every_operation_answers_as_it_is_documented() {
     folders::answers(&mut api, a.as_deref());
     listed_folders::answers(&mut api, c.as_deref());
     approvals::answers(&mut api, &db, a.as_deref(), c.as_deref());
+    versions::answers(&mut api, c.as_deref());
+    providers::answers(&mut api, a.as_deref());
     let retry = |api: &mut Api| api.ask("POST", "/runs/{run}/retry", &format!("/runs/{slow}/retry"), c.as_deref(), b"");
     retry(&mut api).refuses(409, "running");
     // tests/all/held.rs shows how a run comes to be held.
@@ -431,9 +435,9 @@ fn every_operation_answers_as_it_is_documented() {
         let well = |status: &u16| api.seen.contains(&(method.clone(), path.clone(), *status));
         let documented: Vec<u16> =
             operation["responses"].as_object().unwrap().keys().map(|status| status.parse().unwrap()).collect();
-        // A part of a published file is asked for with a header, in tests/all/published.rs, and a fleet needs a NATS server: what a
-        // member says is held against the document in tests/all/fleet/seen.rs.
-        let elsewhere = |status: u16| status == 206 || path == "/fleet";
+        // A part of a published file is asked for with a header, in tests/all/published.rs, calls need a model that calls tools, as in
+        // tests/all/page/calls.rs, and a fleet needs a NATS server: tests/all/fleet/seen.rs.
+        let elsewhere = |status: u16| status == 206 || path == "/fleet" || path.contains("/calls/");
         for status in documented.iter().filter(|status| **status < 300 && !elsewhere(**status)) {
             assert!(well(status), "{method} {path} was never seen to answer {status}");
         }

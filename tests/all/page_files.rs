@@ -110,7 +110,12 @@ fn everybody_gets_the_page_and_nothing_else_can_run_in_it() {
         file.has(&["content-security-policy: default-src 'none'; script-src 'self'; frame-ancestors 'none'"]);
         file.has(&["cache-control: public, max-age=31536000, immutable"]);
         let name = path.splitn(4, '/').nth(3).unwrap();
-        let read = |name: &str| std::fs::read_to_string(root().join(WEB).join(name)).unwrap();
+        let bytes = |name: &str| std::fs::read(root().join(WEB).join(name)).unwrap();
+        if name.ends_with(".png") {
+            assert_eq!(file.body, bytes(name), "{path}");
+            continue;
+        }
+        let read = |name: &str| String::from_utf8(bytes(name)).unwrap();
         let source = if name == "style.css" { STYLES.map(read).concat() } else { read(name) };
         let sent = file.text();
         if !name.ends_with(".js") {

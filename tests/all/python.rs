@@ -301,7 +301,9 @@ fn what_is_not_the_package_is_not_installed() {
     from(zip.to_str().unwrap()).exit(4).says(&["contains no file with the SHA-256"]);
     from("/nowhere/python.wasm").exit(2).says(&["cannot read /nowhere/python.wasm"]);
     from("ftp://example.org/python.wasm").exit(1).says(&["is not an address with https:// or http://"]);
-    home.kiso(&["package", "add", "perl"]).exit(2).says(&["there is no package `perl`; there is python, python-sci"]);
+    home.kiso(&["package", "add", "perl"])
+        .exit(2)
+        .says(&["there is no package `perl`; there is git, python, python-sci"]);
     home.kiso(&["package", "remove", "python"]).exit(2).says(&["python is not installed"]);
     let listed = home.kiso(&["package", "list", "--json"]).json_lines();
     let [python, sci, git] = &listed[..] else { panic!("{listed:?}") };

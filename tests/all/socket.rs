@@ -290,6 +290,8 @@ fn messages_of_different_callers_are_answered_by_runs_of_their_own() {
     let home = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 500\n");
     let mut served = Served::start(&home);
     served.token = Some(home.kiso(&["token", "add", "phone"]).ok().stdout.trim().to_owned());
+    // Who begins a session may write to it.
+    served.reply(served.send("main", "$ true"));
     let (mut talk, _) = Talk::register(&home, json!({ "session": "main" }));
     let run_of = |message: i64| {
         served.reply(message);

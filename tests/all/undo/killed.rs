@@ -75,7 +75,11 @@ fn an_undo_that_is_killed_anywhere_has_done_all_or_nothing() {
     let (mut at, mut halves) = (after.clone(), 0);
     for _ in 0..ROUNDS * 2 {
         let (verb, to) = if at == after { ("undo", &before) } else { ("redo", &after) };
-        killed(&home, &[verb], takes * (200 + random.below(800) as u32) / 1_000);
+        killed(
+            &home,
+            &[verb, "--yes"][..1 + usize::from(verb == "undo")],
+            takes * (200 + random.below(800) as u32) / 1_000,
+        );
         halves += usize::from(!is(&before) && !is(&after));
         // Whoever works there next finds it whole.
         line(&home, "true").ok();
@@ -85,5 +89,6 @@ fn an_undo_that_is_killed_anywhere_has_done_all_or_nothing() {
     }
     println!("{halves} were killed in the middle");
     let verb = if at == after { "undo" } else { "redo" };
-    home.kiso(&[verb]).ok();
+    let yes: &[&str] = if verb == "undo" { &["undo", "--yes"] } else { &["redo"] };
+    home.kiso(yes).ok();
 }

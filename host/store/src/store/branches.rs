@@ -357,7 +357,10 @@ impl Tx<'_> {
             insert.execute((branch, id, parent, first))?;
         }
         for (message, branch) in of_messages {
-            self.conn.prepare_cached("UPDATE messages SET branch = ?2 WHERE id = ?1")?.execute((message, branch))?;
+            // Until the branch in use is known, which is looked for from where it leaves the first one on.
+            self.conn
+                .prepare_cached("UPDATE messages SET branch = ?2, replaced = ?2 > 0 WHERE id = ?1")?
+                .execute((message, branch))?;
         }
         for (after, branch) in of_breaks {
             self.conn

@@ -28,7 +28,7 @@ pub(super) fn tools() -> Vec<Tool> {
              name that there is already, what is given changes that one.",
             json!({
                 "name": name,
-                "when": { "type": "string", "minLength": 1, "maxLength": MAX_TIMING, "description": "\"every weekday at 8\", \"every 15 minutes\", cron such as \"30 8 * * MON-FRI\", @daily, \"@every 10m\" or \"at 2030-01-31 08:00\"" },
+                "when": { "type": "string", "minLength": 1, "maxLength": MAX_TIMING, "description": "\"every weekday at 8\", cron such as \"30 8 * * MON-FRI\", \"@every 10m\" or \"at 2030-01-31 08:00\"" },
                 "message": { "type": "string", "minLength": 1, "maxLength": MAX_MESSAGE, "description": "with all that is needed to understand it" },
                 "zone": { "type": "string", "minLength": 1, "maxLength": 64, "description": "such as Europe/Berlin; else the user's" },
                 "model": { "type": "string", "minLength": 1, "maxLength": 200, "description": "PROVIDER:MODEL" },
