@@ -1,7 +1,7 @@
 //! A message as its owner reads it, with what became of the run behind it.
 
 use super::trouble::RunTrouble;
-use super::wire::{Message, Reply, open_message};
+use super::wire::{Message, Reply, VersionRun, open_message};
 use kiso_agent::node::output;
 use kiso_base::home::SessionName;
 use kiso_graph::outcome::Outcome;
@@ -22,6 +22,7 @@ pub fn whole_message(
     message.replaced = view.is_replaced(message.id)?;
     if is_asked {
         message.versions = view.versions(message.id)?;
+        message.version_runs = version_runs(view, vault, &message.versions)?;
     }
     if message.role == MessageRole::Assistant {
         message.approval = view.approval_number_in_message(message.id)?;
@@ -47,4 +48,24 @@ pub fn whole_message(
     let thought_ms = Some(thought_ms).filter(|millis| *millis > 0);
     message.reply = Some(Reply { status, blocks, files, thought_ms, trouble });
     Ok(message)
+}
+
+/// The run of each version, and the number of its text. A turn with several messages has the text of all of them.
+fn version_runs(view: &View<'_>, vault: &Vault, versions: &[i64]) -> Result<Vec<VersionRun>, StoreError> {
+    let mut wordings: Vec<Vec<String>> = Vec::new();
+    let mut runs = Vec::with_capacity(versions.len());
+    for id in versions {
+        // One that was deleted meanwhile has no text to compare.
+        let Some((session, first)) = view.message(*id)? else { continue };
+        let run = first.run.clone();
+        let mut asked = run.as_ref().map(|run| view.messages_of_run(run)).transpose()?.unwrap_or_else(|| vec![first]);
+        asked.retain(|message| message.role == MessageRole::User);
+        let texts = asked.into_iter().map(|message| open_message(vault, session.clone(), message).text).collect();
+        let wording = wordings.iter().position(|known| *known == texts).unwrap_or_else(|| {
+            wordings.push(texts);
+            wordings.len() - 1
+        });
+        runs.push(VersionRun { message: *id, run, wording });
+    }
+    Ok(runs)
 }

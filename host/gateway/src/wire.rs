@@ -72,6 +72,9 @@ pub struct Message {
     /// is one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<i64>,
+    /// The same versions, each with its run and the number of its text; left out where there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub version_runs: Vec<VersionRun>,
     /// Whether it is of a version of the conversation that is not shown; left out where it is not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub replaced: bool,
@@ -80,6 +83,17 @@ pub struct Message {
     pub approval: Option<i64>,
     #[serde(flatten)]
     pub reply: Option<Reply>,
+}
+
+/// A version of a turn.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct VersionRun {
+    /// Its first message.
+    pub message: i64,
+    /// The run that answers it, once there is one.
+    pub run: Option<RunId>,
+    /// The number of its text, from 0: versions with the same number are different answers to the same text.
+    pub wording: usize,
 }
 
 /// What is known of a reply beside its text: of the last message of a run that has ended.
@@ -239,6 +253,7 @@ pub fn open_message(vault: &Vault, session: SessionName, message: store::Message
         run,
         tags,
         versions: Vec::new(),
+        version_runs: Vec::new(),
         replaced: false,
         approval: None,
         reply: None,

@@ -267,6 +267,15 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
         };
         (of("user"), of("assistant").len())
     };
+    // In view at the last message and its reply, where nobody points at them.
+    let press = |kind: &str, name: &str| {
+        let of_last = format!("[role=log] article:nth-last-child(1 of .{kind}) .chat-acts");
+        tab.wait_of(css(&of_last), "getComputedStyle(it).opacity === '1'");
+        tab.of(
+            css(&of_last),
+            &format!("[...it.querySelectorAll('button')].find((one) => one.innerText === '{name}').click()"),
+        );
+    };
     // As somebody does who has a keyboard, in the menu of the last message or reply.
     let choose = |kind: &str, item: &str| {
         let menu = format!("[role=log] article:nth-last-child(1 of .{kind}) .chat-acts .menu > button");
@@ -284,7 +293,7 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     };
     let versions = |at: &str| tab.wait_for(role("group", at));
     answered(&["$ echo one > one.txt; cat one.txt"]);
-    choose("chat-asked", "Edit");
+    press("chat-asked", "Edit");
     tab.wait_of(MESSAGE, "it.value.startsWith('$ echo one') && it === document.activeElement");
     tab.shows("Editing a message");
     tab.audit("chat while a message is edited");
@@ -293,28 +302,46 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     tab.type_text("$ cat one.txt || echo none");
     tab.press("Enter");
     // It has made a file, which can go with it.
-    tab.shows("Replace this message and what follows?");
+    tab.wait_for(role("dialog", "Make a new version?"));
+    tab.shows("The earlier version and what followed it are kept.");
     tab.shows("one.txt");
     tab.audit("the question before a turn is replaced");
-    tab.click(role("button", "Restore files and replace"));
+    tab.click(role("button", "Undo 1 file change"));
     answered(&["$ cat one.txt || echo none"]);
     tab.wait_of(css(".chat-reply"), "it.textContent.includes('none')");
     versions("Version 2 of 2");
     tab.audit("chat with versions");
-    choose("chat-reply", "Regenerate");
-    versions("Version 3 of 3");
+    press("chat-reply", "Regenerate");
+    // Another answer to the same text is no other version of the message.
+    versions("Answer 2 of 2");
+    versions("Version 2 of 2");
     answered(&["$ cat one.txt || echo none"]);
+    tab.audit("chat with answers");
     choose("chat-asked", "Send again");
     answered(&["$ cat one.txt || echo none", "$ cat one.txt || echo none"]);
-    // The other version has what followed it, which is nothing; and that of this one comes back.
-    tab.click(role("button", "Previous version"));
-    versions("Version 2 of 3");
+    // The other answer has what followed it, which is nothing; and that of this one comes back.
+    tab.click(role("button", "Previous answer"));
+    versions("Answer 1 of 2");
     answered(&["$ cat one.txt || echo none"]);
+    tab.wait("the other way is in focus", || tab.focused() == "button \"Next answer\"");
+    assert!(!tab.has(role("button", "Jump to latest")), "all of it is in view");
     tab.click(role("button", "Previous version"));
     answered(&["$ echo one > one.txt; cat one.txt"]);
     tab.reload();
-    versions("Version 1 of 3");
+    versions("Version 1 of 2");
     tab.click(role("button", "Next version"));
-    tab.click(role("button", "Next version"));
+    answered(&["$ cat one.txt || echo none", "$ cat one.txt || echo none"]);
+    versions("Answer 2 of 2");
+    // Both answers are shown beside each other, the older one first, and the chat is one click away.
+    tab.click(role("link", "Compare this answer with the one before"));
+    tab.wait_for(role("heading", "Two runs compared"));
+    let ids =
+        tab.of(css(".trace"), "[...it.querySelectorAll('.trace-sides a.mono')].map((one) => one.innerText.trim())");
+    assert!(ids[0].as_str().unwrap() < ids[1].as_str().unwrap(), "{ids}");
+    for side in ["Answer A", "Answer B"] {
+        tab.wait_of(role("region", side), "it.innerText.includes('none')");
+    }
+    assert!(!tab.text().contains("under way"), "both have ended");
+    tab.click(role("link", "Back to the chat"));
     answered(&["$ cat one.txt || echo none", "$ cat one.txt || echo none"]);
 }

@@ -32,7 +32,7 @@ export class Log extends Component {
 
   componentDidMount() {
     const { api } = this.props;
-    api.current = { toEnd: this.toEnd, show: this.show, leaf: this.leaf, focus: () => this.box.focus() };
+    api.current = { toEnd: this.toEnd, show: this.show, keep: this.keep, leaf: this.leaf, focus: () => this.box.focus() };
     this.observer = new ResizeObserver(this.grown);
     this.observer.observe(this.list);
     this.observer.observe(this.box);
@@ -133,6 +133,27 @@ export class Log extends Component {
     article.focus({ preventScroll: true });
     // What is around it gets its size only now that it is in view.
     requestAnimationFrame(() => article.scrollIntoView({ block: 'center' }));
+  };
+
+  /** Scrolls so that what `find` gives is at the height `top` of the window, as soon as it is drawn; `done` gets it. */
+  keep = (find, top, done, frames = 120) => {
+    if (!this.box) return;
+    const one = find();
+    if (!one) {
+      if (frames) requestAnimationFrame(() => this.keep(find, top, done, frames - 1));
+      return;
+    }
+    const put = () => {
+      if (!this.box) return;
+      this.box.scrollTop += one.getBoundingClientRect().top - top;
+      this.top = this.box.scrollTop;
+      this.stick(this.distance() < AT_END && !this.props.hold);
+    };
+    this.stuck = false;
+    put();
+    done(one);
+    // What is around it gets its size only now that it is in view.
+    requestAnimationFrame(put);
   };
 
   /** A page up or down. */

@@ -200,7 +200,7 @@ export function conversation(session, { onMessage } = {}) {
   });
 
   /** Whether the session shows another version than the messages that are held. */
-  const isOther = ({ status }) => now().phase === 'ready' && now().status !== null && now().status.branch !== status.branch;
+  const isOther = ({ status }) => !switching && now().phase === 'ready' && now().status !== null && now().status.branch !== status.branch;
 
   /** How the session stands, and which runs were under way when that was asked: one that begins meanwhile is not in the answer. */
   async function looked() {
@@ -299,6 +299,7 @@ export function conversation(session, { onMessage } = {}) {
   ];
 
   let ends = [];
+  let switching = false;
   return {
     session, state, keys, toEnd, show, more, onward, unsent: outbox,
     /** Asks how the session stands. One without a message may be there since: a model was chosen. */
@@ -314,8 +315,15 @@ export function conversation(session, { onMessage } = {}) {
     dismiss: (key) => update(({ notes }) => ({ notes: notes.filter((one) => one.key !== key) })),
     /** Brings the version of a turn into view that begins with this message. */
     async showVersion(id) {
-      await post(`/messages/${Number(id)}/show`);
-      await around(id);
+      // The event of the switch comes meanwhile, and would lead to the end of the session.
+      switching = true;
+      try {
+        await post(`/messages/${Number(id)}/show`);
+        await around(id);
+      } finally {
+        switching = false;
+      }
+      await lookAtStatus();
     },
     end() {
       ended = true;
@@ -346,13 +354,16 @@ async function isNew(session) {
   return loaded && !next && whole && !sessionOf(session);
 }
 
+/** The run of the newest version of a turn, which comes after its message. */
+const lastRun = ({ version_runs: all }) => all?.at(-1)?.run;
+
 /** Both lists by id, each message once. One that did not change stays the same object, so that it is not drawn again. */
 export function merge(held, fetched) {
   const all = new Map(held.map((one) => [one.id, one]));
   for (const one of fetched) {
     const known = all.get(one.id);
     // An event tells a message before it has a run.
-    if (!known || known.text !== one.text || known.run !== (one.run ?? known.run) || known.versions?.length !== one.versions?.length) all.set(one.id, one);
+    if (!known || known.text !== one.text || known.run !== (one.run ?? known.run) || known.versions?.length !== one.versions?.length || lastRun(known) !== lastRun(one)) all.set(one.id, one);
   }
   return [...all.values()].sort((a, b) => a.id - b.id);
 }

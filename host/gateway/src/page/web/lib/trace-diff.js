@@ -3,6 +3,8 @@
 import { html, useEffect, useLoaded, useMemo, useState } from './preact.js';
 import { cost, count, duration, plural, visible } from './format.js';
 import { href } from './router.js';
+import { Markdown } from './markdown.js';
+import { titleOf } from './sessions.js';
 import { Badge, Icon, Loaded, ScreenHead, Time } from './ui.js';
 import { LANES, measure, taskLabel } from './trace.js';
 import { align, lines } from './diff.js';
@@ -17,15 +19,17 @@ const DRAWN = 400;
 const LANE_NAME = Object.fromEntries(LANES);
 const SIDES = ['A', 'B'];
 
-export function Difference({ runs }) {
+export function Difference({ runs: chosen }) {
+  // An id begins with the time of its run: the older one is A, so that what came later is marked with "+".
+  const runs = [...chosen].sort();
   const loaded = useLoaded((signal) => Promise.all(runs.map((run) => wholeTrace(run, EVENTS, signal))), runs);
   // The dialog in which it was chosen gives the focus back to a button that is gone.
   useEffect(() => {
     if (document.activeElement === document.body) document.querySelector('#main h1')?.focus();
   }, []);
   return html`<div class="screen trace">
-    <${ScreenHead} title="Two runs compared" about="Identical parts are shown once; differences are shown side by side.">
-      <a class="button" href=${href('run', runs[1], 'diff', runs[0])}><${Icon} name="retry" /><span>Swap</span></a><//>
+    <${ScreenHead} title="Two runs compared" about="A is the older one. Identical parts are shown once; differences are shown side by side.">
+      ${loaded.value && html`<a class="button" href=${href('s', loaded.value[1].board.run.session)}><${Icon} name="chat" /><span>Back to the chat</span></a>`}<//>
     <${Loaded} of=${loaded}>${(pair) => html`<${Both} pair=${pair} />`}<//>
   </div>`;
 }
@@ -46,9 +50,14 @@ function Both({ pair }) {
       <p><span class=${`trace-side side-${at}`}>${SIDES[at]}</span> <a href=${href('run', side.run.id)} class="mono">${side.run.id}
         </a> <${StatusBadge} of=${side.run.status} /></p>
       <p class="trace-message">${side.run.message ? html`<${Said}>${side.run.message}<//>` : 'sealed'}</p>
-      <p class="muted"><bdi>${side.run.session}</bdi>, <${Time} ms=${side.run.started_ms} />${side.cut && `, the first ${count(EVENTS)} steps`}</p>
+      <p class="muted"><bdi>${titleOf(side.run.session)}</bdi>, <${Time} ms=${side.run.started_ms} />${side.cut && `, the first ${count(EVENTS)} steps`}</p>
         </section>`)}</div>
     ${a.run.message !== b.run.message && html`<p class="muted">These are runs of different messages.</p>`}
+    ${sides.some(replyOf) && html`<section class="trace-part"><h2>Answers</h2>
+      <div class="trace-sides trace-answers">${sides.map((side, at) => html`<section key=${at} class="card" aria-label=${`Answer ${SIDES[at]}`}>
+        <p><span class=${`trace-side side-${at}`}>${SIDES[at]}</span></p>
+        ${replyOf(side) ? html`<div class="chat-text"><${Markdown} text=${replyOf(side)} session=${side.run.session} /></div>`
+          : html`<p class="muted">No answer.</p>`}</section>`)}</div></section>`}
     <${Figures} sides=${sides} />
     <${Part} title="Goal" same=${a.goals === b.goals} empty=${!a.goals && !b.goals && 'Neither run made a plan.'} text=${a.goals}>
       <${Lines} a=${a.goals} b=${b.goals} /><//>
@@ -64,7 +73,7 @@ const replyOf = ({ board }) => board.outcome?.reply ?? '';
 /** What both cost, and by how much the second differs. */
 function Figures({ sides }) {
   const rows = [
-    ['Duration', ({ run }) => (run.ended_ms ? run.ended_ms - run.started_ms : null), duration],
+    ['Duration', ({ run }) => (run.ended_ms ? run.ended_ms - run.started_ms : null), (ms) => (ms === null ? 'under way' : duration(ms))],
     ['Steps', ({ steps }) => steps.length, count], ['Model calls', ({ board }) => board.usage.calls, count],
     ['Tokens in', ({ board }) => board.usage.input_tokens, count], ['Tokens out', ({ board }) => board.usage.output_tokens, count],
     ['Cost', ({ board }) => board.usage.cost_micros, cost],
@@ -75,9 +84,10 @@ function Figures({ sides }) {
     <tbody><tr><th scope="row">Outcome</th>${sides.map(({ board }, at) => html`<td key=${at} class="number">${endingOf(board)}</td>`)}<td></td></tr>
       ${rows.map(([name, of, words]) => {
         const [a, b] = sides.map(of);
-        const known = a !== null && b !== null;
-        return html`<tr key=${name}><th scope="row">${name}</th><td class="number">${a === null ? 'under way' : words(a)}</td><td class="number">
-          ${b === null ? 'under way' : words(b)}</td>
+        // A cost may be unknown, and a run may not have ended.
+        const known = a != null && b != null;
+        return html`<tr key=${name}><th scope="row">${name}</th><td class="number">${words(a)}</td><td class="number">
+          ${words(b)}</td>
           <td class="number muted">
             ${known && apart(a, b, words)}</td></tr>`;
       })}</tbody></table></div>`;

@@ -9,7 +9,7 @@ import { Button, Dialog, showDialog, toast } from './ui.js';
 const SHOWN = 30;
 
 /**
- * Replaces the turn of a message, and what followed it; `text` is the message's new text. Asks first where a run is under way, or where
+ * Makes another version of the turn of a message; `text` is the message's new text. Asks first where a run is under way, or where
  * files were changed. False if its user thought better of it.
  */
 export async function revise(id, text) {
@@ -38,15 +38,17 @@ function Question({ turn: { at_work, changes, conflicts }, answer, onClose }) {
   };
   // Where files were changed since, leaving them is what Enter does.
   const careful = conflicts.length > 0;
-  return html`<${Dialog} title="Replace this message and what follows?" onClose=${() => done(null)}>
+  const number = plural(changes.length, 'file change');
+  return html`<${Dialog} title="Make a new version?" onClose=${() => done(null)}>
+    <p>The earlier version and what followed it are kept. Switch between them with ‹ ›.</p>
     ${at_work && html`<p>The reply that is being written will be cancelled. Queued messages are answered after the new one.</p>`}
-    ${changes.length > 0 && html`<p>${plural(changes.length, 'file')} changed in the replies that are replaced. You can restore them.</p>
+    ${changes.length > 0 && html`<p>The old answer and those after it changed ${plural(changes.length, 'file')}. You can undo that, or keep the files as they are now.</p>
       <ul class="dialog-list" tabindex="0" aria-label="Files">${list.map((path) => html`<li key=${path}><bdi>${path}</bdi></li>`)}</ul>`}
-    ${careful && html`<p>${plural(conflicts.length, 'file')} changed since: ${conflicts.slice(0, 5).join('; ')}. Restoring overwrites that; redo brings it back.</p>`}
+    ${careful && html`<p>${plural(conflicts.length, 'file')} changed since: ${conflicts.slice(0, 5).join('; ')}. Undoing overwrites that; redo brings it back.</p>`}
     <footer>
       <${Button} onClick=${() => done(null)}>Cancel<//>
-      ${changes.length > 0 && html`<${Button} kind=${careful ? '' : 'primary'} onClick=${() => done({ undo: true })}>Restore files and replace<//>`}
-      <${Button} kind=${changes.length > 0 && !careful ? '' : 'primary'} onClick=${() => done({ undo: false })}>${changes.length > 0 ? 'Keep files and replace' : 'Cancel the reply and replace'}<//>
+      ${changes.length > 0 && html`<${Button} kind=${careful ? '' : 'primary'} onClick=${() => done({ undo: true })}>Undo ${number}<//>`}
+      <${Button} kind=${changes.length > 0 && !careful ? '' : 'primary'} onClick=${() => done({ undo: false })}>${changes.length > 0 ? 'Keep the files' : 'Cancel the reply'}<//>
     </footer>
   <//>`;
 }
