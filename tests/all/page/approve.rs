@@ -70,7 +70,7 @@ fn a_card_says_whose_words_a_call_goes_by() {
     tab.wait_for(role("group", "Approval 1"));
     tab.shows("written by anybody");
     // It is asked for because of its words, and other words may come the next time.
-    assert_eq!(tab.count(role("button", "Always in this session")), 0);
+    assert_eq!(tab.count(role("button", "Always in this chat")), 0);
     assert_eq!(server.state().calls, [first]);
     tab.click(role("button", "Approve"));
     tab.shows("It is 42.");

@@ -41,7 +41,7 @@ fn health_says_what_the_daemon_says() {
     let shown = [
         ("Active runs", "running"),
         ("Queued messages", "queued"),
-        ("Sessions", "sessions"),
+        ("Chats", "sessions"),
         ("Messages", "messages"),
         ("Runs", "runs"),
     ];
@@ -58,7 +58,7 @@ fn health_says_what_the_daemon_says() {
     stage.daemon.reply(stage.daemon.send("main", "$ echo hello"));
     tab.wait("the figures are new", || {
         let now = figures(tab);
-        now["Sessions"] == "1" && now["Messages"] == "2" && now["Runs"] == "1"
+        now["Chats"] == "1" && now["Messages"] == "2" && now["Runs"] == "1"
     });
     audit_in_both(tab, "health");
 

@@ -59,17 +59,19 @@ fn a_schedule_is_added_by_a_form() {
     tab.of(role("textbox", "Cron expression"), "it.select()");
     tab.insert_text("30 8 * * MON-FRI");
     tab.wait_of(css("#schedule-when"), "it.innerText.includes('Monday to Friday at 8:30 AM')");
-    assert_eq!(tab.of(role("combobox", "Send replies to session"), "it.value"), "kitchen");
+    // The replies go to a new chat, which is called like the schedule, unless another one is chosen.
+    let chosen = tab.of(role("combobox", "Send replies to"), "it.selectedOptions[0].text");
+    assert_eq!(chosen, "A new chat");
     assert_eq!(tab.of(role("combobox", "Time zone"), "it.value"), "UTC");
     tab.click(role("button", "Add schedule"));
     tab.wait_gone(role("dialog", ""));
     tab.wait_of(
         role("list", "Schedules"),
-        "['tea', '$ echo tea is ready', 'Monday to Friday at 8:30 AM', '30 8 * * MON-FRI', 'UTC', 'kitchen', 'not yet'].every((part) => it.innerText.includes(part))",
+        "['tea', '$ echo tea is ready', 'Monday to Friday at 8:30 AM', '30 8 * * MON-FRI', 'UTC', 'not yet'].every((part) => it.innerText.includes(part))",
     );
     let all = schedules(&stage);
     let made = ["name", "when", "message", "session", "zone", "paused"].map(|key| all[0][key].clone());
-    assert_eq!(json!(made), json!(["tea", "30 8 * * MON-FRI", "$ echo tea is ready", "kitchen", "UTC", false]));
+    assert_eq!(json!(made), json!(["tea", "30 8 * * MON-FRI", "$ echo tea is ready", "tea", "UTC", false]));
     // A name is there once.
     tab.click(role("button", "Add a schedule"));
     tab.focus(role("textbox", "Name"));
@@ -139,7 +141,7 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     // Its own session is not listed, and has all the same what was said in it.
     tab.goto(&stage.url("#/schedule"));
     tab.click(role("button", "Actions for tea"));
-    tab.click(role("menuitem", "Open session"));
+    tab.click(role("menuitem", "Open chat"));
     tab.wait_of(role("log", ""), "it.innerText.includes('tea is ready')");
     tab.click(css(".chat-head > .menu button"));
     tab.wait_for(role("menuitem", "Export"));
@@ -209,7 +211,7 @@ fn a_schedule_is_edited() {
     tab.of(role("textbox", "Cron expression"), "it.select()");
     tab.insert_text("*/15 * * * *");
     tab.of(
-        role("combobox", "Send replies to session"),
+        role("combobox", "Send replies to"),
         "(it.value = '', it.dispatchEvent(new Event('input', { bubbles: true })))",
     );
     tab.click(role("button", "Save"));
@@ -241,11 +243,10 @@ fn a_schedule_is_written_as_people_speak() {
     tab.wait_of(role("textbox", "When, in words"), "it.ariaInvalid === 'true' && document.activeElement === it");
     tab.of(role("textbox", "When, in words"), "it.select()");
     tab.insert_text("every weekday at 8");
-    let titles =
-        tab.of(role("combobox", "Send replies to session"), "[...it.options].map((one) => one.text).join('|')");
+    let titles = tab.of(role("combobox", "Send replies to"), "[...it.options].map((one) => one.text).join('|')");
     assert!(titles.as_str().unwrap().contains("$ echo the news of today"), "{titles}");
     tab.of(
-        role("combobox", "Send replies to session"),
+        role("combobox", "Send replies to"),
         "(it.value = 'chat-2026-11-28-1904', it.dispatchEvent(new Event('input', { bubbles: true })))",
     );
     audit_in_both(tab, "a schedule in words");

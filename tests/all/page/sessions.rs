@@ -108,7 +108,7 @@ fn what_was_said_is_found_again() {
     tab.wait("the search has the focus", || tab.focused().contains("Search"));
     tab.type_text("zeppelin");
     tab.wait_for(role("region", "Messages found"));
-    tab.wait_for(role("region", "Sessions found"));
+    tab.wait_for(role("region", "Chats found"));
     tab.wait_of(css("mark"), "it.textContent.toLowerCase() === 'zeppelin'");
     tab.audit("search");
     tab.click(css("a.sessions-hit"));
@@ -317,11 +317,11 @@ fn sessions_are_pinned_and_archived() {
     tab.wait("the search has the focus", || tab.focused().contains("Search"));
     tab.insert_text("beta");
     tab.wait_of(
-        role("region", "Sessions found"),
+        role("region", "Chats found"),
         "it.innerText.includes('The beta') && it.querySelector('[aria-label=archived]')",
     );
     tab.wait_of(role("region", "Messages found"), "it.innerText.includes('about beta')");
-    tab.click(css("section[aria-label='Sessions found'] a"));
+    tab.click(css("section[aria-label='Chats found'] a"));
     tab.shows("All of beta.");
     tab.press("Control+k");
     tab.wait("the search has the focus", || tab.focused().contains("Search"));
@@ -352,7 +352,7 @@ fn several_sessions_are_deleted_at_once() {
     act(tab, "alpha", "Select");
     tab.wait_of(role("checkbox", "The alpha"), "it.checked");
     tab.click(role("checkbox", "The beta"));
-    tab.wait_of(role("group", "Selected sessions"), "it.innerText.includes('2 selected')");
+    tab.wait_of(role("group", "Selected chats"), "it.innerText.includes('2 selected')");
     audit_in_both(tab, "sessions that are selected");
     tab.click(role("button", "Stop selecting"));
     tab.wait_gone(role("checkbox", ""));
@@ -360,7 +360,7 @@ fn several_sessions_are_deleted_at_once() {
     tab.click(role("checkbox", "The beta"));
     tab.click(role("checkbox", "The delta"));
     tab.click(css(".sessions-selection button[aria-label=Delete]"));
-    tab.wait_for(role("dialog", "Delete 3 sessions?"));
+    tab.wait_for(role("dialog", "Delete 3 chats?"));
     let named = tab.of(css("dialog .dialog-list"), "[...it.children].map((one) => one.innerText.trim())");
     let mut named: Vec<&str> = named.as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
     named.sort_unstable();
@@ -370,13 +370,13 @@ fn several_sessions_are_deleted_at_once() {
     tab.wait_gone(role("dialog", ""));
     assert_eq!(left().len(), 5, "nothing is done before it is confirmed");
     tab.click(css(".sessions-selection button[aria-label=Delete]"));
-    tab.wait_for(role("dialog", "Delete 3 sessions?"));
+    tab.wait_for(role("dialog", "Delete 3 chats?"));
     tab.click(css("dialog footer button.danger"));
-    tab.shows("Deleted 3 sessions");
+    tab.shows("Deleted 3 chats");
     tab.wait("they are gone", || left() == ["gamma", "omega"]);
     // The one in view went with them.
     tab.wait_until("['#/s/gamma', '#/s/omega'].includes(location.hash)");
-    tab.wait_gone(role("group", "Selected sessions"));
+    tab.wait_gone(role("group", "Selected chats"));
     tab.wait_gone(role("checkbox", ""));
     // A range, with Shift.
     for name in ["nu", "xi", "pi"] {
@@ -388,14 +388,14 @@ fn several_sessions_are_deleted_at_once() {
     });
     act(tab, "gamma", "Select");
     tab.click(role("checkbox", "The gamma"));
-    tab.wait_of(role("group", "Selected sessions"), "it.innerText.includes('0 selected')");
+    tab.wait_of(role("group", "Selected chats"), "it.innerText.includes('0 selected')");
     assert_eq!(tab.of(css(".sessions-selection button[aria-label=Archive]"), "it.disabled"), true);
     let boxes = "[...document.querySelectorAll('nav.sessions input')]";
     tab.eval(&format!("{boxes}[0].click()"));
     tab.eval(&format!(
         "{boxes}[2].dispatchEvent(new MouseEvent('click', {{ bubbles: true, cancelable: true, shiftKey: true }}))"
     ));
-    tab.wait_of(role("group", "Selected sessions"), "it.innerText.includes('3 selected')");
+    tab.wait_of(role("group", "Selected chats"), "it.innerText.includes('3 selected')");
     tab.click(css(".sessions-selection button[aria-label=Archive]"));
     tab.wait("what is selected is archived", || {
         let items = stage.daemon.get("/sessions?placement=archived")["items"].as_array().unwrap().clone();

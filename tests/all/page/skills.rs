@@ -111,7 +111,7 @@ fn all_skills_are_listed_and_one_is_told_in_full() {
     for part in [&data["version"], &data["description"], &data["category"]] {
         tab.shows(part.as_str().unwrap());
     }
-    tab.shows("Reads and writes files of the session that uses it.");
+    tab.shows("Reads and writes files of the chat that uses it.");
     let _clipboard = tab.allow_clipboard();
     tab.click(role("button", "Copy the digest"));
     tab.wait("the digest is in the clipboard", || tab.clipboard() == data["digest"].as_str().unwrap());
@@ -390,6 +390,20 @@ fn what_cannot_be_installed_says_why() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
     tab.expects("answer: 400 /skills").expects("answer: 409 /skills").expects("answer: 422 /skills");
+    tab.goto(&stage.url("#/skills"));
+    tab.wait_for(role("button", "Install a skill"));
+    // An Agent Skill comes as an archive, or as its instructions alone. Another one of its name is asked about.
+    let greet = "---\nname: greet\ndescription: Greets.\n---\nSay hello.\n";
+    tab.drop_file(css("main"), &stage.home.file("greet/SKILL.md", greet));
+    tab.wait_until("location.hash === '#/skills/greet'");
+    let zip = crate::agent_skills::archive(&[("greet/SKILL.md", greet), ("greet/tone.md", "Be warm.\n")]);
+    tab.drop_file(css("main"), &stage.home.file("greet.zip", zip));
+    tab.wait_for(role("dialog", "Install greet?"));
+    tab.shows("It takes the place of the installed one.");
+    audit_in_both(tab, "another Agent Skill of the same name");
+    tab.click(role("button", "Install"));
+    tab.wait_gone(role("dialog", ""));
+    assert_eq!(stage.daemon.get("/skills/greet")["agent_skill"]["files"].as_array().unwrap().len(), 2);
     tab.goto(&stage.url("#/skills"));
     tab.wait_for(role("button", "Install a skill"));
     let count = stage.daemon.get("/skills?limit=500")["items"].as_array().unwrap().len();

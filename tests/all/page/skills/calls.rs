@@ -11,8 +11,8 @@ fn a_skill_is_called_by_a_form() {
     std::fs::copy(root().join("examples/weather.csv"), work.join("weather.csv")).unwrap();
     tab.goto(&stage.url("#/skills/data"));
     tab.wait_for(role("form", "Call data"));
-    tab.of(role("combobox", "Session"), "it.select()");
-    tab.focus(role("combobox", "Session"));
+    tab.of(role("combobox", "Chat"), "it.select()");
+    tab.focus(role("combobox", "Chat"));
     tab.insert_text("lab");
     // Files of the workspace are offered.
     tab.wait_until("[...document.querySelectorAll('#form-files option')].some((it) => it.value === 'weather.csv')");

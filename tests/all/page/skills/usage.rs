@@ -30,7 +30,7 @@ fn what_a_skill_used_is_shown_and_the_rest_is_taken_away() {
     tab.wait_for(role("dialog", "Allow only what was used?"));
     tab.click(role("button", "Allow only this"));
     tab.wait_gone(role("dialog", ""));
-    tab.wait_of(role("region", "Permissions"), "it.innerText.includes('Reads files of the session that uses it.')");
+    tab.wait_of(role("region", "Permissions"), "it.innerText.includes('Reads files of the chat that uses it.')");
     assert_eq!(stage.daemon.get("/skills/data")["grant"]["workspace"], "read");
     tab.click(role("button", "Show what it used"));
     tab.shows("It is allowed no more than it used.");

@@ -1,11 +1,11 @@
 // What a run asks before it goes on: each effect with where it goes and what with, buttons that answer, and afterwards what was decided.
 
 import { html, store, useEffect, useState, useStore } from './preact.js';
-import { get, isAdmin, part, post } from './api.js';
+import { get, isAdmin, now, part, post } from './api.js';
 import { on, onOpen } from './events.js';
-import { plural } from './format.js';
+import { fullTime, plural } from './format.js';
 import { plain } from './run-text.js';
-import { Badge, Button, Icon, Time, Trouble, announce } from './ui.js';
+import { Badge, Button, Icon, Trouble, announce } from './ui.js';
 
 /** Questions of a session that are looked at. */
 const MOST = 100;
@@ -26,10 +26,38 @@ function destination({ hosts = [], secrets = [], of }) {
   return [...parts, ...secrets.map((name) => `with the secret ${name}`)].join(', ');
 }
 
+const isSite = (effect) => effect.tool === 'network';
+
+/** Hosts by what is done there. */
+function Sites({ effect }) {
+  const all = effect.access.flatMap(({ hosts }) => hosts ?? []);
+  const reads = ({ methods }) => methods.every((method) => READING.includes(method));
+  const named = (some) => some.map(({ host }, at) => html`${at > 0 && ', '}<bdi class="strong">${host}</bdi>`);
+  const [read, sent] = [all.filter(reads), all.filter((one) => !reads(one))];
+  const methods = [...new Set(sent.flatMap((one) => one.methods))].join(', ');
+  return html`<span>${read.length > 0 && html`open ${named(read)}`}${read.length > 0 && sent.length > 0 && ' and '}
+    ${sent.length > 0 && html`send something to ${named(sent)} <span class="muted">(${methods})</span>`}</span>`;
+}
+
 /** An effect in a line. */
-const Effect = ({ effect }) => html`<span><bdi class="strong">${effect.tool}</bdi>${' '}
+const Effect = ({ effect }) => (isSite(effect) ? html`<${Sites} effect=${effect} />` : html`<span><bdi class="strong">${effect.tool}</bdi>${' '}
   ${effect.access.map((access) => html`<bdi>${destination(access)}</bdi> `)}
-  ${effect.task && html`<${Badge}>task ${effect.task}<//>`}</span>`;
+  ${effect.task && html`<${Badge}>task ${effect.task}<//>`}</span>`);
+
+/** What wants a site: a command or a skill. */
+function wanting({ name, shown }) {
+  const line = name === 'for' && /^exec: ([^]*)$/.exec(shown);
+  return line ? ['Command', line[1]] : [name === 'for' ? 'For' : name, shown];
+}
+
+/** A reason of kiso's as a sentence. */
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+
+/** Why a card asks. */
+function whyOf(effect) {
+  if (effect.because?.length) return effect.because.map(sentence).join(' ');
+  return isSite(effect) ? `Nobody has allowed this ${effect.access.flatMap(({ hosts }) => hosts ?? []).length > 1 ? 'yet' : 'site yet'}.` : '';
+}
 
 /** The question that waits longest in the conversation, with its buttons; another one follows when it is answered. */
 export function ApprovalDock({ session }) {
@@ -64,6 +92,12 @@ export function ApprovalDock({ session }) {
   return waiting.length > 0 && html`<${ApprovalCard} key=${waiting[0].id} card=${waiting[0]} more=${waiting.length - 1} />`;
 }
 
+/** A time that is left, rounded. */
+function remaining(ms) {
+  const minutes = Math.max(1, Math.round(ms / 60_000));
+  return minutes < 90 ? plural(minutes, 'minute') : plural(Math.round(minutes / 60), 'hour');
+}
+
 /** The card of a run that waits. Everything in it is text, whatever it says. */
 function ApprovalCard({ card, more }) {
   const [chosen, choose] = useState(card.effects.map((_, index) => index + 1));
@@ -71,7 +105,8 @@ function ApprovalCard({ card, more }) {
   // What is asked because of where its words came from is asked each time.
   const lasts = card.effects.some((effect) => !effect.because?.length);
   // A question about hosts alone can be answered for good.
-  const hosts = card.effects.every((effect) => effect.tool === 'network' && !effect.because?.length);
+  const hosts = card.effects.every((effect) => isSite(effect) && !effect.because?.length);
+  const sites = card.effects.every(isSite);
   const toggle = (number, on) => choose(on ? [...chosen, number].sort((a, b) => a - b) : chosen.filter((one) => one !== number));
   const answer = async (accept, always) => {
     try {
@@ -85,28 +120,34 @@ function ApprovalCard({ card, more }) {
     document.querySelector('.composer textarea')?.focus();
   };
   return html`<div class="card approval" role="group" aria-label=${`Approval ${card.id}`}>
-    <p>Before this goes on, kiso asks for ${plural(card.effects.length, 'approval')}.${more > 0 && html` <span class="muted">${plural(more, 'more question')} after this one.</span>`}</p>
+    <p>${sites ? 'kiso wants to:' : `Before this goes on, kiso asks for ${plural(card.effects.length, 'approval')}.`}${more > 0 && html` <span class="muted">${plural(more, 'more question')} after this one.</span>`}</p>
     <ol>${card.effects.map((effect, index) => {
       const what = html`<${Effect} effect=${effect} />`;
       return html`<li key=${index}>
         ${many ? html`<label class="checked"><input type="checkbox" aria-label=${`Approve ${index + 1}: ${effect.tool}`} checked=${chosen.includes(index + 1)}
           onChange=${(event) => toggle(index + 1, event.target.checked)} />${what}</label>` : what}
-        ${(effect.args ?? []).map((arg) => html`<div class="approval-arg"><bdi class="muted">${arg.name}</bdi>${' '}<bdi class="mono">${arg.shown}</bdi>
-          ${arg.left_out > 0 && html` <span class="muted">… ${plural(arg.left_out, 'more character')}</span>`}</div>`)}
-        ${(effect.because ?? []).map((why) => html`<div class="approval-why"><bdi>${why}</bdi></div>`)}
+        ${(effect.args ?? []).map((arg) => {
+          const [label, shown] = isSite(effect) ? wanting(arg) : [arg.name, arg.shown];
+          return html`<div class="approval-arg"><bdi class="muted">${label}</bdi>${' '}<bdi class="mono">${shown}</bdi>
+            ${arg.left_out > 0 && html` <span class="muted">… ${plural(arg.left_out, 'more character')}</span>`}</div>`;
+        })}
+        ${whyOf(effect) && html`<div class="approval-why"><bdi>Why kiso asks: ${whyOf(effect)}</bdi></div>`}
         ${effect.more_args > 0 && html`<div class="muted">and ${plural(effect.more_args, 'more argument')}</div>`}
       </li>`;
     })}</ol>
     <div class="actions">
       <${Button} kind="primary" disabled=${!chosen.length} onClick=${() => answer(chosen)}>${many && chosen.length < card.effects.length ? `Approve ${chosen.length}` : 'Approve'}<//>
-      ${lasts && html`<${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, 'session')}>${hosts ? 'In this conversation' : 'Always in this session'}<//>`}
+      ${lasts && html`<${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, 'session')}>${hosts ? 'In this chat' : 'Always in this chat'}<//>`}
       ${hosts && isAdmin() && html`<${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, '30_days')}>Always<//>`}
       <${Button} kind="danger" onClick=${() => answer([])}>Refuse<//>
       ${hosts && html`<${Button} kind="danger" onClick=${() => answer([], 'session')}>Never here<//>`}
-      <span class="muted">until <${Time} ms=${card.expires_ms} /></span>
+      <span class="muted" title=${fullTime(card.expires_ms)}>You have ${remaining(card.expires_ms - now())} to answer.</span>
     </div>
   </div>`;
 }
+
+/** For how long an answer counts. */
+const SCOPES = { session: ' for this chat', '30_days': ' for every chat' };
 
 /** How a card ended, and the colour of its mark. */
 function ending({ state, answer, effects }) {
@@ -115,8 +156,11 @@ function ending({ state, answer, effects }) {
   if (state === 'withdrawn') return ['No longer asked: the run was cancelled', ''];
   if (state === 'expired' || answer?.expired) return ['Refused: nobody answered in time', 'bad'];
   const by = answer?.by ? ` by ${plain(answer.by)}` : '';
-  if (!accepted) return [`Refused${by}`, 'bad'];
-  return [accepted < effects.length ? `Approved ${accepted} of ${effects.length}${by}` : `Approved${by}`, 'good'];
+  const sites = effects.every(isSite);
+  const scope = SCOPES[answer?.always] ?? (sites ? ' once' : '');
+  if (!accepted) return [`Refused${scope}${by}`, 'bad'];
+  const word = sites ? 'Allowed' : 'Approved';
+  return [`${word}${accepted < effects.length ? ` ${accepted} of ${effects.length}` : ''}${scope}${by}`, 'good'];
 }
 
 /** What a run asked, in the place of the message that asks: what was decided, once it was. */

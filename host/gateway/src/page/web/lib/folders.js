@@ -35,7 +35,13 @@ function Waiting({ session, folder, open, onOpen, onChange }) {
   const settle = async (way, chosen = {}) => {
     const { changes } = await post(`/sessions/${part(session)}/folders/${way}`, { at: folder.at, ...chosen });
     const what = chosen.hunks ? plural(chosen.hunks.length, 'hunk') : plural(changes, 'change');
-    toast(way === 'accept' ? `${what} applied to ${folder.path}. Send /undo to take ${changes === 1 ? 'it' : 'them'} back.` : `${what} dropped`, 'good');
+    const undo = async () => {
+      await post(`/sessions/${part(session)}/folders/undo`, {});
+      toast(`${folder.path} is as it was before`, 'good');
+      await onChange();
+    };
+    if (way === 'accept') toast(`${what} applied to ${folder.path}`, 'good', '', { label: 'Undo', run: undo });
+    else toast(`${what} dropped`, 'good');
     await onChange();
   };
   const apply = async () => {
@@ -43,7 +49,7 @@ function Waiting({ session, folder, open, onOpen, onChange }) {
       deleted > 10 && `${plural(deleted, 'file')} will be deleted`,
       marked > 0 && `${plural(marked, 'change')} were decided by text from outside, or contain it`,
     ].filter(Boolean);
-    const text = 'What is replaced or deleted is kept, and /undo puts it back.';
+    const text = 'What is replaced or deleted is kept, and can be undone.';
     if (list.length && !await confirm({ title: `Apply ${plural(all, 'change')} to ${folder.path}?`, text, list, action: 'Apply', danger: true })) return;
     await settle('accept');
   };

@@ -64,6 +64,9 @@ function filesIn(transfer) {
   return Promise.all(entries.map(all)).then((lists) => lists.flat());
 }
 
+/** The files that a skill can be. */
+export const KINDS = 'A skill is a .wasm file, a .zip or .skill archive with a SKILL.md in it, or a SKILL.md alone.';
+
 /** An overlay for a file that is dropped anywhere on the page, and with `button` also a button that chooses one. */
 export function Installer({ button, onInstalled }) {
   const [file, setFile] = useState(null);
@@ -98,19 +101,21 @@ export function Installer({ button, onInstalled }) {
   const take = async (given) => {
     const files = [...given];
     const components = files.filter((one) => /\.wasm$/i.test(one.name));
+    const agents = files.filter((one) => /\.(zip|skill)$/i.test(one.name) || /^skill\.md$/i.test(one.name));
     const manifests = files.filter((one) => /\.toml$/i.test(one.name));
     // In a folder of a skill's source there may be other manifests, such as Cargo's.
     const manifest = manifests.find((one) => one.name === MANIFEST) ?? (manifests.length === 1 ? manifests[0] : null);
     if (files.length === 1 && !manifest) setFile(files[0]);
     else if (components.length === 1) setFile(manifest ? await packed(components[0], manifest) : components[0]);
-    else if (components.length) toast('Drop one skill at a time', 'bad', 'nothing was installed');
-    else if (files.length) toast('No .wasm file found', 'bad', 'drop the skill’s .wasm file, with its .toml file if it has one');
+    else if (components.length || agents.length > 1) toast('Drop one skill at a time', 'bad', 'nothing was installed');
+    else if (agents.length && files.length > 1) toast('Pack the folder first', 'bad', 'a skill with several files is installed as a .zip archive of its folder');
+    else if (files.length) toast('No skill found', 'bad', KINDS);
   };
-  return html`${button && html`<${Button} kind="primary" icon="plus" onClick=${() => chooser.current.click()}>Install a skill<//>
-    <input ref=${chooser} class="unseen" type="file" accept=".wasm,.toml,application/wasm" multiple tabindex="-1" aria-label="File of the skill"
+  return html`${button && html`<${Button} kind="primary" icon="plus" title=${KINDS} onClick=${() => chooser.current.click()}>Install a skill<//>
+    <input ref=${chooser} class="unseen" type="file" accept=".wasm,.toml,.zip,.skill,.md,application/wasm,application/zip" multiple tabindex="-1" aria-label="File of the skill"
       onChange=${(event) => { take([...event.target.files]).catch(report); event.target.value = ''; }} />`}
-    ${over && html`<div class="install-over"><p><${Icon} name="skills" size=${40} /><span class="strong">Drop a .wasm file to install it</span>
-      <span>You review its permissions before anything is granted.</span></p></div>`}
+    ${over && html`<div class="install-over"><p><${Icon} name="skills" size=${40} /><span class="strong">Drop a skill to install it</span>
+      <span>${KINDS} You review its permissions before anything is granted.</span></p></div>`}
     ${file && html`<${Install} key=${`${file.name} ${file.lastModified}`} file=${file} onClose=${() => setFile(null)} onInstalled=${onInstalled} />`}`;
 }
 
@@ -135,7 +140,7 @@ function Install({ file, onClose, onInstalled }) {
       const skill = await running.current.sent;
       const undone = await then?.(skill.skill).then(() => null, (error) => error);
       if (undone) toast(`${skill.skill} is installed, but was not granted what you ticked`, 'bad', undone.message);
-      else toast(`${skill.skill} ${skill.version} is installed`, 'good');
+      else toast(`${[skill.skill, skill.version].filter(Boolean).join(' ')} is installed`, 'good');
       onClose();
       onInstalled(skill);
     } catch (error) {
@@ -149,7 +154,7 @@ function Install({ file, onClose, onInstalled }) {
       const { skill, asks, doubt, change } = error.more;
       const has = permissions(doubt ? null : await grantOf(skill));
       set({ at: 'asks', query, skill, beyond: permissions(asks), workspace: asks.workspace, has, doubt, change });
-    } else if (error.code === 'bad_request' && !query.name && /kiso\.toml/.test(error.message)) {
+    } else if (!query.name && (error.message?.includes('?name=NAME') || error.code === 'bad_request' && /kiso\.toml/.test(error.message))) {
       set({ at: 'name' });
     } else if (query.name && error.status >= 400 && error.status < 500) {
       // Taken, or no name for a skill: another one may do.
@@ -168,7 +173,7 @@ function Install({ file, onClose, onInstalled }) {
     ${state.at === 'sending' && html`<${Sending} progress=${progress} onClose=${onClose} />`}
     ${state.at === 'asks' && html`<${Asks} ...${state} send=${send} onClose=${onClose} />`}
     ${state.at === 'name' && html`<${Name} error=${state.error} name=${name} setName=${setName} send=${send} onClose=${onClose} />`}
-    ${state.at === 'error' && html`<${Trouble} error=${state.error} />
+    ${state.at === 'error' && html`<${Trouble} error=${state.error} /><p class="muted">${KINDS}</p>
       <footer><${Button} onClick=${onClose}>Close<//>
         ${mayWork(state.error) && html`<${Button} icon="retry" onClick=${() => send(state.query)}>Try again<//>`}</footer>`}
   <//>`;
@@ -182,7 +187,7 @@ function Name({ error, name, setName, send, onClose }) {
   const field = useRef(null);
   useEffect(() => field.current.focus(), []);
   return html`<form class="install-name" onSubmit=${(event) => { event.preventDefault(); send({ name: name.trim() }); }} novalidate>
-    <p>The file brings no <code>kiso.toml</code>, so it has no name of its own. It is granted nothing.</p>
+    <p>The file has no name that a skill can have. Choose one. The skill is granted nothing.</p>
     <div class="field"><label for="install-name">Name</label>
       <input id="install-name" ref=${field} value=${name} maxlength="64" spellcheck=${false} autocapitalize="none" autocomplete="off"
         aria-invalid=${error ? 'true' : undefined} aria-describedby=${error ? 'install-name-help install-name-wrong' : 'install-name-help'}
@@ -209,7 +214,7 @@ function Asks({ skill, beyond, workspace, has, doubt, change, query, send, onClo
   const whole = !update && ['hosts', 'secrets', 'others'].every((kind) => choice[kind].length === all[kind].length) && choice.limits === all.limits
     && choice.hosts.every((one) => !one.private && beyond.http.some((need) => need.host === one.host));
   const both = { ...beyond, http: [...has.http, ...beyond.http], secrets: [...has.secrets, ...beyond.secrets], others: [...has.others, ...beyond.others] };
-  // What it has of memory and time stays where the file asks for no more of it; otherwise it is asked anew.
+  // What it has of memory and time stays where the file asks for no more of it; otherwise it is asked again.
   const limited = choiceOf(both, has).limits !== 'none';
   const anew = limited && all.limits !== 'none';
   const old = { ...choiceOf(both, has), limits: limited && !anew ? 'all' : 'none' };
@@ -227,8 +232,9 @@ function Asks({ skill, beyond, workspace, has, doubt, change, query, send, onClo
   const install = (grant, then) => send({ ...query, grant }, then);
   const changes = change?.length > 0 && html`<p><${Icon} name="alert" size=${16} /> It changes what models are told and what is checked:</p>
     <pre class="install-change"><${Said}>${change.join('\n')}<//></pre>`;
-  if (changes && !doubt && !workspace && !asksAnything(beyond)) {
-    return html`${changes}<footer><${Button} onClick=${onClose}>Cancel<//><${Button} kind="primary" onClick=${() => install('keep')}>Install<//></footer>`;
+  if (!workspace && !asksAnything(beyond) && (changes || doubt)) {
+    return html`${doubt && html`<p><${Icon} name="alert" size=${16} /> <${Said}>${doubt}<//>. It takes the place of the installed one.</p>`}
+      ${changes}<footer><${Button} onClick=${onClose}>Cancel<//><${Button} kind="primary" onClick=${() => install(doubt ? 'none' : 'keep')}>Install<//></footer>`;
   }
   return html`${doubt && html`<p><${Icon} name="alert" size=${16} /> <${Said}>${doubt}<//>. Nothing that was granted goes on to it, no
       stored value either.</p>`}
@@ -236,7 +242,7 @@ function Asks({ skill, beyond, workspace, has, doubt, change, query, send, onClo
     <p><bdi class="strong">${skill}</bdi> asks ${update ? 'for more than it was granted' : 'for this'}. ${update
       ? `It keeps what it was granted${anew ? ', except memory and time' : ''}.` : 'Only what you select is granted. You can change this later.'}
       ${' '}<button type="button" class="link" onClick=${() => set(everything(beyond))}>Select all</button></p>
-    ${workspace && html`<p><${Icon} name="alert" size=${16} /> It also asks to <strong>${workspace}</strong> files in the session’s workspace,
+    ${workspace && html`<p><${Icon} name="alert" size=${16} /> It also asks to <strong>${workspace}</strong> files in the chat’s workspace,
       which is granted only with everything else.</p>`}
     <${Asked} needs=${beyond} granted=${permissions()} choice=${choice} onChange=${set} fresh=${true} />
     <footer><${Button} kind=${nothing ? 'primary' : ''} onClick=${() => install('basic', give(old))}>Install without permissions<//>

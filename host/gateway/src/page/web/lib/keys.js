@@ -8,7 +8,8 @@ const CONTROL = MAC ? '⌘' : 'Ctrl';
 
 const KEYS = [
   ['Anywhere', [
-    [[CONTROL, 'K'], 'Search sessions and messages'],
+    [[CONTROL, 'Shift', 'O'], 'Begin a new chat'],
+    [[CONTROL, 'K'], 'Search chats and messages'],
     [['?'], 'Show this list'],
     [['Esc'], 'Close a dialog, a menu or the search'],
   ]],
@@ -21,12 +22,12 @@ const KEYS = [
     [['@'], 'Skills'],
     [['#'], 'Categories of tools'],
   ]],
-  ['A conversation', [
+  ['A chat', [
     [['Ctrl', '.'], 'Stop what kiso is doing'],
   ]],
-  ['The list of sessions', [
-    [['↑', '↓'], 'Move between sessions'],
-    [['→'], 'Open the menu of a session'],
+  ['The list of chats', [
+    [['↑', '↓'], 'Move between chats'],
+    [['→'], 'Open the menu of a chat'],
     [['F2'], 'Rename'],
   ]],
 ];

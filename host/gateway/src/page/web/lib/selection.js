@@ -40,7 +40,7 @@ export function Selection({ actions: { place, remove } }) {
     await place(names, placement);
     end();
   };
-  return html`<div class="sessions-selection" role="group" aria-label="Selected sessions">
+  return html`<div class="sessions-selection" role="group" aria-label="Selected chats">
     <p role="status">${names.length} selected</p>
     <${Button} kind="quiet small" icon="pin" label="Pin" disabled=${none} onClick=${put('pinned')} />
     <${Button} kind="quiet small" icon="archive" label="Archive" disabled=${none} onClick=${put('archived')} />

@@ -3,7 +3,7 @@
 import { html, store, useState, useStore } from './preact.js';
 import { del, get, isAdmin, me, part, patch } from './api.js';
 import { connection, on } from './events.js';
-import { stamp } from './format.js';
+import { plural, stamp } from './format.js';
 import { go, href, route } from './router.js';
 import { forgetSession } from './drafts.js';
 import { plain } from './run-text.js';
@@ -58,11 +58,11 @@ export function sessionOf(name) {
 /** Names that the page and the OpenAI interface make up, which say nothing to a person. */
 const MADE_UP = /^chat-(?:\d{4}-\d{2}-\d{2}-\d{4}(?:-\d+)?|[0-9a-f]{20})$/;
 
-/** The title of a session as it was given. One without a title is called by its name, and "New chat" where that was made up. Takes the session, or its name. */
+/** The title of a session as it was given. One without a title is called by its name, and "New chat" where nobody chose that. Takes the session, or its name. */
 export function givenTitle(session) {
   const known = typeof session === 'string' ? sessionOf(session) : session;
   const name = known?.name ?? session;
-  return known?.title || (MADE_UP.test(name) ? 'New chat' : /^shared-files-[0-9a-f]{16}$/.test(name) ? 'Shared files' : name);
+  return known?.title || (name === 'default' || MADE_UP.test(name) ? 'New chat' : /^shared-files-[0-9a-f]{16}$/.test(name) ? 'Shared files' : name);
 }
 
 /** What a session is called where people read it: nothing in a title turns the text around it. */
@@ -260,7 +260,7 @@ export async function place(names, placement) {
     put(name, (old) => ({ ...old, ...changed }));
     if (placement === 'archived') leave();
   }
-  toast(names.length === 1 ? `${PLACED[placement]}: “${titleOf(names[0])}”` : `${PLACED[placement]}: ${names.length} sessions`, 'good');
+  toast(names.length === 1 ? `${PLACED[placement]}: “${titleOf(names[0])}”` : `${PLACED[placement]}: ${names.length} chats`, 'good');
 }
 
 /** Whether the page gave this name: those of others, such as a schedule's or a subagent's, may be left out of the listing. */
@@ -274,14 +274,26 @@ export function freshName() {
   return free;
 }
 
+/** Opens a new chat; `current` is the name of the one in view, or null. */
+export function beginChat(current) {
+  // One that has no message yet is new enough.
+  if (current === null || sessionOf(current) || !isOurs(current)) go('s', freshName());
+  else document.querySelector('.composer textarea')?.focus();
+}
+
 /** Deletes sessions for good, after asking once; who is in one of them goes to the next one. True unless nothing was. */
 export async function remove(names) {
   // The event of its end may come before the answer.
   const titles = new Map(names.map((name) => [name, titleOf(name)]));
   const one = names.length === 1;
   const [its, it] = one ? ['its', 'it'] : ['their', 'them'];
-  const text = `This permanently deletes ${its} messages, runs, files, and what kiso learned in ${it}. You can’t undo this.`;
-  const title = one ? `Delete “${titles.get(names[0])}”?` : `Delete ${names.length} sessions?`;
+  // The daemon deletes what would report to a chat that is gone.
+  const { items } = await get('/schedules');
+  const schedules = items.filter((one) => names.includes(one.session) || names.includes(`schedule.${one.name}`)).map((one) => one.name);
+  const also = schedules.length && `${plural(schedules.length, 'schedule')} with replies in ${it} ${schedules.length === 1 ? 'is' : 'are'} deleted, too: ${
+    schedules.map((name) => `“${plain(name)}”`).join(', ')}. To keep ${schedules.length === 1 ? 'it' : 'one'}, first choose another chat for its replies under Schedule.`;
+  const text = `This permanently deletes ${its} messages, runs, files, and what kiso learned in ${it}. You can’t undo this.${also ? ` ${also}` : ''}`;
+  const title = one ? `Delete “${titles.get(names[0])}”?` : `Delete ${names.length} chats?`;
   if (!await confirm({ title, text, list: one ? undefined : [...titles.values()], action: 'Delete' })) return false;
   const gone = [];
   // The one in view at last: the one beside it may be going as well.
@@ -301,7 +313,7 @@ export async function remove(names) {
       else throw error;
     }
   }
-  if (gone.length) toast(gone.length === 1 ? `Deleted “${titles.get(gone[0])}”` : `Deleted ${gone.length} sessions`, 'good');
+  if (gone.length) toast(gone.length === 1 ? `Deleted “${titles.get(gone[0])}”` : `Deleted ${gone.length} chats`, 'good');
   return true;
 }
 
@@ -363,7 +375,7 @@ function Rename({ session, onClose }) {
       fail(refused);
     }
   };
-  return html`<${Dialog} title="Rename session" onClose=${onClose}>
+  return html`<${Dialog} title="Rename chat" onClose=${onClose}>
     <form class="sessions-rename" onSubmit=${submit}>
       <label class="field">Title
         <input autofocus value=${title} onInput=${(event) => set(event.target.value)} aria-invalid=${error ? 'true' : undefined} /></label>

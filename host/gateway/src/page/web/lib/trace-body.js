@@ -83,7 +83,7 @@ const BODIES = {
     ['Pill', body.pill && `${body.pill.name}, ${body.pill.effort} effort`], ['Tags', listed(body.tags?.map((tag) => `#${tag}`))],
     ['Tools of', listed(body.categories)], ['Whole message', body.archived && `ref:${body.archived}`],
   ]} /><${Text} label="Message" text=${body.message} />`,
-  retrieved: ({ body }) => html`<${Facts} of=${[['Secrets of the session', listed(body.credentials)]]} />
+  retrieved: ({ body }) => html`<${Facts} of=${[['Secrets of the chat', listed(body.credentials)]]} />
     <${Sentences} label="Memory" of=${body.memory} />
     ${body.files?.length ? html`<${Text} label=${plural(body.files.length, 'file')} text=${body.files.join('\n')} kind="code" />` : html`<p
       class="muted">The workspace has no files.</p>`}`,

@@ -100,12 +100,12 @@ export function Compare({ run, onClose }) {
   };
   return html`<${Dialog} title="Compare with another run" onClose=${onClose}>
     <p class="muted">Runs of the same message are listed first.</p>
-    ${sorted.length > 0 && html`<ul class="trace-choice" aria-label="Runs of the session">${sorted.map((one) => html`<li key=${one.id}>
+    ${sorted.length > 0 && html`<ul class="trace-choice" aria-label="Runs of the chat">${sorted.map((one) => html`<li key=${one.id}>
       <a href=${href('run', run.id, 'diff', one.id)}>
       <span class="trace-of"><${Message} run=${one} /></span>${same(one) && html`<${Badge} kind="good">same message<//>`}
         <${StatusBadge} of=${one.status} />
       <span class="muted"><${Time} ms=${one.started_ms} />, <${Took} run=${one} /></span></a></li>`)}</ul>`}
-    ${!runs.loading && !runs.error && sorted.length === 0 && html`<p class="muted">This session has no other runs.</p>`}
+    ${!runs.loading && !runs.error && sorted.length === 0 && html`<p class="muted">This chat has no other runs.</p>`}
     <${Rest} runs=${runs} />
     <form class="trace-by-id" onSubmit=${submit}><label class="field"><span>Or enter a run ID</span>
       <input value=${id} onInput=${(event) => setId(event.target.value)} placeholder="01m8…" spellcheck=${false} autocomplete="off" /></label>

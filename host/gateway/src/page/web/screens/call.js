@@ -129,11 +129,11 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
 
 /** Which workspace: any session, also one that is new. */
 function SessionField({ session, sessions, onChange }) {
-  return html`<div class="field"><label for="call-session">Session</label>
+  return html`<div class="field"><label for="call-session">Chat</label>
     <input id="call-session" list="call-sessions" value=${session} required spellcheck=${false} autocomplete="off" autocapitalize="none"
       aria-describedby="call-session-help" onInput=${(event) => onChange(event.target.value)} />
     <datalist id="call-sessions">${sessions.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</datalist>
-    <p class="muted" id="call-session-help">The skill sees this session’s files.</p></div>`;
+    <p class="muted" id="call-session-help">The skill sees this chat’s files.</p></div>`;
 }
 
 /** The names of the workspace's files, as far as an argument is one. */

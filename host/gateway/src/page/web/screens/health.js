@@ -91,7 +91,7 @@ function Groups({ of }) {
       ['Free model slots', slots.free === undefined ? null : count(slots.free)],
       ['Waiting calls', slots.waiting === undefined ? null : count(slots.waiting), slots.waiting > 0],
     ]],
-    ['Stored data', [['Sessions', count(of.sessions)], ['Messages', count(of.messages)], ['Runs', count(of.runs)]]],
+    ['Stored data', [['Chats', count(of.sessions)], ['Messages', count(of.messages)], ['Runs', count(of.runs)]]],
     ['Machine', [
       ['Store', bytes(of.store_bytes)], ['Write-ahead log', bytes(of.wal_bytes), of.wal_bytes > 256e6],
       ['Free on disk', of.free_bytes == null ? null : bytes(of.free_bytes), of.free_bytes < LITTLE],

@@ -18,10 +18,10 @@ export default function Screen() {
   const place = useStore(route, (parts) => parts[1] ?? '');
   if (!isAdmin()) {
     return html`<div class="screen"><${ScreenHead} title="Memory" />
-      <${Empty} icon="lock" title="Only for administrators">Memory covers all sessions.<//></div>`;
+      <${Empty} icon="lock" title="Only for administrators">Memory covers all chats.<//></div>`;
   }
   return html`<div class="screen">
-    <${ScreenHead} title="Memory" about="What kiso remembers across sessions and gives to models when relevant." />
+    <${ScreenHead} title="Memory" about="What kiso remembers across chats and gives to models when relevant." />
     <nav class="lists-tabs" aria-label="Kinds of memory">${PLACES.map(([key, words]) => html`
       <a key=${key} href=${key ? href('memory', key) : href('memory')} aria-current=${place === key ? 'page' : undefined}>${words}</a>`)}</nav>
     ${KINDS[place] ? html`<${Remembered} key=${place} ...${KINDS[place]} />` : html`<${Core} />`}
@@ -31,13 +31,13 @@ export default function Screen() {
 const KINDS = {
   passages: {
     path: '/memory', one: 'passage', many: 'passages',
-    sources: { turn: 'from a conversation', memory_save: 'saved on purpose', import: 'imported' },
-    none: 'kiso saves parts of conversations here and finds them again by meaning.',
+    sources: { turn: 'from a chat', memory_save: 'saved on purpose', import: 'imported' },
+    none: 'kiso saves parts of chats here and finds them again by meaning.',
   },
   facts: {
     path: '/facts', one: 'fact', many: 'facts', edits: true,
-    sources: { user: 'told by a person', reviewer: 'learned in a review', summarizer: 'learned from a conversation' },
-    none: 'kiso saves what it learns from conversations and reviews here.',
+    sources: { user: 'told by a person', reviewer: 'learned in a review', summarizer: 'learned from a chat' },
+    none: 'kiso saves what it learns from chats and reviews here.',
   },
 };
 
@@ -146,8 +146,8 @@ function Core() {
       onSave=${(text, name) => change(writing.path ?? name.split('.').filter(Boolean), text)} onClose=${() => write(null)} />`}
     <${Pages} of=${pages}>${([core]) => (Object.keys(core ?? {}).length
     ? html`<div class="card"><${Members} of=${core} path=${[]} acts=${acts} /></div>
-      <p class="muted">Given to models in every conversation.</p>`
-    : html`<${Empty} icon="memory" title="Core memory is empty">Add what matters in every conversation: who you are, what you prefer.<//>`)}<//>`;
+      <p class="muted">Given to models in every chat.</p>`
+    : html`<${Empty} icon="memory" title="Core memory is empty">Add what matters in every chat: who you are, what you prefer.<//>`)}<//>`;
 }
 
 const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));

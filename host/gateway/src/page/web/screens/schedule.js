@@ -6,7 +6,7 @@ import { on } from '../lib/events.js';
 import { dates, duration, plural, slug } from '../lib/format.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { href } from '../lib/router.js';
-import { sessions as listed, titleOf } from '../lib/sessions.js';
+import { sessionOf as knownChat, sessions as listed, titleOf } from '../lib/sessions.js';
 import { MONTH_DAYS, PRESETS, UNITS, WEEKDAYS, chosenBy, expression, inWords } from '../lib/when.js';
 import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, Said, ScreenHead, Time, Trouble, confirm, toast } from '../lib/ui.js';
 
@@ -61,7 +61,7 @@ export default function Screen() {
       ? html`<ul class="lists-cards" aria-label="Schedules">
           ${items.map((one) => html`<${Line} key=${one.name} of=${one} turn=${turns[one.name] ?? turns.all} again=${schedules.again} />`)}</ul>`
       : html`<${Empty} icon="clock" title="No schedules yet">
-          Add a schedule, or ask for one in a conversation: “remind me about tea every day at 4 pm”.<//>`)}<//>
+          Add a schedule, or ask for one in a chat: “remind me about tea every day at 4 pm”.<//>`)}<//>
     ${adding && html`<${Editor} onClose=${() => setAdding(false)} onDone=${added} />`}
   </div>`;
 }
@@ -87,7 +87,7 @@ function Line({ of, turn, again }) {
     again();
   };
   const remove = async () => {
-    const text = 'It stops running. Its past replies stay in the session.';
+    const text = 'It stops running. Its past replies stay in the chat.';
     if (!await confirm({ title: `Delete the schedule ${of.name}?`, text, action: 'Delete' })) return;
     await del(path);
     toast(`${of.name} was deleted`, 'good');
@@ -96,7 +96,7 @@ function Line({ of, turn, again }) {
   };
   const items = [
     { label: 'Edit…', icon: 'edit', run: () => setEditing(true) },
-    { label: 'Open session', icon: 'chat', href: href('s', sessionOf(of.name)) },
+    { label: 'Open chat', icon: 'chat', href: href('s', sessionOf(of.name)) },
     { label: 'Delete…', icon: 'trash', danger: true, run: remove },
   ];
   return html`<li class=${`card lists-card ${of.paused ? 'lists-paused' : ''}`}>
@@ -192,13 +192,21 @@ const BLANK = { name: '', preset: 'daily', minute: '0', time: '08:00', weekday: 
 /** Characters of a schedule's name. */
 const MAX_NAME = 40;
 
+/** The choice of a new chat, which is no name of one. */
+const NEW = '+';
+
+/** The name of a new chat for the replies of a schedule: that of the schedule, with a number where there is such a chat. */
+function freeName(name, taken) {
+  for (let [free, number] = [name, 1]; ; free = `${name}-${number += 1}`) if (!taken.includes(free) && !knownChat(free)) return free;
+}
+
 /** What the form of a schedule that is there begins with. */
 const begun = ({ name, when, message, session, model, zone }) => ({
   ...BLANK, ...chosenBy(when), name, message, session: session ?? '', model: model ?? '', zone,
 });
 
 const fresh = () => ({
-  ...BLANK, session: localStorage.getItem('kiso.session') || 'default', zone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? '',
+  ...BLANK, session: NEW, zone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? '',
 });
 
 /** Adds a schedule, or changes `of`, whose name stays. */
@@ -211,7 +219,7 @@ function Editor({ of, onClose, onDone }) {
   const models = useLoaded((signal) => get('/models', null, signal));
   useStore(listed);
   // The one that is chosen may be new, or not among the last ones.
-  const names = [...new Set([value.session, ...(sessions.value?.items.map((one) => one.name) ?? [])])].filter(Boolean);
+  const names = [...new Set([value.session === NEW ? '' : value.session, ...(sessions.value?.items.map((one) => one.name) ?? [])])].filter(Boolean);
   const title = (name) => titleOf(sessions.value?.items.find((one) => one.name === name) ?? name);
   // Two that are called the same are told apart by their names.
   const places = names.map((name) => [name, names.some((one) => one !== name && title(one) === title(name)) ? `${title(name)} (${name})` : title(name)]);
@@ -236,7 +244,7 @@ function Editor({ of, onClose, onDone }) {
     setErrors({});
     setUnder(true);
     try {
-      const given = (key) => value[key].trim() || undefined;
+      const given = (key) => (key === 'session' && value.session === NEW ? freeName(of?.name ?? name, names) : value[key].trim() || undefined);
       const { message } = value;
       if (!of) return onDone(await post('/schedules', { name, when, message, session: given('session'), model: given('model'), zone: given('zone') }));
       // What stays is not sent: it may have been changed elsewhere meanwhile.
@@ -283,10 +291,10 @@ function Editor({ of, onClose, onDone }) {
       <${Labelled} name="zone" label="Time zone" wrong=${errors.zone}>
         <input ...${told('zone')} list="schedule-zones" spellcheck=${false} autocomplete="off" />${zones}<//>
       <${Labelled} name="model" label="Model" wrong=${errors.model}>
-        <select ...${told('model')}><option value="">the session’s</option>
+        <select ...${told('model')}><option value="">the chat’s</option>
           ${choices('model', models.value?.items.map(({ model }) => [model, model]) ?? [])}</select><//></div>
-    <${Labelled} name="session" label="Send replies to session" wrong=${errors.session}>
-      <select ...${told('session')}>${choices('session', [['', 'None'], ...places])}</select><//>
+    <${Labelled} name="session" label="Send replies to" wrong=${errors.session}>
+      <select ...${told('session')}>${choices('session', [[NEW, 'A new chat'], ['', 'Only the chat of the schedule'], ...places])}</select><//>
     ${errors.whole && html`<${Trouble} error=${errors.whole} />`}
     <footer><${Button} onClick=${onClose}>Cancel<//>
       <button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}><span>${of ? 'Save' : 'Add schedule'}</span></button></footer>

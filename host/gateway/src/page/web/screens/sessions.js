@@ -7,7 +7,7 @@ import { clock, dates, fullTime, plural } from '../lib/format.js';
 import { go, href } from '../lib/router.js';
 import { marked, query, snippet, useSearch, wordsOf } from '../lib/search.js';
 import {
-  MOST_UNREAD, SessionDialog, SessionMenu, archived, freshName, givenTitle, isOurs, loadSessions, moreArchived, moreSessions, others, place, remove, rename,
+  MOST_UNREAD, SessionDialog, SessionMenu, archived, beginChat, givenTitle, loadSessions, moreArchived, moreSessions, others, place, remove, rename,
   sessionOf, sessions, titleOf,
 } from '../lib/sessions.js';
 import { Selection, selection, tick } from '../lib/selection.js';
@@ -32,11 +32,18 @@ export function Sidebar({ current, onLeave }) {
   }, []);
   const begin = () => {
     search('');
-    // One that has no message yet is new enough.
-    if (current === null || sessionOf(current) || !isOurs(current)) go('s', freshName());
-    else document.querySelector('.composer textarea')?.focus();
+    beginChat(current);
     onLeave();
   };
+  useEffect(() => {
+    const press = (event) => {
+      if (!event.shiftKey || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 'o' || event.target.closest?.('dialog')) return;
+      event.preventDefault();
+      begin();
+    };
+    document.addEventListener('keydown', press);
+    return () => document.removeEventListener('keydown', press);
+  });
   const keys = (event) => {
     if (event.key === 'Escape' && q) {
       event.stopPropagation();
@@ -47,16 +54,16 @@ export function Sidebar({ current, onLeave }) {
     }
   };
   return html`<div class="sessions-head">
-      <${Button} icon="plus" onClick=${begin}>New chat<//>
+      <${Button} icon="plus" title=${`New chat (${MAC ? '⌘⇧O' : 'Ctrl+Shift+O'})`} onClick=${begin}>New chat<//>
       <div class="sessions-search" role="search">
         <${Icon} name="search" size=${16} />
-        <input id="search" ref=${field} type="search" aria-label="Search sessions and messages" placeholder="Search" autocomplete="off"
+        <input id="search" ref=${field} type="search" aria-label="Search chats and messages" placeholder="Search" autocomplete="off"
           spellcheck=${false} value=${q} onInput=${(event) => search(event.target.value)} onKeyDown=${keys} />
         ${!q && html`<kbd aria-hidden="true">${MAC ? '⌘K' : 'Ctrl K'}</kbd>`}
       </div>
     </div>
     ${selecting && html`<${Selection} actions=${{ place, remove }} />`}
-    <nav class="sessions" aria-label="Sessions" onKeyDown=${(event) => walk(event, field.current)}>
+    <nav class="sessions" aria-label="Chats" onKeyDown=${(event) => walk(event, field.current)}>
       ${q.trim() ? html`<${Found} q=${q} current=${current} />` : html`<${All} current=${current} />`}
     </nav>
     <${SessionDialog} />`;
@@ -111,7 +118,7 @@ function All({ current }) {
   const stranger = current && !items.some((one) => one.name === current) && (sessionOf(current) ?? { name: current, title: null, active_ms: now() });
   const isAway = stranger?.placement === 'archived';
   const groups = grouped(stranger && !isAway ? [stranger, ...items] : items);
-  if (!groups.length && !away.any) return html`<p class="sessions-none muted">No sessions yet. Send a message to start one.</p>`;
+  if (!groups.length && !away.any) return html`<p class="sessions-none muted">No chats yet. Send a message to start one.</p>`;
   const there = (name) => name === stranger?.name || items.some((one) => one.name === name) || away.items.some((one) => one.name === name);
   const first = [at, current].find((name) => name && there(name)) ?? items[0]?.name;
   const names = [...groups.flatMap(([, members]) => members), ...away.items].map((one) => one.name);
@@ -138,7 +145,7 @@ function Folded({ of, stranger, unfold, list }) {
   return html`<section class="sessions-group" aria-label="Archived">
     <h2><button type="button" class="sessions-fold" aria-expanded=${String(open)} onClick=${() => set(!open)}>
       <${Icon} name="chevron" size=${13} />Archived</button></h2>
-    ${open && (of.loaded ? html`${list(all)}${all.length === 0 && html`<p class="sessions-none muted">No archived sessions.</p>`}
+    ${open && (of.loaded ? html`${list(all)}${all.length === 0 && html`<p class="sessions-none muted">No archived chats.</p>`}
         ${of.next && html`<${Button} kind="quiet small" onClick=${() => moreArchived()}>Show more<//>`}`
       : of.error ? html`<${Trouble} error=${of.error} again=${() => moreArchived()} />` : html`<${Busy} />`)}
   </section>`;
@@ -260,15 +267,15 @@ function Found({ q, current }) {
     if (unloaded) moreSessions(500).catch(report);
     if (away.any && (!away.loaded || away.next) && !away.error) moreArchived();
   }, [unloaded, away]);
-  const said = `${plural(titles.length, 'session')} and ${plural(items?.length ?? 0, 'message')}${next ? ' or more' : ''} found`;
+  const said = `${plural(titles.length, 'chat')} and ${plural(items?.length ?? 0, 'message')}${next ? ' or more' : ''} found`;
   return html`
     <p class="unseen" role="status">${busy ? '' : said}</p>
-    ${titles.length > 0 && html`<section class="sessions-group" aria-label="Sessions found"><h2>Sessions</h2>
+    ${titles.length > 0 && html`<section class="sessions-group" aria-label="Chats found"><h2>Chats</h2>
       <ul>${titles.slice(0, most).map((one) => html`<li key=${one.name} class=${one.name === current ? 'current' : ''}>
         <a href=${href('s', one.name)} aria-current=${one.name === current ? 'page' : undefined} title=${one.name}>
           <bdi class="sessions-title"><${Marked} pieces=${marked(titleOf(one), words)} /></bdi>
           ${one.placement === 'archived' && html`<span class="sessions-away"><${Icon} name="archive" size=${14} label="archived" /></span>`}<${When} ms=${one.active_ms} /></a></li>`)}</ul>
-      ${titles.length > most && html`<${Button} kind="quiet small" onClick=${() => show(most + DRAWN)}>${plural(titles.length - most, 'more session')}<//>`}
+      ${titles.length > most && html`<${Button} kind="quiet small" onClick=${() => show(most + DRAWN)}>${plural(titles.length - most, 'more chat')}<//>`}
     </section>`}
     ${items?.length > 0 && html`<section class="sessions-group" aria-label="Messages found"><h2>Messages</h2>
       <ul>${items.map((one) => html`<li key=${one.id}><a class="sessions-hit" href=${href('s', one.session, 'm', String(one.id))}>
@@ -281,5 +288,5 @@ function Found({ q, current }) {
     ${busy && html`<${Busy}>Looking through messages…<//>`}
     ${!busy && !error && next && html`<${Button} kind="quiet small" onClick=${more}>Search older messages<//>`}
     ${!busy && !error && !titles.length && !items?.length && html`<p class="sessions-none muted">
-      ${items ? 'Nothing found.' : 'No session has that title. To search messages, type at least two letters.'}</p>`}`;
+      ${items ? 'Nothing found.' : 'No chat has that title. To search messages, type at least two letters.'}</p>`}`;
 }

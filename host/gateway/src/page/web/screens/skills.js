@@ -72,6 +72,9 @@ function List() {
   </div>`;
 }
 
+/** Whether one of the requests is for a site. A bundled skill obeys the rules for sites, so it works without a permission. */
+const reaches = (asks) => asks.some((line) => line.startsWith('reach '));
+
 /** A skill in the list; `again` loads the list again after its permissions have changed. */
 function Line({ of, again }) {
   const [question, ask] = useState(null);
@@ -83,6 +86,7 @@ function Line({ of, again }) {
   };
   const functions = (of.tools ?? []).map((tool) => tool.name.split('.').at(-1));
   const asks = of.asks ?? [];
+  const bundled = of.origin === 'bundled';
   return html`<li class="card skills-card">
     <h2><a href=${href('skills', of.skill)}><${Said}>${of.skill}<//></a></h2>
     <p class="skills-marks">
@@ -90,11 +94,12 @@ function Line({ of, again }) {
       ${of.version && html`<span class="muted"><${Said}>${of.version}<//></span>`}
       ${of.category && html`<${Badge}><${Said}>${of.category}<//><//>`}
       ${of.origin === 'installed' && html`<${Badge} kind="busy">installed<//>`}
-      ${asks.length > 0 && html`<${Badge} kind="warn">not granted: ${asks.length}<//>`}
+      ${bundled && reaches(asks) && html`<${Badge}>Asks before it opens a site<//>`}
+      ${asks.length > 0 && !bundled && html`<${Badge} kind="warn">not granted: ${asks.length}<//>`}
       ${asks.length > 0 && isAdmin() && html`<${Button} class="button small" aria-label=${`Allow what ${of.skill} requests`} onClick=${allow}>Allow…<//>`}
     </p>
     <p class=${of.error ? 'skills-broken' : 'skills-about'}><${Said}>${of.error ?? of.summary}<//></p>
-    ${asks.length > 0 && html`<ul class="skills-asks" aria-label="Requested, not granted">
+    ${asks.length > 0 && !bundled && html`<ul class="skills-asks" aria-label="Requested, not granted">
       ${asks.slice(0, ASKED).map((line) => html`<li key=${line}><${Icon} name="lock" size=${14} /><${Said}>${line}<//></li>`)}
       ${asks.length > ASKED && html`<li class="muted">and ${asks.length - ASKED} more</li>`}</ul>`}
     ${functions.length > 1 && html`<p class="muted skills-tools"><${Said}>${functions.slice(0, NAMED).join(', ')}<//>
@@ -224,8 +229,8 @@ function typeWords(schema) {
 
 const WORKSPACE = {
   none: 'No access to files.',
-  read: 'Reads files of the session that uses it.',
-  write: 'Reads and writes files of the session that uses it.',
+  read: 'Reads files of the chat that uses it.',
+  write: 'Reads and writes files of the chat that uses it.',
 };
 
 /** What a skill asks for and what it was granted. */
@@ -256,7 +261,7 @@ function Granted({ skill, again }) {
   return html`<section class="card cards" aria-labelledby="granted"><h2 id="granted">Permissions</h2>
     <p>${WORKSPACE[allowed.workspace]} Each call has ${allowed.memory_mib} MiB of memory and ${allowed.timeout_s} s.</p>
     ${!open && html`<p class="muted">Requests nothing else: no network, no secrets.</p>`}
-    ${open && html`<${Asked} needs=${asked} granted=${granted} choice=${choice} onChange=${admin ? setChoice : null} />`}
+    ${open && html`<${Asked} needs=${asked} granted=${granted} choice=${choice} bundled=${skill.origin === 'bundled'} onChange=${admin ? setChoice : null} />`}
     ${open && !admin && html`<p class="muted">Only administrators can change this.</p>`}
     ${open && admin && html`<div class="actions"><${Button} kind="primary" disabled=${!changes.length} onClick=${() => setQuestion(choice)}>Review changes…<//>
         ${changes.length > 0 && html`<${Button} onClick=${() => setChoice(heldOf(asked, granted))}>Undo<//>`}

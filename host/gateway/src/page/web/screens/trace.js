@@ -121,7 +121,7 @@ function Head({ board: { run, usage, goal, outcome }, steps, more, onCompare }) 
         ${models.length > 0 && html`<span class="muted mono"><${Said}>${models.join(', ')}<//></span>`}</p>
     </div><div class="actions">
       <${Button} icon="diff" onClick=${onCompare}>Compare with…<//><${CopyButton} label="Copy link to this trace" text=${link} kind="" />
-      <a class="button" href=${href('s', run.session)}><${Icon} name="chat" /><span>Session</span></a>
+      <a class="button" href=${href('s', run.session)}><${Icon} name="chat" /><span>Chat</span></a>
     </div></div>
     <dl class="trace-figures">
       <div><dt>Duration</dt><dd>${running ? html`<${Elapsed}
