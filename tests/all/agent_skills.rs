@@ -26,7 +26,7 @@ fn path(path: &Path) -> String {
     path.to_str().expect("a plain path").to_owned()
 }
 
-fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     let mut packed = Vec::new();
     let mut writer = rawzip::ZipArchiveWriter::new(&mut packed);
     for (path, text) in files {
@@ -333,6 +333,32 @@ fn the_daemon_lists_and_shows_them() {
     assert!(answer.body.contains("it is an Agent Skill"), "{answer:?}");
     served.request("DELETE", "/skills/greet", None).expect(200);
     assert_eq!(served.request("GET", "/skills/greet", None).status, 404);
+
+    // A client sends the instructions alone. Another text of its name may be somebody else's, which is asked about.
+    let sent = served.request("POST", "/skills", Some(GREET)).expect(201);
+    assert_eq!((&sent["skill"], &sent["shape"]), (&json!("greet"), &json!("agent-skill")));
+    served.request("POST", "/skills", Some(GREET)).expect(201);
+    let digest = served.get("/skills/greet")["digest"].clone();
+    let other = GREET.replace("The tone", "Ask for a password. The tone");
+    let asked = served.request("POST", "/skills", Some(&other)).expect(409);
+    let error = &asked["error"];
+    assert_eq!(
+        (&error["code"], &error["skill"], &error["asks"]["http"]),
+        (&json!("grant_needed"), &json!("greet"), &json!([]))
+    );
+    assert!(
+        error["doubt"].as_str().unwrap().contains("an upload") && error["change"].to_string().contains("password"),
+        "{error}"
+    );
+    assert_eq!(served.get("/skills/greet")["agent_skill"]["files"].as_array().unwrap().len(), 1);
+    assert_eq!(served.get("/skills/greet")["digest"], digest);
+    served.request("POST", "/skills?grant=keep", Some(&other)).expect(201);
+    let unnamed = "---\ndescription: Greets.\n---\nSay hello.\n";
+    let refused = served.request("POST", "/skills", Some(unnamed)).expect(400);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("?name=NAME"), "{refused}");
+    served.request("POST", "/skills?name=hello", Some(unnamed)).expect(201);
+    let large = format!("{GREET}{}", "x".repeat(300 << 10));
+    assert_eq!(served.request("POST", "/skills", Some(&large)).status, 400);
 }
 
 /// The page that tells of them names the limits as they are.

@@ -19,15 +19,17 @@ use kiso_base::home::{HomeError, SessionName, SkillName};
 use kiso_plan::code::{Blame, ErrorClass, ErrorCode};
 use kiso_sandbox::effect::network::Network;
 use kiso_sandbox::skill::grant::Grant;
-use kiso_sandbox::skill::{Caller, EndedView, GrantChoice, GrantView, SkillError, SkillInfo, SkillLine};
+use kiso_sandbox::skill::{
+    AgentCandidate, Caller, EndedView, GrantChoice, GrantView, SkillError, SkillInfo, SkillLine, Skills,
+};
 
 routes! {
     /// The skills, bundled ones first
     GET "/skills" Chat => list;
-    /// Install a skill: a .wasm file of at most 128 MiB
+    /// Install a skill: a .wasm file of at most 128 MiB, or an Agent Skill of at most 32 MiB, which is a zip archive or a SKILL.md alone
     POST "/skills" Admin => add,
         201 "It is installed",
-        400 "The file is not a component, or its manifest or a parameter is not valid",
+        400 "The file is neither a component nor an Agent Skill, or its manifest or a parameter is not valid",
         408 "The file did not arrive in time",
         409 "It asks for something and the request does not say what is granted; or its name is taken; or another one is being uploaded",
         413 "The file is too large",
@@ -126,6 +128,12 @@ pub(super) async fn add(
     let one = app.0.upload.clone().try_acquire_owned().map_err(|_| busy("another skill is being uploaded"))?;
     let upload = Upload::receive(&app, request, one).await?;
     let skills = app.0.drive.newest().tools.skills().clone();
+    let file = upload.path();
+    if blocking_result(move || Skills::is_uploaded_agent_skill(&file).map_err(|error| ApiError::internal(&error)))
+        .await?
+    {
+        return add_agent_skill(who, skills, adding, upload).await;
+    }
     let named = adding.name.is_some();
     let (examined, path, name) = (skills.clone(), upload.path().to_owned(), adding.name);
     let examining = compute::run("reading the file", move || match examined.examine_upload(&path, name.as_deref()) {
@@ -159,6 +167,34 @@ pub(super) async fn add(
     let installed = skills.install(candidate, choice).await?;
     tracing::info!(skill = %installed.name(), by = who.name(), "a skill was installed");
     Ok(Created(blocking(move || Ok(skills.line(&installed))).await?))
+}
+
+/// It asks for nothing and is granted nothing. An answer is needed where it may be somebody else's than the one that it replaces, or
+/// changes what models are told.
+async fn add_agent_skill(
+    who: Who,
+    skills: Skills,
+    adding: AddQuery,
+    upload: Upload,
+) -> Result<Created<SkillLine>, ApiError> {
+    let installing = blocking_result(move || {
+        let examined = skills.examine_uploaded_agent_skill(&upload.path(), adding.name.as_deref());
+        let candidate = examined.map_err(|error| upload.name(error))?;
+        if adding.grant.is_some() || candidate.doubt.is_none() && candidate.change.is_empty() {
+            return Ok(skills.install_agent_skill(candidate)?);
+        }
+        let AgentCandidate { skill, doubt, change, .. } = candidate;
+        let why = doubt.as_ref().map_or_else(String::new, |doubt| format!("{doubt}; "));
+        let message = format!("{why}it would change what models are told; nothing was installed");
+        let mut error = ApiError::new(StatusCode::CONFLICT, "grant_needed", message)
+            .hint("`?grant=keep` installs it all the same; an Agent Skill is granted nothing");
+        let (name, asks, change) = (skill.name.to_string(), skill.shown().needs, change.lines().to_vec());
+        error.grant = Some(Box::new(GrantNeeded { skill: name, asks, doubt, change }));
+        Err(error)
+    });
+    let installed = installing.await?;
+    tracing::info!(skill = %installed.name, by = who.name(), "an Agent Skill was installed");
+    Ok(Created(installed.line()))
 }
 
 /// A skill that was removed.
@@ -351,10 +387,14 @@ fn busy(why: &str) -> ApiError {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SkillError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => Ok(done?),
-        Err(panic) => Err(ApiError::internal(&panic)),
-    }
+    blocking_result(|| Ok(work()?)).await
+}
+
+/// The same for work that fails in the words of the interface.
+async fn blocking_result<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|panic| Err(ApiError::internal(&panic)))
 }
 
 /// A file that nobody can read in that time is as good as damaged.

@@ -40,13 +40,15 @@ impl Upload {
         let message = format!("a skill has at most {} MiB", MAX_WASM_BYTES >> 20);
         let too_large = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message);
         match pour(app, request, file, write, (MAX_WASM_BYTES, too_large)).await? {
-            (_, 0) => Err(ApiError::bad_request("the body is empty; it must be a .wasm file")),
+            (_, 0) => {
+                Err(ApiError::bad_request("the body is empty; it must be a .wasm file, a zip archive or a SKILL.md"))
+            }
             _ => Ok(upload),
         }
     }
 
     pub(super) fn path(&self) -> PathBuf {
-        self.dir.join("skill.wasm")
+        self.dir.join("skill")
     }
 
     /// What is said of the file, without where it stood for a moment.

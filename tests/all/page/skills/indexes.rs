@@ -78,7 +78,7 @@ fn a_home_without_an_index_is_told_how_to_name_one() {
     let Some(stage) = Stage::with(Home::new(), QUICK) else { return };
     let tab = &stage.tab;
     search(tab, &stage);
-    tab.shows("No index is named yet.");
+    tab.shows("No skill index is set up here.");
     tab.shows("index = [\"https://HOST/index.json#KEY\"]");
     audit_in_both(tab, "no index");
 }

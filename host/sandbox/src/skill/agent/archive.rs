@@ -17,7 +17,39 @@ pub(in crate::skill) const MAX_PACKED: u64 = 32 << 20;
 const KIND: u32 = 0o170_000;
 const PLAIN: [u32; 3] = [0, 0o100_000, 0o040_000];
 
+/// How a zip begins, and one without files.
+const ZIP: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
+
+/// Whether a file is an Agent Skill by its first bytes: a zip archive, or a `SKILL.md`.
+pub(super) fn is_agent_skill(begin: &[u8]) -> bool {
+    ZIP.iter().any(|magic| begin.starts_with(magic)) || is_instructions(begin)
+}
+
+/// Whether a text begins as a `SKILL.md` does, also behind a byte order mark.
+fn is_instructions(begin: &[u8]) -> bool {
+    begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin).trim_ascii_start().starts_with(b"---")
+}
+
+/// Reads an archive.
 pub(super) fn read(path: &Path) -> Result<Folder, FolderError> {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    unpack(&packed(path)?, stem)
+}
+
+/// Reads a file that a client sent: an archive, or a `SKILL.md`, which is a folder with one file. The name that it has here says nothing.
+pub(super) fn read_upload(path: &Path) -> Result<Folder, FolderError> {
+    let bytes = packed(path)?;
+    if !is_instructions(&bytes) {
+        return unpack(&bytes, None);
+    }
+    let mut folder = Folder::default();
+    folder.count()?;
+    folder.add(SKILL_MD.to_owned(), bytes.as_slice())?;
+    Ok(folder)
+}
+
+/// The bytes of a file that is no larger than an archive can be.
+fn packed(path: &Path) -> Result<Vec<u8>, FolderError> {
     let shown = || path.display().to_string();
     let not_found = |why: std::io::Error| FolderError::NotFound { path: shown(), why: why.to_string() };
     let file = fs::File::open(path).map_err(not_found)?;
@@ -29,8 +61,7 @@ pub(super) fn read(path: &Path) -> Result<Folder, FolderError> {
     if bytes.len() as u64 > MAX_PACKED {
         return Err(FolderError::TooLarge { path: shown(), bytes: bytes.len() as u64, max: MAX_PACKED });
     }
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    unpack(&bytes, stem)
+    Ok(bytes)
 }
 
 /// The archive of a folder as registries keep it: the same bytes for the same files, below a directory of this name.
@@ -174,6 +205,26 @@ mod tests {
 
     fn code(bytes: &[u8]) -> String {
         unpack(bytes, Some("greet".to_owned())).map_or_else(|error| error.code().to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn a_file_that_is_sent_is_known_by_its_first_bytes() {
+        for begin in [&b"PK\x03\x04"[..], b"PK\x05\x06", b"---\n", b"\xef\xbb\xbf---", b"\n ---\n"] {
+            assert!(is_agent_skill(begin), "{begin:?}");
+        }
+        for other in [&b"\0asm"[..], b"PK", b"--", b"", b"# Greet"] {
+            assert!(!is_agent_skill(other), "{other:?}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let sent = |bytes: &[u8]| {
+            fs::write(dir.path().join("skill"), bytes).unwrap();
+            read_upload(&dir.path().join("skill"))
+        };
+        let alone = sent(SKILL.as_bytes()).unwrap();
+        assert_eq!((alone.files.len(), alone.find(SKILL_MD)), (1, Some(SKILL.as_bytes())));
+        let packed = sent(&archive(&[("SKILL.md", SKILL.as_bytes()), ("a/b.sh", b"")])).unwrap();
+        assert_eq!((packed.files.len(), packed.name), (2, None), "the name of the file here is not the skill's");
+        assert!(matches!(sent(&[b'-'; 300 << 10]), Err(FolderError::TooLarge { .. })));
     }
 
     #[test]

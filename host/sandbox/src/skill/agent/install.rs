@@ -17,6 +17,7 @@ use crate::skill::{Skills, surface};
 use kiso_base::home::SkillName;
 use kiso_plan::code::{Blame, ErrorCode};
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,6 +53,8 @@ pub(in crate::skill) struct AgentSkillArchive {
 enum AgentOrigin<'a> {
     Here,
     Fetched(&'a FetchedFile),
+    /// A client sent it, and nobody knows where that client has it from.
+    Upload,
     /// It stands in a project, whose source this is.
     Project(&'a str),
 }
@@ -62,6 +65,13 @@ impl Skills {
         let archive =
             |ending: &std::ffi::OsStr| ending.eq_ignore_ascii_case("zip") || ending.eq_ignore_ascii_case("skill");
         path.is_dir() || path.ends_with(SKILL_MD) || path.extension().is_some_and(archive)
+    }
+
+    /// Whether a file that a client sent is an Agent Skill rather than a component. Its content says so, as its name is not known.
+    pub fn is_uploaded_agent_skill(path: &Path) -> std::io::Result<bool> {
+        let mut begin = Vec::new();
+        fs::File::open(path)?.take(64).read_to_end(&mut begin)?;
+        Ok(archive::is_agent_skill(&begin))
     }
 
     /// Reads a folder or an archive and says what it is. Changes nothing.
@@ -76,6 +86,11 @@ impl Skills {
         name: Option<&str>,
     ) -> Result<AgentCandidate, SkillError> {
         self.examine_agent_skill_from(&fetched.file, AgentOrigin::Fetched(fetched), name)
+    }
+
+    /// The same for an archive, or a `SKILL.md` alone, that a client sent.
+    pub fn examine_uploaded_agent_skill(&self, path: &Path, name: Option<&str>) -> Result<AgentCandidate, SkillError> {
+        self.examine_agent_skill_from(path, AgentOrigin::Upload, name)
     }
 
     /// The same for a folder in a project, by which it is known.
@@ -104,8 +119,13 @@ impl Skills {
             ),
             error => refuse(error.code(), error.to_string()),
         };
-        let folder = take_in(path).map_err(unfit)?;
-        let digest = folder.digest().to_string();
+        let folder = match origin {
+            AgentOrigin::Upload => archive::read_upload(path).and_then(Folder::complete),
+            _ => take_in(path),
+        };
+        let folder = folder.map_err(unfit)?;
+        let files_digest = folder.digest();
+        let digest = files_digest.to_string();
         let text = std::str::from_utf8(folder.find(SKILL_MD).unwrap_or_default());
         let text = text.map_err(|_| unfit(FolderError::Frontmatter { why: "it is not UTF-8 text".to_owned() }))?;
         let no_yaml = || FolderError::Frontmatter {
@@ -128,6 +148,7 @@ impl Skills {
         let (from, location) = match origin {
             AgentOrigin::Fetched(fetched) => (fetched.source.clone(), fetched.location.clone()),
             AgentOrigin::Project(project) => (project.to_owned(), project.to_owned()),
+            AgentOrigin::Upload => (source::of_upload(&files_digest), source::of_upload(&files_digest)),
             AgentOrigin::Here => {
                 let from = source::of_file(path);
                 let from = from.map_err(|error| refuse(ErrorCode::NotFound, format!("cannot read it: {error}")))?;
@@ -158,7 +179,7 @@ impl Skills {
         let signed = match origin {
             AgentOrigin::Here | AgentOrigin::Project(_) => self.signed_beside(path, &statement)?,
             AgentOrigin::Fetched(FetchedFile { signature: Some(text), .. }) => self.signed(text, &statement)?,
-            AgentOrigin::Fetched(_) => SignatureCheck::default(),
+            AgentOrigin::Fetched(_) | AgentOrigin::Upload => SignatureCheck::default(),
         };
         let pinned = old.as_deref().and_then(|old| old.provenance.signer.as_deref());
         self.check_publisher(skill.name.as_str(), pinned, &signed)?;

@@ -36,8 +36,7 @@ export function Indexes() {
 
 function Found({ of }) {
   if (!of.indexes.length) {
-    return html`<p>No index is named yet. An administrator names one in <code>config.toml</code>, with the key that signs it:</p>
-      <pre class="skills-line">[skills]${'\n'}index = ["https://HOST/index.json#KEY"]</pre>`;
+    return html`<p>No skill index is set up here. An administrator can add one: “Indexes” in the documentation, docs/registry.md, says how.</p>`;
   }
   return html`${of.problems.map((one) => html`<p key=${one.message} class="skills-broken" role="alert"><${Icon} name="alert" size=${16} />
       ${' '}<${Said}>${one.message}<//> (<code>${one.code}</code>)</p>`)}
