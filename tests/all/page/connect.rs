@@ -71,20 +71,26 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     tab.shows("The provider does not accept the key");
     tab.shows("Copy the key again");
     assert!(!holds(&stage, "sk-wrong"), "{}", tab.text());
+    tab.wait_of(role("region", "Connected providers"), "it.innerText.includes('Key rejected')");
     tab.audit("a key that is refused");
 
-    tab.click(role("button", "Change key or address"));
+    // Another one can be entered at once.
     fill(&stage, "API key", KEY);
     tab.click(role("button", "Save"));
     // The only model of the server is chosen.
     tab.wait_of(role("radio", "test-model"), "it.checked");
     assert!(!holds(&stage, KEY), "the key is in the page");
+    tab.wait_of(role("region", "Connected providers"), "it.innerText.includes('Works')");
     tab.click(role("button", "Test"));
     tab.shows("works");
     tab.shows("This model does not read pictures.");
     tab.audit("a test of a model");
+    tab.click(role("button", "Add to the menu"));
+    tab.wait_for(role("button", "Remove from the menu"));
+    assert_eq!(stage.daemon.get("/models")["default"], "reflex");
     tab.click(role("button", "Use this model"));
-    tab.shows("Done. New messages use");
+    tab.shows("Done. Chats now use");
+    tab.wait_gone(role("dialog", "Connect a model"));
     let name = stage.daemon.get("/models")["default"].as_str().unwrap().to_owned();
     assert!(name.starts_with("127-0-0-1") || name.starts_with("server"), "{name}");
     assert!(name.ends_with(":test-model"), "{name}");
@@ -102,7 +108,6 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     assert!(!config.contains("127.0.0.1"), "{config}");
 
     // It answers, here and in the terminal.
-    tab.press("Escape");
     tab.wait_for(role("button", &format!("Model: {name}")));
     stage.say("write a poem about the sea");
     tab.shows("Hello from the server.");
@@ -110,8 +115,11 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     super::script::finish(server);
 
     tab.click(role("button", &format!("Model: {name}")));
-    tab.click(role("menuitem", "Connect a model…"));
+    tab.click(role("menuitem", "More models…"));
     let provider = name.split(':').next().unwrap();
+    // Its models are a press away, without the key.
+    tab.click(role("button", &format!("Models of {provider}")));
+    tab.wait_for(role("radio", "test-model default"));
     tab.click(role("button", &format!("Remove {provider}")));
     tab.wait_for(role("dialog", &format!("Remove {provider}?")));
     tab.click(css("dialog[aria-labelledby]:last-of-type footer .danger"));

@@ -5,8 +5,18 @@ use super::fill;
 use super::stage::{MESSAGE, QUICK, Stage, manage};
 use crate::harness::Home;
 
-const SCREENS: [&str; 9] =
-    ["#/s/talk", "#/s/chat-new", "#/run", "#/skills", "#/skills/chart", "#/schedule", "#/files", "#/usage", "#/health"];
+const SCREENS: [&str; 10] = [
+    "#/s/talk",
+    "#/s/chat-new",
+    "#/run",
+    "#/skills",
+    "#/skills/chart",
+    "#/sites",
+    "#/schedule",
+    "#/files",
+    "#/usage",
+    "#/health",
+];
 
 fn stage() -> Option<Stage> {
     let long = format!(

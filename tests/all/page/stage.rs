@@ -159,6 +159,9 @@ pub(crate) fn expects_new_sessions(tab: &Tab) {
 pub(crate) fn log_out(tab: &Tab) {
     tab.click(ACCOUNT);
     tab.click(role("menuitem", "Log out"));
+    // It says how to come back.
+    tab.wait_for(role("dialog", "Log out?"));
+    tab.click(role("button", "Log out"));
 }
 
 /// Writes a message in a tab and sends it.

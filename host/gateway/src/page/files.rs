@@ -131,6 +131,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "screens/pills.js",
     "screens/schedule.js",
     "screens/sessions.js",
+    "screens/sites.js",
     "screens/skills.css",
     "screens/skills.js",
     "screens/trace.css",

@@ -2,7 +2,7 @@
 // encrypted and never sends it back.
 
 import { html, useEffect, useRef, useState } from './preact.js';
-import { del, get, isAdmin, part, post, put } from './api.js';
+import { del, get, isAdmin, part, post, put, request } from './api.js';
 import { count, visible } from './format.js';
 import { refreshModels } from './models.js';
 import { Sentence } from './said.js';
@@ -17,13 +17,20 @@ const ORDER = ['openai', 'anthropic', 'openrouter', 'gemini', 'groq', 'ollama', 
 /** Models of a list that are shown at once; a search finds the others. */
 const SHOWN = 60;
 
-export function Connect({ onClose }) {
+/** The name that the provider of a card has. */
+const nameOfCard = (card) => card.name.replace('.', '');
+
+/** `chat` as in `showConnect`. */
+export function Connect({ chat, onClose }) {
   const [known, set] = useState(null);
   const [error, fail] = useState(null);
-  const [card, choose] = useState(null);
+  // A card, and the provider whose models somebody asked for.
+  const [[card, own], choose] = useState([]);
+  const setup = useRef(null);
   const load = () => Promise.all([get('/models'), get('/providers')]).then(([{ presets, unready }, told]) => {
     set({ cards: [...ORDER.map((name) => presets.find((one) => one.name === name)).filter(Boolean), OTHER], unready: unready ?? [], ...told });
     fail(null);
+    return told.items;
   }, fail);
   useEffect(() => void (isAdmin() && load()), []);
   if (!isAdmin()) {
@@ -31,6 +38,10 @@ export function Connect({ onClose }) {
       <p>Only an administrator can connect a model. Ask the person who runs this kiso.</p><//>`;
   }
   const chosen = known?.cards.find((one) => one.name === card);
+  const open = ({ name }) => {
+    choose([known.cards.find((one) => one !== OTHER && nameOfCard(one) === name)?.name ?? OTHER.name, name]);
+    setTimeout(() => setup.current?.scrollIntoView({ block: 'start' }), 0);
+  };
   return html`<${Dialog} title="Connect a model" onClose=${onClose}>
     ${error && html`<${Trouble} error=${error} again=${load} />`}
     ${!known && !error && html`<${Busy} />`}
@@ -38,10 +49,10 @@ export function Connect({ onClose }) {
       ${known.unready.map(({ model, why }) => html`<p key=${model} class="connect-unready"><${Icon} name="alert" /><span>${visible(model)} has no key: ${visible(why)}.
         Set it where kiso runs, or connect another model here.</span></p>`)}
       <fieldset class="connect-cards"><legend class="strong">Provider</legend>
-        ${known.cards.map((one) => html`<label key=${one.name} class="connect-card"><input type="radio" name="preset" checked=${one.name === card} onChange=${() => choose(one.name)} />
+        ${known.cards.map((one) => html`<label key=${one.name} class="connect-card"><input type="radio" name="preset" checked=${one.name === card} onChange=${() => choose([one.name])} />
           <span>${one.title}</span><span class="muted">${one === OTHER ? 'any address' : one.key_env ? 'needs a key' : 'on your machine'}</span></label>`)}</fieldset>
-      ${chosen && html`<${Setup} key=${card} card=${chosen} providers=${known.items} onChange=${load} />`}
-      <${Connected} items=${known.items} current=${known.default} onChange=${load} />`}
+      <div ref=${setup} class="connect-setup">${chosen && html`<${Setup} key=${`${card} ${own}`} card=${chosen} own=${own} known=${known} chat=${chat} onChange=${load} onClose=${onClose} />`}</div>
+      <${Connected} items=${known.items} current=${known.default} onOpen=${open} onChange=${load} />`}
   <//>`;
 }
 
@@ -60,31 +71,43 @@ function nameOf(address, taken) {
   }
 }
 
-/** One provider: its address and key, then its models. */
-function Setup({ card, providers, onChange }) {
-  const own = card.name.replace('.', '');
-  const [name, setName] = useState(card === OTHER ? null : own);
-  const provider = providers.find((one) => one.name === name);
+/** One provider: its address and key, then its models. `own`: the name of one that is connected. */
+function Setup({ card, own, known, chat, onChange, onClose }) {
+  const usual = own ?? nameOfCard(card);
+  const [name, setName] = useState(usual || null);
+  const provider = known.items.find((one) => one.name === name && !one.hidden);
   const [editing, edit] = useState(false);
-  const taken = new Set(providers.map((one) => one.name));
+  const [refused, refuse] = useState(null);
+  const taken = new Set(known.items.map((one) => one.name));
   if (provider && !editing) {
-    return html`<${Models} key=${name} card=${card} provider=${provider} onEdit=${provider.configured ? null : () => edit(true)} onChange=${onChange} />`;
+    const failed = async (error) => {
+      const now = await onChange();
+      // A key that is wrong can be entered again at once.
+      if (!provider.configured && now?.find((one) => one.name === name)?.last_call === 'key_refused') {
+        refuse(error);
+        edit(true);
+      }
+    };
+    return html`<${Models} key=${name} card=${card} provider=${provider} known=${known} chat=${chat} onEdit=${provider.configured ? null : () => edit(true)}
+      onFailed=${failed} onChange=${onChange} onClose=${onClose} />`;
   }
   const done = async (saved) => {
     await onChange();
     setName(saved);
     edit(false);
+    refuse(null);
   };
-  return html`<${Entry} card=${card} provider=${provider} name=${(address) => provider?.name ?? (card === OTHER ? nameOf(address, taken) : own)} onDone=${done} />`;
+  return html`<${Entry} card=${card} provider=${provider} refused=${refused} name=${(address) => provider?.name ?? (card === OTHER ? nameOf(address, taken) : usual)} onDone=${done} />`;
 }
 
-function Entry({ card, provider, name, onDone }) {
+function Entry({ card, provider, refused, name, onDone }) {
   const cloud = Boolean(card.key_env);
   const [address, setAddress] = useState(provider?.base_url ?? card.base_url);
   const [kind, setKind] = useState(provider?.kind ?? card.kind);
-  const [error, fail] = useState(null);
+  const [error, fail] = useState(refused);
   const [busy, wait] = useState(false);
   const key = useRef(null);
+  useEffect(() => void (refused && key.current.focus()), []);
   const submit = async (event) => {
     event.preventDefault();
     const value = key.current.value.trim();
@@ -95,8 +118,8 @@ function Entry({ card, provider, name, onDone }) {
     try {
       const { name: saved } = await put(`/providers/${part(name(address))}`, { kind, base_url: address.trim(), ...(value && { key: value }) });
       await onDone(saved);
-    } catch (refused) {
-      fail(refused);
+    } catch (trouble) {
+      fail(trouble);
     }
     wait(false);
   };
@@ -115,14 +138,15 @@ function Entry({ card, provider, name, onDone }) {
   </form>`;
 }
 
-function Models({ card, provider, onEdit, onChange }) {
+function Models({ card, provider, known, chat, onEdit, onFailed, onChange, onClose }) {
   const [list, set] = useState(null);
   const [error, fail] = useState(null);
   const [words, search] = useState('');
   const [model, pick] = useState('');
   const [found, show] = useState(null);
-  const [used, use] = useState(null);
+  const status = useRef(null);
   const base = `/providers/${part(provider.name)}`;
+  const whole = (name) => `${provider.name}:${name}`;
   const load = () => {
     fail(null);
     set(null);
@@ -131,48 +155,96 @@ function Models({ card, provider, onEdit, onChange }) {
       const usual = card.model.slice(card.model.indexOf(':') + 1);
       const first = items.length === 1 ? items[0].name : items.find((one) => one.name === usual)?.name;
       pick((old) => old || first || '');
+      // It works now: the list of providers says so.
+      if (provider.last_call !== 'works') onChange();
     }, (refused) => {
       set([]);
       fail(refused);
+      return onFailed(refused);
     });
   };
   useEffect(() => void load(), [provider.base_url, provider.has_key]);
+  useEffect(() => {
+    if (found) status.current.scrollIntoView({ block: 'nearest' });
+  }, [found]);
   const asked = words.trim().toLowerCase();
-  const fits = (list ?? []).filter((one) => one.name.toLowerCase().includes(asked));
+  // Models that were added by name may be in no list.
+  const listed = list ?? [];
+  const added = provider.models.map((name) => ({ name: name.slice(provider.name.length + 1) })).filter(({ name }) => !listed.some((one) => one.name === name));
+  const fits = [...added, ...listed].filter((one) => one.name.toLowerCase().includes(asked));
   const typed = words.trim() && !fits.some((one) => one.name === words.trim()) ? [{ name: words.trim(), typed: true }] : [];
   const shown = [...fits.slice(0, SHOWN), ...typed];
+  const isAdded = provider.models.includes(whole(model));
   const choose = (name) => {
     pick(name);
     show(null);
-    use(null);
   };
   const test = async () => {
-    show(null);
-    show(await post(`${base}/check`, { model }));
+    show({ model });
+    try {
+      show(await post(`${base}/check`, { model }));
+    } catch (refused) {
+      show(null);
+      throw refused;
+    } finally {
+      await onChange();
+    }
+  };
+  const save = (is_default) => {
+    const context = listed.find((one) => one.name === model)?.context;
+    return put(`${base}/models`, { model, default: is_default, ...(context && { context }) });
+  };
+  const changed = () => Promise.all([onChange(), refreshModels()]);
+  const add = async () => {
+    await save(false);
+    await changed();
+    toast(`${visible(model)} is in the model menu of each chat`, 'good');
+  };
+  const remove = async () => {
+    await request('DELETE', `${base}/models`, { query: { model } });
+    await changed();
+    toast(`${visible(model)} is no longer in the model menu`, 'good');
   };
   const take = async () => {
-    const context = list.find((one) => one.name === model)?.context;
-    use(await put(`${base}/models`, { model, default: true, ...(context && { context }) }));
-    await Promise.all([onChange(), refreshModels()]);
+    const used = await save(true);
+    await changed();
+    onClose();
+    const name = visible(used.model);
+    if (!used.in_use) {
+      toast(`${name} is in the model menu of each chat`, 'good', 'The configuration file of kiso names another default model, which takes precedence.');
+      return;
+    }
+    const other = chat?.model && chat.model !== used.model;
+    toast(`Done. Chats now use ${name}`, 'good', other ? `This chat keeps ${visible(chat.model)}, which was chosen for it.` : 'A chat with a model of its own keeps it.',
+      other ? { label: 'Use it here too', run: () => chat.use(used.model) } : null);
   };
+  const mark = (name) => (whole(name) === known.default ? 'default' : provider.models.includes(whole(name)) ? 'in the menu' : '');
   return html`<div class="connect-models">
-    <p class="connect-at"><${Badge} kind=${error ? 'bad' : 'good'}>${error ? 'does not work' : provider.has_key ? 'key saved' : 'connected'}<//> <span class="muted"><bdi>${visible(provider.base_url)}</bdi></span>
+    <p class="connect-at"><${Standing} provider=${error ? { ...provider, last_call: provider.last_call ?? 'failed' } : provider} /> <span class="muted"><bdi>${visible(provider.base_url)}</bdi></span>
       ${onEdit && html`<button type="button" class="link" onClick=${onEdit}>Change key or address</button>`}</p>
     ${error && html`<${Trouble} error=${error} again=${load} />`}
     ${!list && html`<${Busy}>Reading the list of models…<//>`}
     ${list && html`<div class="field"><label for="connect-search">Model</label>
       <input id="connect-search" type="search" autocomplete="off" spellcheck=${false} value=${words} placeholder=${list.length ? `Search ${count(list.length)} models, or type a name` : 'Type the model’s name'} onInput=${(event) => search(event.target.value)} /></div>
       <fieldset class="connect-list" aria-label="Models">${shown.map((one) => html`<label key=${one.name} class="checked"><input type="radio" name="connect-model" checked=${one.name === model} onChange=${() => choose(one.name)} />
-        <span><bdi>${visible(one.name)}</bdi>${one.typed ? html` <span class="muted">as typed</span>` : one.context && html` <span class="muted">${count(one.context)} tokens</span>`}</span></label>`)}
+        <span><bdi>${visible(one.name)}</bdi>${[one.typed && 'as typed', one.context && `${count(one.context)} tokens`, mark(one.name)].filter(Boolean).map((about) => html` <span class="muted">${about}</span>`)}</span></label>`)}
         ${fits.length > SHOWN && html`<p class="muted">${count(fits.length - SHOWN)} more: type a part of the name.</p>`}</fieldset>
       <footer><${Button} icon="health" disabled=${!model} onClick=${test}>Test<//>
-        ${provider.configured ? html`<p class="muted">This provider stands in config.toml. Name its models there.</p>`
-          : html`<${Button} kind="primary" disabled=${!model} onClick=${take}>Use this model<//>`}</footer>`}
-    <div role="status">
-      ${found && html`<${Found} check=${found} />`}
-      ${used && html`<p class="connect-done"><${Icon} name="check" />${used.in_use ? html`<span>Done. New messages use <b>${visible(used.model)}</b>.</span>`
-        : html`<span><b>${visible(used.model)}</b> can be chosen in the model menu of each chat. config.toml names another default, which takes precedence.</span>`}</p>`}
+        ${provider.configured ? html`<p class="muted">This provider is in the configuration file of kiso. Its models are named there.</p>`
+          : html`${isAdded ? html`<${Button} disabled=${whole(model) === known.default} onClick=${remove}>Remove from the menu<//>` : html`<${Button} disabled=${!model} onClick=${add}>Add to the menu<//>`}
+            <${Button} kind="primary" disabled=${!model} onClick=${take}>Use this model<//>`}</footer>
+      ${!provider.configured && html`<p class="muted connect-scope"><b>Use this model</b> makes it the model of new chats, and of all chats that have not chosen their own. <b>Add to the menu</b> only offers it in the model menu of each chat.</p>`}`}
+    <div role="status" ref=${status}>
+      ${found && (found.ok === undefined ? html`<${Busy}>Testing ${visible(found.model)}: an answer, a tool call, a form and a picture…<//>` : html`<${Found} check=${found} />`)}
     </div></div>`;
+}
+
+/** How the last call of a provider ended, in words; nothing while it was not called since kiso started. */
+const STANDING = { works: ['good', 'Works'], key_refused: ['bad', 'Key rejected'], no_key: ['bad', 'No key'], unreachable: ['bad', 'Cannot be reached'], no_credit: ['bad', 'No credit'] };
+
+function Standing({ provider: { last_call: last, wants_key: wants, has_key: has } }) {
+  const [kind, text] = wants && !has ? STANDING.no_key : last ? STANDING[last] ?? ['bad', 'Not working'] : ['', has ? 'Key saved, not tested' : 'Not tested'];
+  return html`<${Badge} kind=${kind}>${text}<//>`;
 }
 
 /** Abilities of a model, as people call them. */
@@ -183,17 +255,17 @@ function Found({ check }) {
   const { model, ok, detail, remedy, capabilities } = check;
   if (!ok) {
     return html`<div class="connect-found"><p><${Badge} kind="bad">failed<//> <span class="strong">${visible(model)}</span></p>
-      <p class="connect-why"><${Sentence} text=${detail} /></p>${remedy && html`<p>${remedy}</p>`}</div>`;
+      <p class="connect-why"><${Sentence} text=${detail} /></p>${remedy && html`<p><${Sentence} text=${remedy} /></p>`}</div>`;
   }
   return html`<div class="connect-found"><p><${Badge} kind="good">works<//> <span class="strong">${visible(model)}</span></p>
-    <ul>${capabilities.map(({ name, works, note, meaning }) => html`<li key=${name} class=${works ? 'able' : 'unable'}>
-      <${Icon} name=${works ? 'check' : 'close'} label=${works ? 'Yes' : 'No'} size=${15} /><div><span>${ABILITIES[name] ?? name}</span>
-      ${!works && meaning && html`<p class="muted">${meaning}</p>`}
-      ${!works && note && html`<details class="muted"><summary>Details</summary>${visible(note)}</details>`}</div></li>`)}</ul></div>`;
+    <ul>${capabilities.map(({ name, works, unclear, note, meaning }) => html`<li key=${name} class=${works ? 'able' : unclear ? 'unclear' : 'unable'}>
+      <${Icon} name=${works ? 'check' : unclear ? 'info' : 'close'} label=${works ? 'Yes' : unclear ? 'Unclear' : 'No'} size=${15} /><div><span>${ABILITIES[name] ?? name}${unclear && ': could not be shown'}</span>
+      ${!works && meaning && html`<p class="muted"><${Sentence} text=${meaning} /></p>`}
+      ${!works && note && html`<details class="muted"><summary>Details</summary><${Sentence} text=${note} /></details>`}</div></li>`)}</ul></div>`;
 }
 
 /** What is there already. */
-function Connected({ items, current, onChange }) {
+function Connected({ items, current, onOpen, onChange }) {
   if (!items.length) return null;
   const remove = async ({ name, models }) => {
     const sure = await confirm({ title: `Remove ${name}?`, text: 'Its key and its models are deleted from kiso. Chats that use them fall back to the default.', list: models, action: 'Remove' });
@@ -206,10 +278,11 @@ function Connected({ items, current, onChange }) {
     }
     await Promise.all([onChange(), refreshModels()]);
   };
-  return html`<section class="connect-own" aria-label="Connected providers"><h3>Connected</h3><ul>${items.map((one) => html`<li key=${`${one.name} ${one.configured}`}>
-    <div><span class="strong"><${Said}>${one.name}<//></span> ${one.configured && html`<${Badge}>config.toml<//>`} ${one.hidden && html`<${Badge} kind="warn">replaced by config.toml<//>`}
-      ${one.wants_key && !one.has_key && html`<${Badge} kind="bad">no key<//>`}
+  return html`<section class="connect-own" aria-label="Connected providers"><h3>Your providers</h3><ul>${items.map((one) => html`<li key=${`${one.name} ${one.configured}`}>
+    <div><span class="strong"><${Said}>${one.name}<//></span> ${one.configured && html`<${Badge}>configuration file<//>`} ${one.hidden && html`<${Badge} kind="warn">Replaced by the configuration file<//>`}
+      <${Standing} provider=${one} />
       <p class="muted"><bdi>${visible(one.base_url)}</bdi></p>
       ${one.models.map((model) => html`<p key=${model} class="muted"><bdi>${visible(model)}</bdi>${model === current && ' · default'}</p>`)}</div>
+    ${!one.hidden && html`<${Button} kind="small" aria-label=${`Models of ${visible(one.name)}`} onClick=${() => onOpen(one)}>Models<//>`}
     ${!one.configured && html`<${Button} kind="quiet small" icon="trash" label=${`Remove ${visible(one.name)}`} onClick=${() => remove(one)} />`}</li>`)}</ul></section>`;
 }

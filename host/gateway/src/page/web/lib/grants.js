@@ -98,10 +98,10 @@ export function difference(needs, granted, choice) {
 
 /**
  * What is asked for, each with what was granted of it. With `onChange`, each can be ticked; without, it is only told.
- * `fresh`: nothing was granted yet, so nothing is said about that.
+ * `fresh`: nothing was granted yet, so nothing is said about that. `bundled`: the rules for sites are about it, so that it asks.
  */
-export function Asked({ needs, granted, choice, onChange, fresh }) {
-  const tick = { needs, granted, choice, onChange, fresh };
+export function Asked({ needs, granted, choice, onChange, fresh, bundled }) {
+  const tick = { needs, granted, choice, onChange, fresh, bundled };
   const stray = granted.http.filter((one) => !needOf(needs, one.host));
   return html`<div class="asked">
     ${needs.http.length > 0 && html`<fieldset><legend>Hosts</legend>
@@ -118,9 +118,9 @@ export function Asked({ needs, granted, choice, onChange, fresh }) {
 }
 
 /** A line that can be ticked, or says whether it is granted, or asked for in each run. `name` is the control's name. */
-function Row({ on, was, asks, fresh, name, about, onToggle, children }) {
+function Row({ on, was, asks, fresh, without, name, about, onToggle, children }) {
   const state = fresh ? null : was ? html`<${Badge} kind="good">granted<//>`
-    : asks ? html`<${Badge}>asks you in each run<//>` : html`<${Badge} kind="warn">not granted<//>`;
+    : asks ? html`<${Badge}>asks you in each run<//>` : without ? html`<${Badge}>${without}<//>` : html`<${Badge} kind="warn">not granted<//>`;
   const words = html`<span class="asked-what">${children}${about && html`<span class="muted">${about}</span>`}</span>`;
   return onToggle
     ? html`<label class="checked"><input type="checkbox" aria-label=${name} checked=${on}
@@ -128,7 +128,7 @@ function Row({ on, was, asks, fresh, name, about, onToggle, children }) {
     : html`<div class="checked"><span class="asked-mark"><${Icon} name=${was ? 'check' : 'lock'} size=${16} /></span>${words}${state}</div>`;
 }
 
-function HostRow({ host, about, granted, choice, onChange, fresh }) {
+function HostRow({ host, about, granted, choice, onChange, fresh, bundled }) {
   const chosen = choice.hosts.find((one) => one.host === host);
   const others = choice.hosts.filter((one) => one.host !== host);
   const held = granted.http.find((one) => one.host === host);
@@ -136,7 +136,7 @@ function HostRow({ host, about, granted, choice, onChange, fresh }) {
   const near = `Reach ${host} also at private addresses`;
   return html`<li>
     <${Row} name=${`Reach ${hostWords(host)}`} on=${chosen !== undefined} was=${held !== undefined} fresh=${fresh} about=${about}
-      asks=${granted.ask.hosts.includes(host)}
+      asks=${granted.ask.hosts.includes(host)} without=${bundled && 'asks before it opens this'}
       onToggle=${onChange && ((yes) => set(yes ? [...others, { host, private: false }] : others))}>
       <bdi class=${host === '*' ? 'strong' : 'mono'}>${hostWords(host)}</bdi><//>
     ${onChange && chosen && html`<label class="checked asked-under"><input type="checkbox" aria-label=${near} checked=${chosen.private}
@@ -179,10 +179,10 @@ function HostAsked({ need, ...tick }) {
       <${Button} icon="plus" disabled=${!fits} onClick=${add}>Add host<//></div></li>`}`;
 }
 
-function SecretRow({ name, granted, choice, onChange, fresh }) {
+function SecretRow({ name, granted, choice, onChange, fresh, bundled }) {
   const others = choice.secrets.filter((one) => one !== name);
   return html`<li><${Row} name=${`Use the secret ${name}`} on=${choice.secrets.includes(name)} was=${granted.secrets.includes(name)} fresh=${fresh}
-    asks=${granted.ask.secrets.includes(name)} about="the skill itself may read it" onToggle=${onChange && ((yes) => onChange({ ...choice, secrets: yes ? [...others, name] : others }))}>
+    asks=${granted.ask.secrets.includes(name)} without=${bundled && 'optional'} about="the skill itself may read it" onToggle=${onChange && ((yes) => onChange({ ...choice, secrets: yes ? [...others, name] : others }))}>
     <bdi class="mono">${name}</bdi><//></li>`;
 }
 

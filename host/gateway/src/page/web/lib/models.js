@@ -38,10 +38,13 @@ me.watch((who) => {
 /** The dialog that leads to a model, once it was asked for. */
 const connect = store(null);
 
-export async function openConnect() {
+/** `chat`: the chat whose menu led here, with the model that it has chosen itself, and `use`, which changes that. */
+export async function showConnect(chat) {
   const [{ Connect }] = await Promise.all([import('./connect.js'), style('screens/connect.css')]);
-  connect.set({ Connect });
+  connect.set({ Connect, chat });
 }
+
+export const openConnect = () => showConnect(null);
 
 /** Asks for the models once more, because somebody changed them. */
 export async function refreshModels() {
@@ -51,7 +54,7 @@ export async function refreshModels() {
 
 export function ConnectDialog() {
   const opened = useStore(connect);
-  return opened && html`<${opened.Connect} onClose=${() => connect.set(null)} />`;
+  return opened && html`<${opened.Connect} chat=${opened.chat} onClose=${() => connect.set(null)} />`;
 }
 
 /** A menu of the models that a session can have; `model` is the one that answers now. */
@@ -59,15 +62,15 @@ export function ModelMenu({ session, model, onChange }) {
   const told = useStore(models);
   useEffect(() => void loadModels(), []);
   const shown = model ?? told?.default;
-  const choose = (name) => async () => {
+  const use = async (name) => {
     const { answer } = await post('/msg', { session, text: `/model ${name}` });
     announce(answer);
     onChange();
   };
   const names = [...new Set([...(told?.items ?? []).map((one) => one.model), shown])].filter(Boolean);
   const items = [
-    ...names.map((name) => ({ label: name, icon: name === shown ? 'check' : 'chat', checked: name === shown, run: choose(name) })),
-    isAdmin() && { label: 'Connect a model…', icon: 'plus', run: openConnect },
+    ...names.map((name) => ({ label: name, icon: name === shown ? 'check' : 'chat', checked: name === shown, run: () => use(name) })),
+    isAdmin() && { label: names.some((name) => name.includes(':')) ? 'More models…' : 'Connect a model…', icon: 'plus', run: () => showConnect({ model, use }) },
   ].filter(Boolean);
   return html`<div class="chat-model">${shown && html`<${Menu} label="Model" text=${shown} icon="down" items=${items} kind="quiet small" />`}</div>`;
 }

@@ -8,6 +8,7 @@ export const SCREENS = {
   s: ['screens/chat.js'],
   run: ['screens/trace.js', 'screens/trace.css'],
   skills: ['screens/skills.js', 'screens/skills.css'],
+  sites: ['screens/sites.js', 'screens/lists.css'],
   pills: ['screens/pills.js', 'screens/lists.css'],
   schedule: ['screens/schedule.js', 'screens/lists.css'],
   files: ['screens/files.js', 'screens/lists.css'],

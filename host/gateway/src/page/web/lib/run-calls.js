@@ -28,6 +28,10 @@ export function Changed({ of: { changed, more_changed: more } }) {
     ${more > 0 && html`<li class="muted">and ${plural(more, 'more file')}</li>`}</ul>`;
 }
 
+/** The sites that something reached, and why it was allowed to. */
+export const Reached = ({ of: { reached } }) => (reached?.length > 0 ? html`<ul class="run-changed run-reached" aria-label="Sites that were opened">${reached.map(({ host, because }) => html`<li key=${`${host} ${because}`}>
+  <${Icon} name="link" size=${14} /><bdi>${plain(host)}</bdi><span class="muted">: ${because}</span></li>`)}</ul>` : null);
+
 export function Calls({ run, task, session, live }) {
   const { calls, earlier_calls: before } = task;
   const [all, show] = useState(false);
@@ -62,6 +66,7 @@ function Call({ call, run, session, live }) {
       </summary>
       ${open && html`<${Body} call=${call} run=${run} session=${session} ended=${call.millis != null} />`}
     </details>
+    <${Reached} of=${call} />
     ${bad && call.error && !open && html`<p class="wrong run-why"><bdi>${plain(call.error)}</bdi></p>`}
     ${call.status === 'running' && !ended && (heard.stdout || heard.stderr) && html`<${Running} command=${call.label} output=${heard.stdout} stderr=${heard.stderr} />`}
   </li>`;

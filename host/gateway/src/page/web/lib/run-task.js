@@ -32,6 +32,7 @@ export function Task({ task, run, session, live }) {
   return html`<li class=${`run-task ${status}`}>
     ${body ? html`<details><summary>${head}</summary><${Body} task=${task} session=${session} /></details>` : html`<div class="run-row">${head}</div>`}
     ${status === 'running' && task.kind === 'exec' && live && html`<${Live} command=${titleOf(task)} live=${live} />`}
+    <${Reached} of=${task} />
     ${task.calls?.length > 0 && html`<${Calls} run=${run} task=${task} session=${session} live=${live} />`}
     ${verdict}
   </li>`;
