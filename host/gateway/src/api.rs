@@ -46,6 +46,7 @@ use super::document::Route;
 use super::error::ApiError;
 use super::{App, auth, events, form, hook, mcp, openai, page};
 
+pub(super) use self::providers::ProviderCalls;
 pub(super) use self::sessions::status_of;
 pub use self::undo::UndoLine;
 

@@ -90,6 +90,7 @@ struct Inner {
     counters: Counters,
     failures: Failures,
     home_check: HomeCheck,
+    provider_calls: api::ProviderCalls,
     hooks: HookMeter,
     polls: Polls,
 }
@@ -135,6 +136,7 @@ impl App {
             counters,
             failures,
             home_check,
+            provider_calls: api::ProviderCalls::default(),
             hooks: HookMeter::default(),
             polls: Polls::default(),
         }))

@@ -24,6 +24,9 @@ pub struct ProbeResult {
     /// "answers", "streams", "usage", "tools", "json schema" or "pictures".
     pub name: &'static str,
     pub works: bool,
+    /// Whether the test does not show either: the model may have it all the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unclear: bool,
     /// What was seen, or what went wrong; may be empty.
     pub note: String,
     /// Of one that does not work: the consequence, and the remedy if there is one.
@@ -42,21 +45,31 @@ fn meaning(name: &str) -> Option<&'static str> {
             "kiso estimates tokens and costs, because the provider does not count them. Limits hold by the estimate."
         }
         "tools" => {
-            "Tasks with tools may fail. Choose a model that calls tools; for a local one, start its server with tool support (llama.cpp: --jinja)."
+            "Tasks with tools may fail. If they do, choose a model that calls tools, or start a local server with tool support (llama.cpp: `--jinja`)."
         }
         "json schema" => {
             "kiso checks each answer and asks again if its form is wrong, so planning can take longer. Nothing to do."
         }
         "pictures" => {
-            "This model does not read pictures. To ask about pictures, choose a model with vision, or name one as `eyes` in `[models]` of config.toml."
+            "This model does not read pictures. To ask about pictures, choose a model with vision, or have another model describe them (setting `models.eyes`)."
         }
         _ => return None,
     })
 }
 
+/// The meaning where a model took tools and called none.
+const UNCALLED: &str = "It did not call the tool of this test. It may call tools when it works on a task; if such tasks fail, choose another model.";
+
+/// The meaning where a model took a picture and did not read it.
+const UNREAD: &str = "It accepted the picture of this test and did not read the number on it. Ask it about a picture of yours to find out.";
+
 impl ProbeResult {
     fn new(name: &'static str, works: bool, note: impl Into<String>) -> Self {
-        Self { name, works, note: note.into(), meaning: meaning(name).filter(|_| !works) }
+        Self { name, works, unclear: false, note: note.into(), meaning: meaning(name).filter(|_| !works) }
+    }
+
+    fn unclear(name: &'static str, note: String, meaning: &'static str) -> Self {
+        Self { unclear: true, meaning: Some(meaning), ..Self::new(name, false, note) }
     }
 }
 
@@ -161,9 +174,14 @@ fn pictures(completion: &Completion) -> ProbeResult {
         false if works => short(completion.text.trim()),
         false => {
             let said = short(completion.text.trim());
-            format!(
+            let note = format!(
                 "it read {said:?} on a picture of {NUMBER}; vision = \"no\" in its [model_settings] has pictures described for it"
-            )
+            );
+            // It took the picture, and did not say that it sees none.
+            if said != "0" && !said.is_empty() {
+                return ProbeResult::unclear("pictures", note, UNREAD);
+            }
+            note
         }
     };
     ProbeResult::new("pictures", works, note)
@@ -209,7 +227,8 @@ fn tools(completion: &Completion) -> ProbeResult {
             Calling::Native => "; tool_calls = \"no\" in its [model_settings] has it asked for calls as JSON",
             Calling::Json => ", also when asked for calls as JSON",
         };
-        return no(format!("it called no tool, and said {:?}{way_out}", short(completion.text.trim())));
+        let note = format!("it called no tool, and said {:?}{way_out}", short(completion.text.trim()));
+        return ProbeResult::unclear("tools", note, UNCALLED);
     };
     let shown = format!("{} with {}", short(&call.name), short(&call.args));
     match serde_json::from_str::<Value>(&call.args) {
@@ -312,14 +331,23 @@ mod tests {
         Ok((vec![], Completion { calls: vec![call], ..Completion::default() }))
     }
 
-    /// "yes" or "no" for each capability, and all notes.
+    /// "yes", "no" or "unclear" for each capability, and all notes.
     async fn probed(answers: Vec<Line>) -> (String, String) {
         let fake = Fake(Mutex::new(answers));
         let (found, _) = probe(&fake).await;
         assert!(fake.0.lock().unwrap().is_empty());
         let names: Vec<_> = found.iter().map(|c| c.name).collect();
         assert_eq!(names, ["answers", "streams", "usage", "tools", "json schema", "pictures"]);
-        let works: Vec<_> = found.iter().map(|c| if c.works { "yes" } else { "no" }).collect();
+        let word = |c: &ProbeResult| {
+            if c.works {
+                "yes"
+            } else if c.unclear {
+                "unclear"
+            } else {
+                "no"
+            }
+        };
+        let works: Vec<_> = found.iter().map(word).collect();
         let notes: Vec<_> = found.into_iter().map(|c| c.note).collect();
         (works.join(" "), notes.join("\n"))
     }
@@ -359,7 +387,9 @@ mod tests {
     async fn a_model_that_only_talks() {
         let answers = vec![said(&["one"]), said(&["I call it"]), said(&["Sure! {\"word\": \"kiso\"}"]), said(&["0"])];
         let (works, notes) = probed(answers).await;
-        assert_eq!(works, "yes no yes no no no");
+        assert_eq!(works, "yes no yes unclear no no");
+        let takes = vec![said(&["a", "b"]), said(&["7"]), said(&["{"]), said(&["A picture came."])];
+        assert_eq!(probed(takes).await.0, "yes yes yes unclear no unclear");
         for note in ["came in 1 piece", "called no tool, and said \"I call it\"", "it read \"0\" on a picture of 4271"]
         {
             assert!(notes.contains(note), "{notes}");
@@ -394,7 +424,7 @@ mod tests {
     async fn an_empty_answer_is_none() {
         let empty = Ok((vec![], Completion { stop: Stop::Length, ..Completion::default() }));
         let (works, notes) = probed(vec![empty, said(&[""]), said(&["{"]), said(&[""])]).await;
-        assert_eq!(works, "no no no no no no");
+        assert_eq!(works, "no no no unclear no no");
         assert!(notes.contains("it used 1024 tokens without a word"), "{notes}");
     }
 }

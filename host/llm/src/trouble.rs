@@ -77,11 +77,11 @@ impl ModelTrouble {
                 "Start the server, and check its address and port. “localhost” is the machine that kiso runs on."
             }
             Self::Busy => "Wait a moment and try again, or choose another model.",
-            Self::BrokenOff => {
-                "Try again. A large local model may need longer timeouts: `[llm]` in config.toml sets them."
-            }
+            Self::BrokenOff => "Try again. A large local model may need longer timeouts (the settings `llm.*`).",
             Self::Withheld => "Word the message differently, or choose another model.",
-            Self::TooLong => "Begin a new chat, or set context_budget of the model in config.toml to what it takes.",
+            Self::TooLong => {
+                "Begin a new chat, or lower the size of its context in kiso (setting `context_budget` of the model)."
+            }
             Self::Refused => "The provider’s words say why. Another model may work.",
             Self::ProviderFailed => "Try again in a moment, or choose another model.",
         }

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use crate::network::READING;
 
@@ -244,11 +245,29 @@ pub struct CardAnswer {
     /// Who answered.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
+    /// For how long the answer is remembered; absent where it is for this card alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<AlwaysScope>,
+}
+
+/// For how long the same need not be asked again.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, EnumString, IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AlwaysScope {
+    /// In this session.
+    Session,
+    /// In every session, for 30 days.
+    #[serde(rename = "30_days")]
+    #[strum(serialize = "30_days")]
+    ThirtyDays,
 }
 
 impl CardAnswer {
     pub fn expired() -> Self {
-        Self { accepted: Vec::new(), expired: true, by: String::new() }
+        Self { accepted: Vec::new(), expired: true, by: String::new(), always: None }
     }
 }
 

@@ -191,13 +191,60 @@ pub struct NetworkDecision {
     /// Whether the administrator's file names this very host, as a grant does: then its requests may go by words that work has read.
     pub by_name: bool,
     pub secret: Option<NetworkSecret>,
+    pub source: NetworkSource,
+}
+
+/// Where a decision about a request comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkSource {
+    /// No rule is about it.
+    Default,
+    /// A rule of `config.toml`.
+    Configured,
+    /// A rule that is remembered.
+    Remembered,
+    /// An answer to an approval of this run.
+    Answer,
+    /// An approval of this run that nobody answered in time.
+    Unanswered,
+    /// The user's own message names the host.
+    Message,
+}
+
+impl NetworkSource {
+    /// Why a request is allowed, for a person.
+    pub fn why_allowed(self) -> &'static str {
+        match self {
+            Self::Default => "every site is allowed",
+            Self::Configured => "a rule of config.toml allows it",
+            Self::Remembered => "a rule allows it",
+            Self::Answer => "you allowed it once",
+            Self::Unanswered => "nobody answered",
+            Self::Message => "your message names this address",
+        }
+    }
+
+    /// Why a request is denied, for a person.
+    pub fn why_denied(self) -> &'static str {
+        match self {
+            Self::Answer => "you refused it",
+            Self::Unanswered => "nobody answered the approval in time",
+            Self::Default | Self::Configured | Self::Remembered | Self::Message => {
+                "a rule denies it; `kiso network` lists the rules"
+            }
+        }
+    }
 }
 
 impl NetworkDecision {
-    fn of(rule: &NetworkRule) -> Self {
+    fn by_default(access: NetworkAccess) -> Self {
+        Self { access, private: false, by_name: false, secret: None, source: NetworkSource::Default }
+    }
+
+    fn of(rule: &NetworkRule, source: NetworkSource) -> Self {
         let NetworkRule { secret, secret_header, secret_user, .. } = rule.clone();
         let secret = secret.map(|name| NetworkSecret { name, header: secret_header, user: secret_user });
-        Self { access: rule.access, private: rule.private, by_name: false, secret }
+        Self { access: rule.access, private: rule.private, by_name: false, secret, source }
     }
 }
 
@@ -208,8 +255,12 @@ pub struct NetworkRules {
     pub configured: Vec<NetworkRule>,
     /// Of `kiso network`, and of what people have answered for a conversation or for all.
     pub remembered: Vec<NetworkRule>,
-    /// Of this run alone: what was accepted in it, and what the user's own message names.
+    /// Of this run alone: what was answered to its approvals.
     pub accepted: Vec<NetworkRule>,
+    /// Of this run alone: what nobody answered in time.
+    pub unanswered: Vec<NetworkRule>,
+    /// Of this run alone: what the user's own message names.
+    pub named: Vec<NetworkRule>,
     pub default: NetworkAccess,
 }
 
@@ -218,16 +269,22 @@ impl NetworkRules {
         let fits = |rule: &&NetworkRule| rule.fits(request);
         let configured = self.configured.iter().find(fits);
         if let Some(rule) = configured.filter(|rule| rule.access != NetworkAccess::Ask) {
-            return NetworkDecision { by_name: rule.names_host(), ..NetworkDecision::of(rule) };
+            let decision = NetworkDecision::of(rule, NetworkSource::Configured);
+            return NetworkDecision { by_name: rule.names_host(), ..decision };
         }
-        let of =
+        let remembered =
             |access: NetworkAccess| self.remembered.iter().find(|rule| rule.access == access && rule.fits(request));
-        let remembered = of(NetworkAccess::Deny).or_else(|| of(NetworkAccess::Allow));
-        let found = remembered.or_else(|| self.accepted.iter().find(fits));
-        if let Some(rule) = found.or_else(|| of(NetworkAccess::Ask)).or(configured) {
-            return NetworkDecision::of(rule);
-        }
-        NetworkDecision { access: self.default, private: false, by_name: false, secret: None }
+        let first =
+            |rules: &[NetworkRule], source| rules.iter().find(fits).map(|rule| NetworkDecision::of(rule, source));
+        let of = |access| remembered(access).map(|rule| NetworkDecision::of(rule, NetworkSource::Remembered));
+        of(NetworkAccess::Deny)
+            .or_else(|| of(NetworkAccess::Allow))
+            .or_else(|| first(&self.accepted, NetworkSource::Answer))
+            .or_else(|| first(&self.unanswered, NetworkSource::Unanswered))
+            .or_else(|| first(&self.named, NetworkSource::Message))
+            .or_else(|| of(NetworkAccess::Ask))
+            .or_else(|| configured.map(|rule| NetworkDecision::of(rule, NetworkSource::Configured)))
+            .unwrap_or_else(|| NetworkDecision::by_default(self.default))
     }
 }
 
@@ -316,7 +373,10 @@ mod tests {
                 rule("ask.example", Allow),
                 rule("never.example", Allow),
                 NetworkRule { methods: vec!["POST".to_owned()], ..rule("post.example", Allow) },
+                rule("refused.example", Deny),
             ],
+            unanswered: vec![rule("late.example", Deny)],
+            named: vec![rule("named.example", Allow), rule("refused.example", Allow)],
             default: Ask,
         };
         let (own, world) = (Label::default(), Label::world("web:x.example"));
@@ -336,6 +396,18 @@ mod tests {
             ("other.example", "GET", &own, Ask),
         ] {
             assert_eq!(decide(&rules, host, method, label).access, access, "{method} {host}");
+        }
+        for (host, access, source) in [
+            ("deny.example", Deny, NetworkSource::Configured),
+            ("kept.example", Allow, NetworkSource::Remembered),
+            ("ask.example", Allow, NetworkSource::Answer),
+            ("refused.example", Deny, NetworkSource::Answer),
+            ("late.example", Deny, NetworkSource::Unanswered),
+            ("named.example", Allow, NetworkSource::Message),
+            ("other.example", Ask, NetworkSource::Default),
+        ] {
+            let decision = decide(&rules, host, "GET", &own);
+            assert_eq!((decision.access, decision.source), (access, source), "{host}");
         }
         assert!(decide(&rules, "deny.example", "GET", &own).by_name);
         assert!(!decide(&rules, "kept.example", "GET", &own).by_name);

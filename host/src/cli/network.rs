@@ -192,8 +192,8 @@ fn add(opened: &Opened, args: &RuleArgs, access: NetworkAccess, private: bool, j
     let rules = NetworkRules {
         configured: opened.config.network_rules.clone(),
         remembered: lines.iter().map(|line| line.rule.clone()).collect(),
-        accepted: Vec::new(),
         default: opened.config.network_default(),
+        ..NetworkRules::default()
     };
     if let Some(note) = overruled(&line.rule, rules) {
         errln!("note: {note}");

@@ -50,6 +50,40 @@ fn a_card_is_answered_with_its_buttons() {
     tab.reload();
     tab.wait_until("[...document.querySelectorAll('.approval-done')].map((it) => it.innerText.split(' ')[0]).join() === 'Refused,Approved'");
     assert!(!tab.text().contains("this needs your approval"), "{}", tab.text());
+
+    // A site that no rule names is asked about in plain words, and the line afterwards says for how long the answer counts.
+    std::fs::write(stage.home.work("asked").join("get.sh"), format!("curl -s http://{address}/three")).unwrap();
+    stage.say("$ sh get.sh");
+    tab.wait_for(role("group", "Approval 3"));
+    tab.wait_of(role("group", "Approval 3"), &format!("it.innerText.includes('open {address}')"));
+    for words in ["kiso wants to:", "Why kiso asks: Nobody has allowed this site yet.", "You have 24 hours to answer."]
+    {
+        tab.shows(words);
+    }
+    tab.audit("a card about a site");
+    tab.click(role("button", "Approve"));
+    tab.wait_until("[...document.querySelectorAll('.approval-done')].at(-1)?.innerText.startsWith('Allowed once')");
+    tab.wait_of(
+        role("list", "Sites that were opened"),
+        &format!("it.innerText.includes('{address}: you allowed it once')"),
+    );
+    // An address in one's own message is allowed by that, and the line says so.
+    stage.say(&format!("$ curl -s http://{address}/four"));
+    tab.shows("your message names this address");
+
+    // The rules are under Manage, and can be removed there.
+    let rule = json!({ "host": "never.example", "access": "deny" }).to_string();
+    stage.daemon.request("POST", "/network", Some(&rule)).expect(200);
+    tab.goto(&stage.url("#/sites"));
+    tab.wait_of(
+        role("list", "Rules"),
+        "['never.example', 'Never', 'in every chat'].every((part) => it.innerText.includes(part))",
+    );
+    tab.audit("the rules for sites");
+    tab.click(role("button", "Remove the rule about never.example"));
+    tab.click(css("dialog footer .danger"));
+    tab.shows("No rules yet");
+    assert_eq!(stage.daemon.get("/network")["remembered"], json!([]));
 }
 
 #[test]

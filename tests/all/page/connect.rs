@@ -82,7 +82,7 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     assert!(!holds(&stage, KEY), "the key is in the page");
     tab.wait_of(role("region", "Connected providers"), "it.innerText.includes('Works')");
     tab.click(role("button", "Test"));
-    tab.shows("works");
+    tab.wait_of(css(".connect-found"), "it.innerText.startsWith('Works')");
     tab.shows("This model does not read pictures.");
     tab.audit("a test of a model");
     tab.click(role("button", "Add to the menu"));

@@ -17,6 +17,7 @@ use kiso_base::home::SessionName;
 use kiso_base::json;
 use kiso_graph::run::{Run, Starting};
 use kiso_graph::step::StepResult;
+pub use kiso_plan::approval::AlwaysScope;
 use kiso_plan::approval::{CallEffect, Card, CardAccess, CardAnswer, Decision, Destination, MAX_EFFECTS, NETWORK};
 use kiso_plan::call::ToolCall;
 use kiso_plan::code::ErrorCode;
@@ -29,7 +30,6 @@ use kiso_sandbox::effect::sink::{Enforcement, Permit};
 use kiso_store::store::{ApprovalRule, ApprovalState, MAX_PENDING_CARDS, NewApprovalRule, NewNetworkRule, StoreError};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use strum::{EnumString, IntoStaticStr};
 
 /// For how long a decision is remembered that is not bound to its session.
 const REMEMBERED_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
@@ -269,30 +269,6 @@ fn remembered<'r>(rules: &'r [ApprovalRule], effect: &CallEffect) -> Option<&'r 
     rules.iter().find(covers)
 }
 
-/// For how long the same need not be asked again.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-    EnumString,
-    IntoStaticStr,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum AlwaysScope {
-    /// In this session.
-    Session,
-    /// In every session, for 30 days.
-    #[serde(rename = "30_days")]
-    #[strum(serialize = "30_days")]
-    ThirtyDays,
-}
-
 /// What a person says to a card.
 #[derive(Debug, Clone)]
 pub struct CardReply {
@@ -379,7 +355,8 @@ impl RunExecutor {
         let chosen = accepted.iter().filter_map(|number| asked.card.effects.get(number - 1));
         let chosen = chosen.filter(|effect| effect.tool != NETWORK);
         let rules: Vec<_> = chosen.filter_map(|effect| Some(rule(reply.always?, effect))).collect();
-        let answer = CardAnswer { accepted, expired: false, by: reply.by };
+        let lasts = !host_rules.is_empty() || !rules.is_empty();
+        let answer = CardAnswer { accepted, expired: false, by: reply.by, always: reply.always.filter(|_| lasts) };
         let said = answer.clone();
         let write = self.store.write(move |tx| {
             let taken = tx.answer_approval(id, &said, now_ms())?;

@@ -19,21 +19,22 @@ impl RunContext<'_> {
     pub(super) async fn network(&self, run: &Run) -> Result<Network, DriveError> {
         let mut rules = rules_of(&self.drive.store, &self.drive.config, &self.session).await?;
         for (decision, effect) in run.decisions() {
-            let access = match decision {
-                Decision::Accepted => NetworkAccess::Allow,
-                Decision::Refused | Decision::Expired => NetworkAccess::Deny,
-            };
             if effect.tool != NETWORK {
                 continue;
             }
+            let (access, of_run) = match decision {
+                Decision::Accepted => (NetworkAccess::Allow, &mut rules.accepted),
+                Decision::Refused => (NetworkAccess::Deny, &mut rules.accepted),
+                Decision::Expired => (NetworkAccess::Deny, &mut rules.unanswered),
+            };
             for to in effect.access.iter().flat_map(|access| &access.hosts) {
-                rules.accepted.push(self.rule(&to.host, access, to.methods.clone()));
+                of_run.push(self.rule(&to.host, access, to.methods.clone()));
             }
         }
         if run.spec().label.is_trusted() {
             let own = said(run.message());
             let hosts: BTreeSet<String> = addresses(own).filter_map(host_and_port).collect();
-            rules.accepted.extend(hosts.iter().map(|host| self.rule(host, NetworkAccess::Allow, Vec::new())));
+            rules.named.extend(hosts.iter().map(|host| self.rule(host, NetworkAccess::Allow, Vec::new())));
         }
         Ok(Network::new(rules, self.caller, run.may_ask()))
     }

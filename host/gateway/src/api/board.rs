@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::calls::{MAX_CALLS, ToolCallShown};
+use super::calls::{MAX_CALLS, ReachedSite, ToolCallShown, reached};
 use crate::App;
 use crate::auth::Who;
 use crate::document::routes;
@@ -56,7 +56,7 @@ struct Reasoned {
     thought: ModelReasoning,
 }
 
-/// What a run used.
+/// What a run used of models; the built-in rules are left out.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RunUsage")]
 struct Usage {
@@ -98,6 +98,8 @@ struct Entry {
     more_changed: u64,
     /// Whether it read text of another person or of anybody.
     outside: bool,
+    /// Sites that it reached and no grant names; at most 20.
+    reached: Vec<ReachedSite>,
     /// The tools that the action loop called for it, in the order in which they were asked for; the last 200.
     calls: Vec<ToolCallShown>,
     /// Calls that were made before those.
@@ -176,7 +178,7 @@ fn read(view: &View<'_>, vault: &Vault, id: &RunId) -> Result<Read, StoreError> 
             }
         }
     }
-    let usage = view.usage_total(Scope::Run(id))?;
+    let usage = view.model_usage(Scope::Run(id))?;
     let (status, mut rows) = (line.status, view.tasks_of(id)?);
     rows.sort_by_cached_key(|row| history.place(row.id));
     for row in &mut rows {
@@ -187,8 +189,20 @@ fn read(view: &View<'_>, vault: &Vault, id: &RunId) -> Result<Read, StoreError> 
 
 fn entry(row: TaskRow, history: &History, sealed: bool) -> Entry {
     let TaskRow { id, kind, label, task, status, output, error, started_ms, ended_ms, .. } = row;
-    let TaskHistory { plan, attempt, verdict, exit_code, stderr, files, changed, more_changed, outside, calls, .. } =
-        history.task(id).cloned().unwrap_or_default();
+    let TaskHistory {
+        plan,
+        attempt,
+        verdict,
+        exit_code,
+        stderr,
+        files,
+        changed,
+        more_changed,
+        outside,
+        sinks,
+        calls,
+        ..
+    } = history.task(id).cloned().unwrap_or_default();
     let earlier_calls = calls.len().saturating_sub(MAX_CALLS);
     let calls = calls[earlier_calls..].iter().map(|call| ToolCallShown::new(call, status)).collect();
     let task: Option<Task> = serde_json::from_str(&task).ok();
@@ -211,6 +225,7 @@ fn entry(row: TaskRow, history: &History, sealed: bool) -> Entry {
         changed,
         more_changed,
         outside,
+        reached: reached(&sinks),
         calls,
         earlier_calls,
         started_ms,

@@ -17,6 +17,7 @@ use kiso_graph::run::{CallHistory, History};
 use kiso_graph::step::{Event, STDERR, ToolResult};
 use kiso_plan::clip::clip;
 use kiso_plan::report::{ChangedFile, FileNote};
+use kiso_plan::sink::{SinkDecision, SinkVerdict};
 use kiso_store::secret::Vault;
 use kiso_store::store::{RunId, StoreError, TaskState, View};
 
@@ -27,6 +28,9 @@ routes! {
 
 /// Calls of a task that its board lists.
 pub(super) const MAX_CALLS: usize = 200;
+
+/// Sites of a call that are listed.
+const MAX_SITES: usize = 20;
 
 /// Characters of a call's line.
 const MAX_LABEL: usize = 400;
@@ -59,10 +63,31 @@ pub(super) struct ToolCallShown {
     more_changed: u64,
     /// Whether it read text of another person or of anybody.
     outside: bool,
+    /// Sites that it reached and no grant names; at most 20.
+    reached: Vec<ReachedSite>,
     started_ms: Option<i64>,
     ended_ms: Option<i64>,
     /// How long it took.
     millis: Option<u64>,
+}
+
+/// A site that a call reached, and why it was allowed to.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ReachedSite {
+    /// With its port, where that is not the scheme's own.
+    host: String,
+    /// Such as "your message names this address" or "a rule allows it".
+    because: String,
+}
+
+/// The sites that a call reached and no grant names.
+pub(super) fn reached(sinks: &[SinkDecision]) -> Vec<ReachedSite> {
+    let allowed = sinks.iter().filter(|line| line.verdict == SinkVerdict::Allowed && !line.because.is_empty());
+    let sites = allowed.filter_map(|line| {
+        let host = line.destination.strip_prefix("host:")?.to_owned();
+        Some(ReachedSite { host, because: line.because.clone() })
+    });
+    sites.take(MAX_SITES).collect()
 }
 
 /// How a call stands.
@@ -125,6 +150,7 @@ impl ToolCallShown {
             changed: result.map(|result| result.changed.clone()).unwrap_or_default(),
             more_changed: result.map_or(0, |result| result.more_changed),
             outside: result.is_some_and(|result| result.outside),
+            reached: result.map(|result| reached(&result.sinks)).unwrap_or_default(),
             started_ms: call.started_ms,
             ended_ms: call.ended_ms,
             millis: result.map(|result| result.millis),

@@ -1,6 +1,8 @@
 //! Providers of models: those of `config.toml`, and those that an administrator connects while kiso runs. A key comes in once and
 //! goes out only to its provider.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Json;
@@ -84,6 +86,50 @@ struct ProviderShown {
     models: Vec<String>,
     /// Whether a provider of `config.toml` has the same name, so that this one is not used.
     hidden: bool,
+    /// How its last call ended of those that list its models or test one: "works", or the code of why it failed, such as "key_refused".
+    /// Null where there was none since kiso started or the provider was changed.
+    last_call: Option<&'static str>,
+}
+
+/// How the last call of each provider ended: `None` where it worked. It is in memory alone, and has only providers that there are.
+#[derive(Debug, Default)]
+pub(crate) struct ProviderCalls(Mutex<HashMap<String, Option<ModelTrouble>>>);
+
+impl ProviderCalls {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Option<ModelTrouble>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn last(&self, name: &str) -> Option<&'static str> {
+        self.lock().get(name).map(|trouble| trouble.map_or("works", ModelTrouble::code))
+    }
+
+    fn forget(&self, name: &str) {
+        self.lock().remove(name);
+    }
+
+    /// Notes that a list of models came, or why none did. Some providers list models for everybody, so a list does not show that a key
+    /// is accepted which a test has shown to be rejected.
+    fn listed(&self, name: &str, trouble: Option<ModelTrouble>) {
+        let mut all = self.lock();
+        let of_key =
+            |known: &Option<ModelTrouble>| matches!(known, Some(ModelTrouble::KeyRefused | ModelTrouble::NoCredit));
+        if trouble.is_some() || !all.get(name).is_some_and(of_key) {
+            all.insert(name.to_owned(), trouble);
+        }
+    }
+
+    /// Notes the result of a test. What is wrong with one model alone is not noted.
+    fn tested(&self, name: &str, check: &ModelCheck) {
+        let trouble = ModelTrouble::in_text(&check.detail).map(|(trouble, _)| trouble);
+        match trouble.filter(|_| !check.ok) {
+            None if check.ok => _ = self.lock().insert(name.to_owned(), None),
+            Some(ModelTrouble::KeyRefused | ModelTrouble::NoCredit | ModelTrouble::Unreachable) => {
+                self.lock().insert(name.to_owned(), trouble);
+            }
+            None | Some(_) => {}
+        }
+    }
 }
 
 /// A provider to connect.
@@ -196,6 +242,7 @@ pub(super) async fn list(_: Who, State(app): State<App>) -> JsonResult<Providers
         wants_key: provider.key_env.is_some(),
         models: of(&provider.name, &config.model_strings()),
         hidden: false,
+        last_call: app.0.provider_calls.last(&provider.name),
     });
     let mut items: Vec<_> = in_file.collect();
     let strings: Vec<&str> = connected.models.iter().map(|model| model.name.as_str()).collect();
@@ -204,6 +251,7 @@ pub(super) async fn list(_: Who, State(app): State<App>) -> JsonResult<Providers
         let has_key = row.sealed.is_some();
         items.push(ProviderShown {
             models: of(&row.name, &strings),
+            last_call: app.0.provider_calls.last(&row.name).filter(|_| !hidden),
             kind: row.kind.name(),
             name: row.name,
             base_url: row.base_url,
@@ -228,6 +276,7 @@ pub(super) async fn connect(
     let (base_url, key, by) = (new.base_url, new.key.map(|Key(key)| key), who.name().to_owned());
     let entry = ProviderEntry { name, kind, base_url, key, by };
     let provider = app.0.drive.connect_provider(entry).await.map_err(refusal)?;
+    app.0.provider_calls.forget(&provider.name);
     let name = provider.name.clone();
     let known = app.0.drive.store.read(move |view| view.connected_provider(&name)).await?;
     let has_key = known.is_some_and(|known| known.sealed.is_some());
@@ -240,7 +289,10 @@ pub(super) async fn disconnect(
     Path(name): Path<String>,
 ) -> JsonResult<ProviderForgotten> {
     match app.0.drive.disconnect_provider(&name).await.map_err(refusal)? {
-        true => Ok(Json(ProviderForgotten { forgotten: true })),
+        true => {
+            app.0.provider_calls.forget(&name);
+            Ok(Json(ProviderForgotten { forgotten: true }))
+        }
         false => Err(no_provider(&name)),
     }
 }
@@ -250,10 +302,16 @@ pub(super) async fn offered(_: Who, State(app): State<App>, Path(name): Path<Str
     let provider = provider(&drive.config, &name)?;
     let endpoint = drive.models.endpoint(&drive.config, provider);
     let unready = |message: String| LlmError::Unready { model: name.clone(), message };
-    let mut endpoint = endpoint.map_err(|why| failed(&unready(why), &name))?;
+    let calls = &app.0.provider_calls;
+    let failed = |error: &LlmError| {
+        calls.listed(&name, Some(ModelTrouble::of(error).unwrap_or(ModelTrouble::ProviderFailed)));
+        failed(error, &name)
+    };
+    let mut endpoint = endpoint.map_err(|why| failed(&unready(why)))?;
     endpoint.patience.connect = endpoint.patience.connect.min(CONNECT);
     let _place = PLACES.acquire().await.map_err(|closed| ApiError::internal(&closed))?;
-    let models = catalog::offered(provider.kind, endpoint).await.map_err(|error| failed(&error, &name))?;
+    let models = catalog::offered(provider.kind, endpoint).await.map_err(|error| failed(&error))?;
+    calls.listed(&name, None);
     let items = models.into_iter().map(|OfferedModel { name, context }| Offered { name, context }).collect();
     Ok(Json(OfferedModels { items }))
 }
@@ -309,7 +367,9 @@ pub(super) async fn check(
     provider(&drive.config, &name)?;
     let string = format!("{name}:{}", of.model);
     let opened = drive.models.single(&drive.config, &string);
-    Ok(Json(checked(&drive, opened).await?))
+    let found = checked(&drive, opened).await?;
+    app.0.provider_calls.tested(&name, &found);
+    Ok(Json(found))
 }
 
 /// Whether `config.toml` names the model for all.

@@ -101,8 +101,8 @@ pub(super) struct ModelChecks {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ModelCheck {
     model: String,
-    ok: bool,
-    detail: String,
+    pub(super) ok: bool,
+    pub(super) detail: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     built_in: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -228,7 +228,7 @@ pub(super) struct Days {
     limit: Option<u32>,
 }
 
-/// What models used on a day (UTC).
+/// What models used on a day (UTC); the built-in rules are left out.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Day {
     #[schemars(extend("format" = "date"))]

@@ -10,6 +10,7 @@ use super::critic::with_message;
 use kiso_plan::call::ToolCall;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{ChangedFile, FileNote, MAX_DELIVERED};
+use kiso_plan::sink::SinkDecision;
 
 /// The tasks of a run, as its events tell of them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -51,6 +52,8 @@ pub struct TaskHistory {
     pub changed: Vec<ChangedFile>,
     pub more_changed: u64,
     pub outside: bool,
+    /// What was decided where it left the sandbox.
+    pub sinks: Vec<SinkDecision>,
     /// The calls of tools that the action loop made for it, in the order in which they were asked for.
     pub calls: Vec<CallHistory>,
 }
@@ -88,6 +91,7 @@ impl History {
                     task.stderr.clone_from(&report.stderr);
                     task.files.clone_from(&report.files);
                     task.changed.clone_from(&report.changed);
+                    task.sinks.clone_from(&report.sinks);
                     (task.more_changed, task.outside) = (report.more_changed, report.outside);
                 }
             }

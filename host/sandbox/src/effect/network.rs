@@ -122,7 +122,7 @@ pub async fn rules_of(store: &Store, config: &Config, session: &SessionName) -> 
     let of = session.clone();
     let remembered = store.read(move |view| view.network_rules(&of)).await?;
     let (configured, default) = (config.network_rules.clone(), config.network_default());
-    Ok(NetworkRules { configured, remembered, accepted: Vec::new(), default })
+    Ok(NetworkRules { configured, remembered, default, ..NetworkRules::default() })
 }
 
 /// Whether a host is in the machine's own network by its name alone: an address that is none of the open internet, or a name that only

@@ -76,7 +76,7 @@ impl SinkCall {
         let mut problems = Vec::new();
         if self.changes {
             if !self.decision.is_trusted() {
-                problems.push(format!("it was decided after text was read that is {}", of(&self.decision)));
+                problems.push(format!("it was decided after reading text {}", of(&self.decision)));
             }
             for arg in &self.args {
                 if arg.role != ArgumentRole::Content && !arg.label.is_trusted() {
@@ -87,8 +87,8 @@ impl SinkCall {
             let all = self.label();
             if !all.is_trusted() && !all.is_known_to(&self.destination) {
                 problems.push(format!(
-                    "it could tell {} what it does not know, because it was decided after text was read that is {}",
-                    self.destination,
+                    "the request could pass something on to {}: it was decided after reading text {}",
+                    self.destination.strip_prefix("host:").unwrap_or(&self.destination),
                     of(&all)
                 ));
             }
@@ -294,6 +294,16 @@ impl Permit {
         refuses.then(|| (call, problems.join("; ")))
     }
 
+    /// Notes once why a request is let out that no grant names.
+    pub fn note_reached(&self, host: &str, changes: bool, because: &str) {
+        let call = self.sink_call("request", &format!("host:{host}"), changes, Vec::new());
+        let mut log = self.lock();
+        let is_noted = log.iter().any(|line| line.destination == call.destination && line.because == because);
+        if log.len() < MAX_LINES && !is_noted {
+            log.push(call.decided(SinkVerdict::Allowed, because.to_owned()));
+        }
+    }
+
     fn is_fixed(&self, host: &str, by_name: bool) -> bool {
         self.0.declared || by_name || self.0.named.contains(host)
     }
@@ -495,7 +505,7 @@ mod tests {
         let permit = Permit::new(PermitParts { steered: true, ..parts() });
         permit.request("a.example", false, true).unwrap();
         permit.read().join(LabelId::of(&bank()));
-        assert!(permit.request("a.example", false, true).unwrap_err().contains("it could tell host:a.example"));
+        assert!(permit.request("a.example", false, true).unwrap_err().contains("pass something on to a.example: "));
         // What was accepted is that, and nothing else.
         let permit = Permit::new(accepted("host:b.example"));
         permit.read().join(LabelId::of(&bank()));

@@ -308,7 +308,8 @@ mod tests {
     #[test]
     fn what_became_of_a_card_is_a_sentence() {
         let answered = |accepted: &[usize]| {
-            let answer = CardAnswer { accepted: accepted.to_vec(), expired: false, by: "channel.bot".to_owned() };
+            let answer =
+                CardAnswer { accepted: accepted.to_vec(), expired: false, by: "channel.bot".to_owned(), always: None };
             outcome(12, Some(&ApprovalLine { state: ApprovalState::Answered, answer: Some(answer), ..card(2) }))
         };
         assert_eq!(answered(&[1, 2]), "Approval 12: accepted, by channel.bot.");

@@ -81,7 +81,7 @@ pub(super) fn card(effects: usize) -> Card {
 }
 
 pub(super) fn accepts(numbers: &[usize]) -> CardAnswer {
-    CardAnswer { accepted: numbers.to_vec(), expired: false, by: "a person".to_owned() }
+    CardAnswer { accepted: numbers.to_vec(), expired: false, by: "a person".to_owned(), always: None }
 }
 
 /// Whether a result of this name may answer the step.

@@ -153,7 +153,7 @@ function Models({ card, provider, known, chat, onEdit, onFailed, onChange, onClo
     return get(`${base}/models`).then(({ items }) => {
       set(items);
       const usual = card.model.slice(card.model.indexOf(':') + 1);
-      const first = items.length === 1 ? items[0].name : items.find((one) => one.name === usual)?.name;
+      const first = items.length === 1 ? items[0].name : (items.find((one) => whole(one.name) === known.default) ?? items.find((one) => one.name === usual))?.name;
       pick((old) => old || first || '');
       // It works now: the list of providers says so.
       if (provider.last_call !== 'works') onChange();
@@ -254,10 +254,10 @@ const ABILITIES = { answers: 'Answers', streams: 'Streams its answer', usage: 'C
 function Found({ check }) {
   const { model, ok, detail, remedy, capabilities } = check;
   if (!ok) {
-    return html`<div class="connect-found"><p><${Badge} kind="bad">failed<//> <span class="strong">${visible(model)}</span></p>
+    return html`<div class="connect-found"><p><${Badge} kind="bad">Failed<//> <span class="strong">${visible(model)}</span></p>
       <p class="connect-why"><${Sentence} text=${detail} /></p>${remedy && html`<p><${Sentence} text=${remedy} /></p>`}</div>`;
   }
-  return html`<div class="connect-found"><p><${Badge} kind="good">works<//> <span class="strong">${visible(model)}</span></p>
+  return html`<div class="connect-found"><p><${Badge} kind="good">Works<//> <span class="strong">${visible(model)}</span></p>
     <ul>${capabilities.map(({ name, works, unclear, note, meaning }) => html`<li key=${name} class=${works ? 'able' : unclear ? 'unclear' : 'unable'}>
       <${Icon} name=${works ? 'check' : unclear ? 'info' : 'close'} label=${works ? 'Yes' : unclear ? 'Unclear' : 'No'} size=${15} /><div><span>${ABILITIES[name] ?? name}${unclear && ': could not be shown'}</span>
       ${!works && meaning && html`<p class="muted"><${Sentence} text=${meaning} /></p>`}

@@ -64,7 +64,7 @@ impl OpenNetwork {
         let problem = permit.refuses_request(host, !reads, decision.by_name);
         let command = || command_to_allow(&named, method.as_str(), reads, is_near(&named));
         if decision.access == NetworkAccess::Deny {
-            let why = "a rule denies it; `kiso network` lists the rules".to_owned();
+            let why = decision.source.why_denied().to_owned();
             return Err(Some(RefusedRequest::Network { host: named, why }));
         }
         if decision.access != NetworkAccess::Allow || problem.is_some() {
@@ -84,6 +84,7 @@ impl OpenNetwork {
             let why = format!("`{}` allows it", command());
             return Err(Some(RefusedRequest::Network { host: named, why }));
         }
+        permit.note_reached(&named, !reads, decision.source.why_allowed());
         let host = if decision.by_name { named } else { "*".to_owned() };
         let methods = vec![method.to_string()];
         let of_need = || asked_for.map_or((None, None), |need| (need.inject.clone(), need.mask.clone()));
