@@ -63,12 +63,18 @@ fn a_card_is_answered_with_its_buttons() {
     tab.audit("a card about a site");
     tab.click(role("button", "Approve"));
     tab.wait_until("[...document.querySelectorAll('.approval-done')].at(-1)?.innerText.startsWith('Allowed once')");
+    let steps = |replies: usize| {
+        tab.wait_until(&format!("document.querySelectorAll('.chat-reply .chat-done').length === {replies}"));
+        tab.eval("[...document.querySelectorAll('.chat-reply .chat-done')].at(-1).click()");
+    };
+    steps(3);
     tab.wait_of(
         role("list", "Sites that were opened"),
         &format!("it.innerText.includes('{address}: you allowed it once')"),
     );
     // An address in one's own message is allowed by that, and the line says so.
     stage.say(&format!("$ curl -s http://{address}/four"));
+    steps(4);
     tab.shows("your message names this address");
 
     // The rules are under Manage, and can be removed there.

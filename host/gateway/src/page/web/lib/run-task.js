@@ -2,7 +2,7 @@
 
 import { html, useStore } from './preact.js';
 import { Gallery } from './gallery.js';
-import { Calls, Changed, Outside } from './run-calls.js';
+import { Calls, Changed, Outside, Reached } from './run-calls.js';
 import { Long } from './run-output.js';
 import { Elapsed, Mark } from './run-mark.js';
 import { plain } from './run-text.js';

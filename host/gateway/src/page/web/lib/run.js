@@ -6,7 +6,7 @@ import { cost, duration, plural, short } from './format.js';
 import { href } from './router.js';
 import { useBoard } from './run-data.js';
 import { plain } from './run-text.js';
-import { Calls } from './run-calls.js';
+import { Calls, Reached } from './run-calls.js';
 import { Elapsed, Mark } from './run-mark.js';
 import { Live, Task, commandOf } from './run-task.js';
 import { Busy, Button, Icon, Trouble } from './ui.js';
@@ -72,7 +72,7 @@ function Plans({ board, run, status, tasks, session, live, typed, replied }) {
   // A command that was typed is its own plan: it stands in the message, and what it wrote in the reply.
   const isOneLine = last === 1 && counted[0]?.kind === 'exec' && counted.filter((task) => task.kind !== 'msg').length === 1;
   if (isOneLine && typed && (replied || counted[0].status !== 'interrupted') && commandOf(counted[0]).trim() === typed) {
-    return counted[0].status === 'running' && html`<${Live} command=${typed} live=${live} />`;
+    return counted[0].status === 'running' ? html`<${Live} command=${typed} live=${live} />` : html`<${Reached} of=${counted[0]} />`;
   }
   // A run without a plan has one task, which is the message itself: its calls stand for it.
   if (last === 0) {
