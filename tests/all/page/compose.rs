@@ -148,6 +148,7 @@ fn files_go_into_the_workspace() {
     tab.paste_file(MESSAGE, "image.png", "image/png", b"\x89PNG\r\n\x1a\nnot much of one");
     tab.wait("it has a name of its own", || tab.names("button").iter().any(|name| name.starts_with("Remove pasted-")));
     tab.choose_file(css("input[type=file]"), &picture);
+    tab.wait("who attached a file goes on with writing", || tab.eval("document.activeElement.tagName") == "TEXTAREA");
     tab.wait_for(role("button", "Remove mean-temperature.svg"));
     // The same name again does not replace what is there.
     tab.drop_file(css("main"), &table);

@@ -40,6 +40,22 @@ fn shared_files_are_uploaded_opened_deleted_and_put_back() {
     tab.click(role("button", "Undo"));
     tab.wait("the old one is back", || stage.daemon.request("GET", "/files/report.txt", None).body == "figures\n");
 
+    // It opens beside the list, and is listed with the files of each chat.
+    tab.click(role("link", "report.txt"));
+    tab.wait_of(css("aside.panel code"), "it.textContent.includes('figures')");
+    audit_in_both(tab, "a shared file beside the list");
+    tab.press("Escape");
+    tab.wait_gone(css("aside.panel"));
+    tab.eval("location.hash = '#/s/default/f/%2Fshared%2Freport.txt'");
+    tab.wait_of(css("aside.panel code"), "it.textContent.includes('figures')");
+    tab.click(css(".chat-head > .menu button"));
+    tab.click(role("menuitem", "Files"));
+    tab.wait_of(css("dialog [aria-label='Shared with all chats']"), "it.innerText.includes('report.txt')");
+    tab.audit("the files of a chat and the shared ones");
+    tab.press("Escape");
+    tab.eval("location.hash = '#/files'");
+    tab.wait_for(role("link", "report.txt"));
+
     let token = stage.home.kiso(&["token", "add", "phone"]).ok().stdout.trim().to_owned();
     ask(&stage.daemon.address, Some(&token), "PUT", "/files/lists/2026/shop.txt", Some("milk")).unwrap().expect(201);
     tab.reload();

@@ -142,7 +142,7 @@ fn files_open_beside_the_conversation() {
 
     tab.expects("answer: 404 /sessions/panel/files/gone.txt");
     show(&stage, "gone.txt");
-    tab.wait_for(css(".panel .trouble"));
+    tab.wait_of(css(".panel"), "it.innerText.includes('This file is not there any more')");
 
     // On a phone it covers the conversation.
     tab.set_viewport(390, 844, true);
