@@ -42,7 +42,7 @@ fn nothing_accepted_is_lost_however_often_the_daemon_is_killed() {
     let home = Home::new();
     let inbox = Inbox::open();
     home.config(&settings(&inbox.address));
-    let token = home.kiso(&["token", "add", "load"]).ok().stdout.trim().to_owned();
+    let token = home.kiso(&["token", "add", "load", "--scope", "admin"]).ok().stdout.trim().to_owned();
     let stage = Stage::default();
     let (mut served, kills) = std::thread::scope(|scope| {
         for client in 0..CLIENTS {
