@@ -65,7 +65,7 @@ function filesIn(transfer) {
 }
 
 /** The files that a skill can be. */
-export const KINDS = 'A skill is a .wasm file, a .zip or .skill archive with a SKILL.md in it, or a SKILL.md alone.';
+const KINDS = 'A skill is a .wasm file, a .zip or .skill archive with a SKILL.md in it, or a SKILL.md alone.';
 
 /** An overlay for a file that is dropped anywhere on the page, and with `button` also a button that chooses one. */
 export function Installer({ button, onInstalled }) {
