@@ -52,7 +52,9 @@ fn a_card_is_answered_with_its_buttons() {
     assert!(!tab.text().contains("this needs your approval"), "{}", tab.text());
 
     // A site that no rule names is asked about in plain words, and the line afterwards says for how long the answer counts.
-    std::fs::write(stage.home.work("asked").join("get.sh"), format!("curl -s http://{address}/three")).unwrap();
+    std::fs::create_dir_all(stage.home.work("sites")).unwrap();
+    std::fs::write(stage.home.work("sites").join("get.sh"), format!("curl -s http://{address}/three")).unwrap();
+    stage.open("sites");
     stage.say("$ sh get.sh");
     tab.wait_for(role("group", "Approval 3"));
     tab.wait_of(role("group", "Approval 3"), &format!("it.innerText.includes('open {address}')"));
@@ -63,18 +65,18 @@ fn a_card_is_answered_with_its_buttons() {
     tab.audit("a card about a site");
     tab.click(role("button", "Approve"));
     tab.wait_until("[...document.querySelectorAll('.approval-done')].at(-1)?.innerText.startsWith('Allowed once')");
-    let steps = |replies: usize| {
-        tab.wait_until(&format!("document.querySelectorAll('.chat-reply .chat-done').length === {replies}"));
-        tab.eval("[...document.querySelectorAll('.chat-reply .chat-done')].at(-1).click()");
-    };
-    steps(3);
+    tab.shows("It rains.");
+    tab.click(role("button", "Show steps"));
     tab.wait_of(
         role("list", "Sites that were opened"),
         &format!("it.innerText.includes('{address}: you allowed it once')"),
     );
     // An address in one's own message is allowed by that, and the line says so.
+    stage.open("own-address");
+    tab.wait_gone(role("list", "Sites that were opened"));
     stage.say(&format!("$ curl -s http://{address}/four"));
-    steps(4);
+    tab.shows("It rains.");
+    tab.click(role("button", "Show steps"));
     tab.shows("your message names this address");
 
     // The rules are under Manage, and can be removed there.
