@@ -80,6 +80,7 @@ fn no_screen_shifts_while_it_comes() {
         &trace,
         "#/skills",
         "#/skills/data",
+        "#/sites",
         "#/pills",
         "#/schedule",
         "#/files",

@@ -67,6 +67,7 @@ fn nothing_is_asked_for_twice() {
         (&format!("#/run/{run}"), of_run.iter().map(String::as_str).collect()),
         ("#/skills", vec!["/skills?limit=100"]),
         ("#/skills/chart", vec!["/skills/chart"]),
+        ("#/sites", vec![]),
         ("#/pills", vec!["/pills"]),
         ("#/schedule", vec!["/schedules"]),
         ("#/files", vec!["/files?limit=100"]),
