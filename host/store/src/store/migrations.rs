@@ -69,6 +69,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "branches", sql: include_str!("migrations/0049_branches.sql") },
     Migration { name: "owners of sessions", sql: include_str!("migrations/0050_session_owners.sql") },
     Migration { name: "titles", sql: include_str!("migrations/0051_titles.sql") },
+    Migration { name: "sums of the built-in rules", sql: include_str!("migrations/0052_rule_totals.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

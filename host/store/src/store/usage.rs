@@ -33,19 +33,33 @@ pub struct Totals {
     pub usage: Usage,
 }
 
+/// The model of a [`UsageLine`] that is not one: the rules that are built in. Their calls count towards the limits, and are kept
+/// apart where a person reads what models were used for.
+const RULES: &str = "reflex";
+
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 impl View<'_> {
-    /// What was used so far; zero where nothing was. Reads one row.
+    /// What was used so far, the built-in rules included; zero where nothing was. Reads one row.
     pub fn usage_total(&self, scope: Scope<'_>) -> Result<Totals, StoreError> {
+        let query = "SELECT calls, input, output, cost_micros, cached FROM usage_totals WHERE scope = ?1 AND key = ?2";
+        self.total(query, scope)
+    }
+
+    /// [`View::usage_total`] without the built-in rules.
+    pub fn model_usage(&self, scope: Scope<'_>) -> Result<Totals, StoreError> {
+        let query = "SELECT calls - rule_calls, input - rule_input, output - rule_output, cost_micros, cached
+             FROM usage_totals WHERE scope = ?1 AND key = ?2";
+        self.total(query, scope)
+    }
+
+    fn total(&self, query: &str, scope: Scope<'_>) -> Result<Totals, StoreError> {
         let (name, key) = match scope {
             Scope::Run(run) => ("run", Some(self.num(run)?)),
             Scope::Session(session) => ("session", self.session_id(session)?),
             Scope::Day(at_ms) => ("day", Some(at_ms.div_euclid(DAY_MS))),
         };
-        let mut query = self.conn.prepare_cached(
-            "SELECT calls, input, output, cost_micros, cached FROM usage_totals WHERE scope = ?1 AND key = ?2",
-        )?;
+        let mut query = self.conn.prepare_cached(query)?;
         let totals = query.query_row((name, key), |row| {
             let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
             let (input_tokens, output_tokens) = (count(1)?, count(2)?);
@@ -55,12 +69,12 @@ impl View<'_> {
         Ok(totals.optional()?.unwrap_or_default())
     }
 
-    /// The sums of the days before this one (none: of all) on which a model was called, the last first, at most `limit`. A
-    /// day is counted from 1970 (UTC).
+    /// The sums of the days before this one (none: of all) on which a model was called, without the built-in rules, the last
+    /// first, at most `limit`. A day is counted from 1970 (UTC).
     pub fn usage_by_day(&self, before: Option<i64>, limit: u32) -> Result<Vec<(i64, Totals)>, StoreError> {
         let mut query = self.conn.prepare_cached(
-            "SELECT key, calls, input, output, cost_micros, cached FROM usage_totals
-             WHERE scope = 'day' AND key < ?1 ORDER BY key DESC LIMIT ?2",
+            "SELECT key, calls - rule_calls, input - rule_input, output - rule_output, cost_micros, cached FROM usage_totals
+             WHERE scope = 'day' AND key < ?1 AND calls > rule_calls ORDER BY key DESC LIMIT ?2",
         )?;
         let rows = query.query_map((before.unwrap_or(i64::MAX), limit), |row| {
             let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
@@ -111,7 +125,7 @@ impl Tx<'_> {
         insert.execute((line.at_ms, day, session, run, &line.role, &line.model, input, output, cost, cached))?;
         for (scope, key) in [("run", run), ("session", Some(session)), ("day", of_day.then_some(day))] {
             if let Some(key) = key {
-                self.add_to_total(scope, key, line.usage)?;
+                self.add_to_total(scope, key, line.usage, line.model == RULES)?;
             }
         }
         Ok(())
@@ -119,18 +133,20 @@ impl Tx<'_> {
 
     /// Adds a call that belongs to no session, such as one that finds out what a model can do, to the sum of its day.
     pub fn add_usage_of_day(&self, at_ms: i64, usage: Usage) -> Result<(), StoreError> {
-        self.add_to_total("day", at_ms.div_euclid(DAY_MS), usage)
+        self.add_to_total("day", at_ms.div_euclid(DAY_MS), usage, false)
     }
 
-    fn add_to_total(&self, scope: &str, key: i64, usage: Usage) -> Result<(), StoreError> {
+    fn add_to_total(&self, scope: &str, key: i64, usage: Usage, by_rules: bool) -> Result<(), StoreError> {
         let [input, output, cost, cached] = columns(usage);
         let mut add = self.conn.prepare_cached(
-            "INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros, cached) VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6)
+            "INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros, cached, rule_calls, rule_input, rule_output)
+             VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?7 * ?3, ?7 * ?4)
              ON CONFLICT DO UPDATE SET calls = calls + 1, input = input + excluded.input,
                  output = output + excluded.output, cost_micros = cost_micros + excluded.cost_micros,
-                 cached = cached + excluded.cached",
+                 cached = cached + excluded.cached, rule_calls = rule_calls + excluded.rule_calls,
+                 rule_input = rule_input + excluded.rule_input, rule_output = rule_output + excluded.rule_output",
         )?;
-        add.execute((scope, key, input, output, cost, cached))?;
+        add.execute((scope, key, input, output, cost, cached, by_rules))?;
         Ok(())
     }
 }
@@ -143,4 +159,35 @@ fn columns(usage: Usage) -> [i64; 4] {
 fn bounded(count: u64) -> i64 {
     const MAX: u64 = 1 << 42;
     count.min(MAX) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn the_built_in_rules_count_towards_limits_and_are_not_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("store.db")).unwrap();
+        let session = SessionName::parse("s").unwrap();
+        let line = |model: &str, at_ms| UsageLine {
+            at_ms,
+            role: "planner".to_owned(),
+            model: model.to_owned(),
+            usage: Usage { input_tokens: 10, output_tokens: 3, ..Usage::default() },
+        };
+        let (of, lines) = (session.clone(), [line("a:b", 1), line("reflex", 2), line("reflex", DAY_MS)]);
+        store.write_blocking(move |tx| lines.iter().try_for_each(|line| tx.add_usage(&of, None, line))).unwrap();
+        let (all, shown, days) = store
+            .read_blocking(|view| {
+                let scope = Scope::Session(&session);
+                Ok((view.usage_total(scope)?, view.model_usage(scope)?, view.usage_by_day(None, 10)?))
+            })
+            .unwrap();
+        assert_eq!((all.calls, all.usage.total()), (3, 39));
+        let once = Totals { calls: 1, usage: line("a:b", 1).usage };
+        assert_eq!(shown, once);
+        assert_eq!(days, [(0, once)], "a day on which no model was called is not listed");
+    }
 }

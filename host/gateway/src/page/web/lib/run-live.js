@@ -57,9 +57,14 @@ connection.watch(({ state }) => {
   for (const live of runs.values()) for (const part of live.parts) part.stale = part.open;
 });
 
+/** What a run is busy with, for who is in the chat: which categories the router chose is a matter of the trace. */
+export const busyWords = ({ kind, text }) => (kind === 'routing' ? 'finding out what it needs' : text);
+
 /** A step begins with its thought, so the texts of the step before are complete. */
-function think(live, kind, text, since_ms) {
+function think(live, kind, told, since_ms) {
   const last = live.thoughts.at(-1);
+  if (kind === 'routing' && last?.kind === kind) return;
+  const text = busyWords({ kind, text: told });
   if (since_ms !== undefined && last && Math.abs(last.at_ms - since_ms) < 1_000 && last.text === text) return;
   // These are told within a step.
   if (kind !== 'interrogating' && kind !== 'reasoning') live.outputs = [];

@@ -8,6 +8,7 @@ import { useBoard } from './run-data.js';
 import { plain } from './run-text.js';
 import { Calls, Reached } from './run-calls.js';
 import { Elapsed, Mark } from './run-mark.js';
+import { busyWords } from './run-live.js';
 import { Live, Task, commandOf } from './run-task.js';
 import { Busy, Button, Icon, Trouble } from './ui.js';
 
@@ -25,7 +26,7 @@ export function RunCard({ run, session, live, known, stopping, typed, replied })
   const waiting = line?.status === 'waiting';
   const running = !line || line.status === 'running';
   if (!board && !running && !waiting) return error ? html`<${Trouble} error=${error} again=${again} />` : html`<div class="run"><${Busy} /></div>`;
-  const thought = thoughts.at(-1) ?? board?.thought;
+  const thought = thoughts.at(-1) ?? (board?.thought && { ...board.thought, text: busyWords(board.thought) });
   const tasks = board?.tasks ?? [];
   const why = line?.status === 'failed' ? whyFailed(board) : null;
   // The tasks stand below: a command is not said twice.
@@ -105,9 +106,9 @@ const Thoughts = ({ all, ended_ms }) => html`<details class="run-thoughts"><summ
       ${until && html`<span class="run-time">${duration(Math.max(0, until - one.at_ms))}</span>`}</li>`;
   })}</ol></details>`;
 
-const usedWords = ({ calls, input_tokens, output_tokens, cost_micros }) => [
+const usedWords = ({ calls, input_tokens, output_tokens, cost_micros }) => (calls === 0 ? 'No model was called' : [
   plural(calls, 'model call'), `${short(input_tokens)} tokens in, ${short(output_tokens)} out`, cost_micros > 0 && cost(cost_micros),
-].filter(Boolean).join(' · ');
+].filter(Boolean).join(' · '));
 
 const Used = ({ run, usage, running }) => html`<footer class="run-used">
   <span class="muted">${usedWords(usage)}</span>
