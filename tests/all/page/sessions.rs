@@ -89,8 +89,11 @@ fn a_question_mark_lists_the_keys() {
     tab.type_text("?");
     tab.wait_for(role("dialog", "Keyboard shortcuts"));
     tab.audit("the keys");
+    tab.shows("Begin a new chat");
     tab.press("Escape");
     tab.wait_gone(role("dialog", ""));
+    tab.press("Control+Shift+o");
+    tab.wait_until("location.hash.startsWith('#/s/chat-')");
 }
 
 #[test]
@@ -148,6 +151,8 @@ fn a_session_is_exported_and_deleted() {
     };
     let Some(stage) = Stage::prepared(Home::new(), QUICK, fill) else { return };
     let tab = &stage.tab;
+    let tea = json!({ "name": "tea", "when": "0 16 * * *", "message": "$ echo tea", "session": "gone" });
+    stage.daemon.request("POST", "/schedules", Some(&tea.to_string())).expect(201);
     stage.open("gone");
     tab.shows("Forgotten soon.");
     tab.click(css(".chat-head > .menu button"));
@@ -158,6 +163,8 @@ fn a_session_is_exported_and_deleted() {
     assert!(tab.focused().contains("Delete"), "{}", tab.focused());
     tab.press("Enter");
     tab.wait_for(role("dialog", "gone"));
+    // What reports to it goes with it, which somebody may not want.
+    tab.shows("1 schedule with replies in it is deleted, too: “tea”.");
     tab.audit("question before a session is deleted");
     // Nothing is done by mistake.
     tab.press("Escape");
