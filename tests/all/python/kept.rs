@@ -1,7 +1,6 @@
 //! The interpreter as it was kept after its start, against the same one started anew.
 
 use super::{copy_of, home};
-use crate::harness::Home;
 
 /// What the interpreter reads at its start makes it start anew. This one says what is so anyway.
 const ANEW: &str = "PYTHONINTMAXSTRDIGITS=4300";
