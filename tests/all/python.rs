@@ -306,7 +306,7 @@ fn what_is_not_the_package_is_not_installed() {
         .says(&["there is no package `perl`; there is git, python, python-sci"]);
     home.kiso(&["package", "remove", "python"]).exit(2).says(&["python is not installed"]);
     let listed = home.kiso(&["package", "list", "--json"]).json_lines();
-    let [python, sci, git] = &listed[..] else { panic!("{listed:?}") };
+    let [git, python, sci] = &listed[..] else { panic!("{listed:?}") };
     assert_eq!((&python["name"], &python["installed"]), (&"python".into(), &serde_json::Value::Null));
     assert_eq!((&sci["name"], &git["name"]), (&"python-sci".into(), &"git".into()));
 }

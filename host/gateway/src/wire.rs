@@ -1,12 +1,12 @@
 //! The shapes of requests and answers. Times are milliseconds since 1970 (UTC).
 
+mod path;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
 use axum::body::HttpBody as _;
-use axum::extract::path::ErrorKind;
-use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::path::{Path, Segments};
 use super::App;
 use super::error::ApiError;
 use super::trouble::RunTrouble;
@@ -269,49 +270,6 @@ pub(crate) fn page_size(asked: Option<u32>) -> Result<u32, ApiError> {
             Err(ApiError::bad_request(format!("`limit` is {asked}, and a page has 1 to {MAX_PAGE} entries")))
         }
     }
-}
-
-/// What stands in the path of a request. What cannot be read names nothing that there is.
-#[derive(Debug)]
-pub(crate) struct Path<T>(pub T);
-
-/// What stands in a path: names with rules, and numbers.
-pub(crate) trait Segments: DeserializeOwned + Send {
-    /// How something is refused that breaks the rule of a name.
-    fn refused(rule: String) -> ApiError {
-        ApiError::bad_request(rule)
-    }
-}
-
-impl Segments for i64 {}
-impl Segments for String {}
-impl Segments for SessionName {}
-impl<A: Segments, B: Segments> Segments for (A, B) {}
-impl<A: Segments, B: Segments, C: Segments> Segments for (A, B, C) {}
-
-impl Segments for RunId {
-    fn refused(rule: String) -> ApiError {
-        ApiError::not_found(rule)
-    }
-}
-
-impl<T: Segments, S: Send + Sync> FromRequestParts<S> for Path<T> {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path<T>, ApiError> {
-        match axum::extract::Path::from_request_parts(parts, state).await {
-            Ok(axum::extract::Path(value)) => Ok(Path(value)),
-            Err(PathRejection::FailedToDeserializePathParams(error)) => Err(match error.into_kind() {
-                ErrorKind::Message(rule) | ErrorKind::DeserializeError { message: rule, .. } => T::refused(rule),
-                _ => nothing(),
-            }),
-            Err(_) => Err(nothing()),
-        }
-    }
-}
-
-fn nothing() -> ApiError {
-    ApiError::not_found("there is nothing of that name")
 }
 
 /// The query of a request.

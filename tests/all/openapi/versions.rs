@@ -16,7 +16,7 @@ pub(super) fn answers(api: &mut Api, token: Option<&str>) {
     let other = api.ask("POST", &replace, &path("replace", message), token, br#"{"text": "$ echo two"}"#).expect(202);
     let other = other["message"].as_i64().unwrap();
     assert!(api.served.reply(other).contains("two"));
-    api.ask("POST", &replace, &path("replace", message), token, b"{}").refuses(409, "replaced");
+    api.ask("POST", &replace, &path("replace", message), token, b"{}").refuses(409, "other_version");
     api.ask("POST", &show, &path("show", message), token, b"").expect(200);
     api.ask("POST", &show, &path("show", 999_999), token, b"").refuses(404, "not_found");
     let put = "/sessions/{session}/files/{path}";
