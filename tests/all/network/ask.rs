@@ -63,8 +63,8 @@ fn a_line_that_wants_a_host_is_rolled_back_and_runs_once_more_when_it_is_allowed
     assert!(reply.contains("once\n") && !reply.contains("once\nonce"), "{reply}");
     assert_eq!(desk.web.asked().len(), 1);
     // Once is once.
-    let reply = desk.reply("sh get.sh; echo ended", json!({ "accept": [] }));
-    assert!(reply.contains("ended") && reply.contains("you refused it"), "{reply}");
+    let reply = desk.reply("sh get.sh", json!({ "accept": [] }));
+    assert!(reply.contains("you refused it"), "{reply}");
     assert_eq!(desk.web.asked().len(), 1);
     // What is answered for the conversation is not asked again, but what is near this machine is an administrator's command.
     let reply = desk.reply("sh get.sh; echo ended", json!({ "accept": [1], "always": "session" }));

@@ -156,6 +156,8 @@ struct Inner {
     readable: BTreeSet<String>,
     /// Of all that the call has read.
     read: LabelCell,
+    /// Of a process: that of its whole line.
+    line: Option<Permit>,
     log: Mutex<Vec<SinkDecision>>,
     /// Whether something outside was changed; the same for all processes of a line.
     changed: Arc<AtomicBool>,
@@ -185,10 +187,10 @@ impl Default for Permit {
 impl Permit {
     pub fn new(parts: PermitParts) -> Self {
         let label = Label::join_all(parts.args.iter().map(|arg| &arg.label)).joined(&parts.decision);
-        Self::with(parts, LabelCell::new(LabelId::of(&label)), Arc::default())
+        Self::with(parts, LabelCell::new(LabelId::of(&label)), Arc::default(), None)
     }
 
-    fn with(parts: PermitParts, read: LabelCell, changed: Arc<AtomicBool>) -> Self {
+    fn with(parts: PermitParts, read: LabelCell, changed: Arc<AtomicBool>, line: Option<Permit>) -> Self {
         let PermitParts { enforcement, tool, decision, args, named, declared, steered, accepted, readable } = parts;
         let log = Mutex::default();
         Self(Arc::new(Inner {
@@ -202,6 +204,7 @@ impl Permit {
             accepted,
             readable,
             read,
+            line,
             log,
             changed,
         }))
@@ -225,7 +228,7 @@ impl Permit {
             accepted: inner.accepted.clone(),
             readable: inner.readable.clone(),
         };
-        Self::with(parts, read.clone(), inner.changed.clone())
+        Self::with(parts, read.clone(), inner.changed.clone(), Some(self.clone()))
     }
 
     /// Whether every effect needs a person's word, whoever decided it.
@@ -296,6 +299,9 @@ impl Permit {
 
     /// Notes once why a request is let out that no grant names.
     pub fn note_reached(&self, host: &str, changes: bool, because: &str) {
+        if let Some(line) = &self.0.line {
+            return line.note_reached(host, changes, because);
+        }
         let call = self.sink_call("request", &format!("host:{host}"), changes, Vec::new());
         let mut log = self.lock();
         let is_noted = log.iter().any(|line| line.destination == call.destination && line.because == because);
@@ -506,6 +512,15 @@ mod tests {
         permit.request("a.example", false, true).unwrap();
         permit.read().join(LabelId::of(&bank()));
         assert!(permit.request("a.example", false, true).unwrap_err().contains("pass something on to a.example: "));
+        // Why a process reached a site is noted of its whole line, once.
+        let line = Permit::new(parts());
+        for _ in 0..2 {
+            let process = line.of_process("curl", line.read(), BTreeSet::new());
+            process.note_reached("a.example", false, "a rule allows it");
+            assert_eq!(process.take_log().len(), 0);
+        }
+        let noted: Vec<_> = line.take_log().into_iter().map(|line| (line.destination, line.because)).collect();
+        assert_eq!(noted, [("host:a.example".to_owned(), "a rule allows it".to_owned())]);
         // What was accepted is that, and nothing else.
         let permit = Permit::new(accepted("host:b.example"));
         permit.read().join(LabelId::of(&bank()));
