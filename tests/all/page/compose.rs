@@ -336,6 +336,7 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     // Both answers are shown beside each other, the older one first, and the chat is one click away.
     tab.click(role("link", "Compare this answer with the one before"));
     tab.wait_for(role("heading", "Two runs compared"));
+    tab.wait_for(css(".trace-sides a.mono"));
     let ids =
         tab.of(css(".trace"), "[...it.querySelectorAll('.trace-sides a.mono')].map((one) => one.innerText.trim())");
     assert!(ids[0].as_str().unwrap() < ids[1].as_str().unwrap(), "{ids}");

@@ -63,8 +63,8 @@ fn formulas_are_mathml_and_footnotes_lead_there_and_back() {
 
     assert_eq!(tab.count(css(".md-note")), 2);
     assert!(tab.text().contains("[^a-z]"), "what names no footnote is text");
-    tab.of(role("button", "Footnote 2"), "(it.scrollIntoView({ block: 'center' }), true)");
-    tab.click(role("button", "Footnote 2"));
+    tab.focus(role("button", "Footnote 2"));
+    tab.press("Enter");
     tab.wait_of(css(".md-note[data-footnote='2']"), "document.activeElement === it && it.innerText.includes('More') && it.getBoundingClientRect().bottom <= innerHeight");
     tab.click(role("button", "Back to the reference of footnote 2"));
     tab.wait_of(role("button", "Footnote 2"), "document.activeElement === it");

@@ -98,7 +98,7 @@ fn a_message_is_worked_on_at_once() {
     let asked = server.requests().pop().expect("it was asked").prompt();
     let at = |text: &str| asked.find(text).unwrap_or_else(|| panic!("{text} is not in {asked}"));
     assert!(at("Before") < at("Now"), "{asked}");
-    server.release_many(2);
+    server.release_many(4);
     tab.shows("Here.");
     super::script::finish(server);
 }

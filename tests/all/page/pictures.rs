@@ -122,7 +122,7 @@ fn every_screen_in_pictures() {
     tab.click(role("button", "Connect a model"));
     tab.wait_for(role("dialog", "Connect a model"));
     tab.click(role("radio", "OpenAI"));
-    tab.shows("kiso config preset openai --write");
+    tab.shows("Create a key at");
     take_looks(tab, "connect");
 
     tab.set_viewport(1280, 1000, false);

@@ -132,7 +132,7 @@ fn a_trace_tells_what_each_step_took_and_cost() {
         "['at', 'took', 'tokens', 'cost', 'moves'].map((name) => it.querySelector(`.trace-${name}`).innerText.trim().replace('\\ntokens', ''))",
     );
     assert!(line[0].as_str().unwrap().starts_with('+') && line[1].as_str().unwrap().ends_with('s'), "{line}");
-    assert_eq!((&line[2], &line[3]), (&json!("15"), &json!("$0.01")), "{line}");
+    assert_eq!((&line[2], &line[3]), (&json!("15"), &json!("$0.02")), "{line}");
     assert!(
         line[4].as_str().unwrap().contains("Next: the work because the message needs tools, but no plan"),
         "{line}"
@@ -366,13 +366,16 @@ fn two_runs_of_a_message_are_compared() {
             )
         ])
     );
-    // The same command had another output; one command is only in the second.
+    // The same command had another output; one command is only in the second. Lines out of view are not drawn.
     tab.wait_of(
         css(".trace-pairs[aria-label=Tasks] .only"),
-        "it.innerText.includes('$ wc -w notes.txt') && it.innerText.includes('only in B')",
+        "it.textContent.includes('$ wc -w notes.txt') && it.textContent.includes('only in B')",
     );
     let changed = "[aria-label=Tasks] button.trace-pair";
-    tab.wait_of(css(changed), "it.innerText.includes('$ echo again >> notes.txt') && it.innerText.includes('output')");
+    tab.wait_of(
+        css(changed),
+        "it.textContent.includes('$ echo again >> notes.txt') && it.textContent.includes('output')",
+    );
     tab.click(css(changed));
     tab.wait_of(
         css("[aria-label=Tasks] .trace-lines"),

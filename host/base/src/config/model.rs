@@ -287,9 +287,8 @@ mod tests {
     #[test]
     fn a_cost_is_known_where_each_model_has_a_price() {
         let used = |cost_micros| Usage { input_tokens: 9, cost_micros, ..Usage::default() };
-        let free = "model = \"local:m\"\n[model_settings.\"local:m\"]\ninput_price = 0\noutput_price = 0\n[providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"";
-        let unpriced =
-            "model = \"local:m\"\n[providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"";
+        let free = "model = \"local:m\"\n[model_settings.\"local:m\"]\ninput_price = 0\noutput_price = 0";
+        let unpriced = "model = \"local:m\"";
         assert_eq!(config(unpriced).known_cost(used(0)), None);
         assert_eq!(config(unpriced).known_cost(used(7)), Some(7));
         assert_eq!(config(unpriced).known_cost(Usage::default()), Some(0));

@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn settings_of_the_file_stay() {
         let text = "# mine\r\n[limits]\r\nmax_tasks = 7 # few\r\n[exec.mounts]\r\n\"/a\" = \"/srv\"";
-        let merged = PRESETS[3].merge(text).unwrap().unwrap();
+        let merged = PRESETS.iter().find(|preset| preset.name == "ollama").unwrap().merge(text).unwrap().unwrap();
         assert!(
             merged.starts_with("model = \"ollama:qwen3:8b\"\n# mine\r\n[limits]\r\nmax_tasks = 7 # few\r\n"),
             "{merged}"
