@@ -551,7 +551,7 @@ mod tests {
         ] {
             let (printed, stack, end) = run(&made, words, variables);
             assert_eq!((String::from_utf8_lossy(&printed).as_ref(), end.as_str()), (said, "exit code 7"));
-            assert_eq!(stack as usize, (3 + 2) * PAGE - ALIGN, "behind everything else");
+            assert_eq!(stack as usize, (3 + 16) * PAGE - ALIGN, "behind everything else");
         }
         let long = "x".repeat(1_000);
         for word in ["p", "", &format!("+{long}")] {
