@@ -156,7 +156,7 @@ fn every_screen_in_pictures() {
 
     let run = stage.daemon.get("/runs?session=report")["items"][0]["id"].as_str().unwrap().to_owned();
     for (name, fragment, there) in [
-        ("runs", "#/run".to_owned(), role("link", "report")),
+        ("runs", "#/run".to_owned(), role("heading", "Runs")),
         ("trace", format!("#/run/{run}"), role("list", "Steps")),
         ("skills", "#/skills/fetch".to_owned(), role("heading", "Permissions")),
         ("pills", "#/pills".to_owned(), role("heading", "!rain")),

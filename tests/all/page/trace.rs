@@ -379,7 +379,7 @@ fn two_runs_of_a_message_are_compared() {
     tab.click(css(changed));
     tab.wait_of(
         css("[aria-label=Tasks] .trace-lines"),
-        "it.querySelector('.come')?.innerText.replace(/\\s+/g, ' ').includes('Only in B: again')",
+        "it.querySelector('.come')?.textContent.replace(/\\s+/g, ' ').includes('Only in B: again')",
     );
     tab.shows("Only what differs, of the steps");
     audit_in_both(tab, "two runs compared");

@@ -234,7 +234,7 @@ function Asks({ skill, beyond, workspace, has, doubt, change, query, send, onClo
     <pre class="install-change"><${Said}>${change.join('\n')}<//></pre>`;
   if (!workspace && !asksAnything(beyond) && (changes || doubt)) {
     return html`${doubt && html`<p><${Icon} name="alert" size=${16} /> <${Said}>${doubt}<//>. It takes the place of the installed one.</p>`}
-      ${changes}<footer><${Button} onClick=${onClose}>Cancel<//><${Button} kind="primary" onClick=${() => install(doubt ? 'none' : 'keep')}>Install<//></footer>`;
+      ${changes}<footer><${Button} onClick=${onClose}>Cancel<//><${Button} kind="primary" onClick=${() => install(doubt ? 'basic' : 'keep')}>Install<//></footer>`;
   }
   return html`${doubt && html`<p><${Icon} name="alert" size=${16} /> <${Said}>${doubt}<//>. Nothing that was granted goes on to it, no
       stored value either.</p>`}
