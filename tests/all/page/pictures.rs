@@ -162,7 +162,7 @@ fn every_screen_in_pictures() {
         ("pills", "#/pills".to_owned(), role("heading", "!rain")),
         ("schedule", "#/schedule".to_owned(), role("button", "Run now")),
         ("memory", "#/memory/passages".to_owned(), role("list", "passages")),
-        ("usage", "#/usage".to_owned(), css("main canvas")),
+        ("usage", "#/usage".to_owned(), css("main h1")),
         ("health", "#/health".to_owned(), css("main details")),
         ("skill-list", "#/skills".to_owned(), role("link", "fetch")),
         ("facts", "#/memory".to_owned(), css("main h2")),

@@ -376,7 +376,8 @@ fn two_runs_of_a_message_are_compared() {
         css(changed),
         "it.textContent.includes('$ echo again >> notes.txt') && it.textContent.includes('output')",
     );
-    tab.click(css(changed));
+    tab.focus(css(changed));
+    tab.press("Enter");
     tab.wait_of(
         css("[aria-label=Tasks] .trace-lines"),
         "it.querySelector('.come')?.textContent.replace(/\\s+/g, ' ').includes('Only in B: again')",
