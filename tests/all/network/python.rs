@@ -181,7 +181,7 @@ fn uploads(home: &Home, session: &str, mib: &str) {
 #[test]
 fn long_bodies_are_sent_while_they_are_made() {
     let Some(home) = home() else { return };
-    uploads(home, "uploads", "6");
+    uploads(home, "uploads", "3");
 }
 
 #[test]
