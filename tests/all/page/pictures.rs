@@ -165,7 +165,7 @@ fn every_screen_in_pictures() {
         ("usage", "#/usage".to_owned(), css("main h1")),
         ("health", "#/health".to_owned(), css("main details")),
         ("skill-list", "#/skills".to_owned(), role("link", "fetch")),
-        ("facts", "#/memory".to_owned(), css("main h2")),
+        ("facts", "#/memory".to_owned(), css("main h1")),
         ("files", "#/files".to_owned(), css("main h1")),
     ] {
         screen(&stage, &fragment);
