@@ -28,7 +28,7 @@ use std::path::PathBuf;
 /// The name of a file among those that a command sees beside the workspace: what it asks for in it, the host answers in it.
 pub const CONTROL_FILE: &str = "kiso-commands";
 
-/// The source of an installed skill that is a package of kiso's own begins with this.
+/// The source of an installed skill that is a package begins with this.
 const SOURCE: &str = "package:";
 
 /// A command that is fetched when somebody asks for it.
@@ -53,7 +53,7 @@ impl Package {
         Ok(Self { name: name.to_owned(), version: version.to_owned(), spec })
     }
 
-    /// The source by which the skill of a package of kiso's own is known.
+    /// The source by which its skill is known.
     pub fn source(&self) -> String {
         format!("{SOURCE}{}", self.name)
     }
@@ -81,7 +81,7 @@ impl Package {
 
     /// Whether its files are missing in the home.
     pub fn lacks_files(&self, home: &Home) -> bool {
-        files::empty(self, home).is_err()
+        files::mounts(self, home).is_err()
     }
 
     /// Whether its commands can ask for other commands.

@@ -3,7 +3,6 @@
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use clap::Subcommand;
-use kiso_base::home::SkillName;
 use kiso_plan::report::size;
 use kiso_sandbox::package::{self, Package, PackageContent, PackageError, PackageFolder, StartedInterpreter};
 use kiso_sandbox::skill::{GrantChoice, InstallCandidate, InstalledSkill};
@@ -55,10 +54,13 @@ fn known(name: &str) -> Result<&'static PackageFolder, Failure> {
     })
 }
 
-/// The skill that a package is here; none if it is not installed, or another skill has its name.
+/// The skill that a package is here; none if it is not installed. One that an older kiso installed may have another name.
 fn installed(opened: &Opened, package: &Package) -> Option<Arc<InstalledSkill>> {
-    let skill = opened.skills.find(&package.name).ok()?;
-    skill.is_own_package().then_some(skill)
+    let source = package.source();
+    let mut all: Vec<_> =
+        opened.skills.list().into_iter().flatten().filter(|skill| skill.source() == Some(&source)).collect();
+    all.sort_by_key(|skill| skill.name().as_str() != package.name);
+    all.into_iter().next()
 }
 
 fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
@@ -89,12 +91,12 @@ fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
 fn add(opened: &Opened, show: &Show, folder: &PackageFolder, from: &[String], as_json: bool) -> Result<Exit, Failure> {
     let (package, name) = (&*folder.package, folder.package.name.as_str());
     let there = installed(opened, package);
-    if there.is_none() && opened.skills.find(name).is_ok() {
+    if opened.skills.find(name).is_ok_and(|skill| skill.source() != Some(&package.source())) {
         let message =
             format!("another skill has the name {name}; `kiso skill remove {name}` makes room for the package");
         return Err(Failure::new(Exit::Policy, message));
     }
-    let is_current = |skill: &InstalledSkill| skill.manifest.version == package.version;
+    let is_current = |skill: &InstalledSkill| skill.package().is_some_and(|there| there.version == package.version);
     let fetched = !there.as_deref().is_some_and(is_current);
     let unwritten = |error| Failure::new(Exit::Failed, format!("its files cannot be written: {error}"));
     let fetched = fetched || package.lacks_files(&opened.home);
@@ -105,14 +107,16 @@ fn add(opened: &Opened, show: &Show, folder: &PackageFolder, from: &[String], as
         let unfit = |error: PackageError| Failure::new(Exit::Policy, error.to_string());
         let unpacked = folder.unpack(&sources).map_err(unfit)?;
         folder.write(&opened.home, &unpacked).map_err(unwritten)?;
-        match &package.spec.interpreter {
-            None => install(opened, show, folder, &unpacked.component)?,
-            Some(interpreter) => {
-                let printed = record(opened, show, folder, interpreter, &unpacked)?;
-                let started = folder.started(&unpacked, interpreter, &printed).map_err(unfit)?;
-                install(opened, show, folder, &started)?;
-            }
+        if let Err(failure) = start_and_install(opened, show, folder, &unpacked) {
+            show.rest();
+            // An installed one of this version lacked its files before.
+            folder.remove_files(&opened.home);
+            return Err(failure);
         }
+        if let Some(old) = there.filter(|old| old.name().as_str() != name) {
+            opened.skills.remove(old.name())?;
+        }
+        folder.remove_other_files(&opened.home).map_err(unwritten)?;
     }
     show.rest();
     if as_json {
@@ -211,6 +215,22 @@ fn read(file: &Path, package: &Package) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// Starts the package's interpreter, if it has one, and installs the component.
+fn start_and_install(
+    opened: &Opened,
+    show: &Show,
+    folder: &PackageFolder,
+    unpacked: &PackageContent,
+) -> Result<(), Failure> {
+    let unfit = |error: PackageError| Failure::new(Exit::Policy, error.to_string());
+    let Some(interpreter) = &folder.package.spec.interpreter else {
+        return install(opened, show, folder, &unpacked.component);
+    };
+    let printed = record(opened, show, folder, interpreter, unpacked)?;
+    let started = folder.started(unpacked, interpreter, &printed).map_err(unfit)?;
+    install(opened, show, folder, &started)
+}
+
 /// Starts the interpreter, and returns what it printed: itself.
 fn record(
     opened: &Opened,
@@ -284,10 +304,10 @@ impl Drop for TempDir {
 
 fn remove(opened: &Opened, folder: &PackageFolder, as_json: bool) -> Result<Exit, Failure> {
     let package = &*folder.package;
-    if installed(opened, package).is_none() {
+    let Some(skill) = installed(opened, package) else {
         return Err(Failure::new(Exit::Usage, format!("{} is not installed", package.name)));
-    }
-    opened.skills.remove(&SkillName::parse(&package.name)?)?;
+    };
+    opened.skills.remove(skill.name())?;
     let files = opened.home.package_dir(&package.name);
     if files.exists() {
         let removed = opened.home.remove_tree(&files);

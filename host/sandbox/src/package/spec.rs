@@ -1,10 +1,9 @@
-//! The table `[kiso.package]` of a `kiso.toml`: everything that makes a command a package. It is data, so that a package is one file, and
-//! so that one of somebody else's is installed in the same way as one of kiso's own.
+//! The table `[kiso.package]` of a `kiso.toml`: everything that makes a command a package. It is data, so that a package is one file.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Sizes of lists and texts, which a stranger's file chooses.
+/// Sizes of lists and texts.
 const MAX_COMMANDS: usize = 64;
 const MAX_LIST: usize = 64;
 const MAX_TEXT: usize = 400;

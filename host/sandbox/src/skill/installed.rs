@@ -149,11 +149,6 @@ impl InstalledSkill {
         self.manifest.package.as_ref()
     }
 
-    /// Whether it is a package of kiso's own.
-    pub fn is_own_package(&self) -> bool {
-        self.package().is_some_and(|package| self.source() == Some(&package.source()))
-    }
-
     /// Where its file came from, where that was noted.
     pub fn source(&self) -> Option<&str> {
         match &self.place {
