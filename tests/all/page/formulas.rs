@@ -7,7 +7,7 @@ use crate::harness::Home;
 use serde_json::{Value, json};
 
 /// TeX, and what it becomes: the elements with their texts.
-const FORMULAS: [(&str, &str); 16] = [
+const FORMULAS: [(&str, &str); 18] = [
     (r"E = mc^2", "mrow(mi:E mo:= mi:m msup(mi:c mn:2))"),
     (r"x_i^2", "msubsup(mi:x mi:i mn:2)"),
     (r"\frac{1}{2}", "mfrac(mn:1 mn:2)"),
@@ -30,6 +30,9 @@ const FORMULAS: [(&str, &str); 16] = [
     ),
     (r"\left( a \right]", "mrow(mo:( mi:a mo:])"),
     (r"a \not= b \unknown", "mrow(mi:a mo:≠ mi:b mtext:\\unknown)"),
+    // Names that every object of JavaScript has are commands like any other.
+    (r"\constructor x", "mrow(mtext:\\constructor mi:x)"),
+    (r"\not\text{toString}", "mtext:toString\u{338}"),
 ];
 
 /// An element as the table above has it.

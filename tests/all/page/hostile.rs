@@ -120,6 +120,7 @@ fn floods() -> Vec<(&'static str, String)> {
         ("many-blocks", "# h\n\np\n\n".repeat(10_000)),
         ("math-openers", "$$ \\( \\[ $".repeat(10_000)),
         ("math-nested", format!("$${}x{}$$", "\\frac{".repeat(800), "}".repeat(800))),
+        ("math-not", format!("$${}x$$", "\\not".repeat(900))),
         ("math-wide", format!("$$\\begin{{matrix}}{}\\end{{matrix}}$$", "1&".repeat(1_500))),
         ("notes", (0..3_000).map(|n| format!("see[^{n}]\n\n[^{n}]: note\n\n")).collect()),
         ("dollars", "$1 ".repeat(30_000)),

@@ -14,7 +14,7 @@ use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 use kiso_store::secret::vault::{SEALED_RUN, Vault, VaultError};
 use kiso_store::secret::{Secrets, found};
-use kiso_store::store::{DueSchedule, NewSchedule, Receipt, ReceiptState, Schedule, Store, StoreError};
+use kiso_store::store::{DueSchedule, NewSchedule, Receipt, ReceiptState, Schedule, Store, StoreError, View};
 
 /// Characters of a schedule's name.
 pub const MAX_NAME: usize = 40;
@@ -79,6 +79,8 @@ pub enum ScheduleError {
     BadName { name: String },
     #[error("a schedule named {name:?} already exists; remove it first")]
     Taken { name: String },
+    #[error("the name {name:?} belongs to a schedule of another caller, or did; choose another name")]
+    NameInUse { name: String },
     #[error("there is no schedule {name:?}")]
     Unknown { name: String },
     #[error(transparent)]
@@ -167,6 +169,14 @@ impl Schedules {
         let works = session_of(&name)?;
         if session.as_ref() == Some(&works) {
             return Err(ScheduleError::OwnSession { session: works });
+        }
+        if let Some(told) = session.clone().filter(|_| caller == CallerScope::User) {
+            // Whoever is told the replies may read the session that works for them, and it may be left of somebody else's schedule.
+            let of = works.clone();
+            let read = move |view: &View<'_>| Ok(!view.has_session(&of)? || view.have_same_owner(&of, &told)?);
+            if !self.store.read(read).await? {
+                return Err(ScheduleError::NameInUse { name });
+            }
         }
         let zone = match zone {
             Some(zone) => zone,

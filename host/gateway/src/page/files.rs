@@ -34,6 +34,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/ahead.js",
     "lib/api.js",
     "lib/approval.js",
+    "lib/beside.js",
     "lib/blocks.js",
     "lib/call-body.js",
     "lib/chart-data.js",

@@ -12,7 +12,6 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
-use std::pin::Pin;
 use std::time::Duration;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
@@ -30,8 +29,15 @@ const MAX_HEADERS: usize = 200;
 /// Bytes of a piece, at most.
 const MAX_PIECE: usize = 1 << 20;
 
-/// Drives an answer while it is read.
-type Connection = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+/// A connection that goes on by itself: a server can answer before it has the whole body, which the program still sends.
+#[derive(Debug)]
+struct Connection(AbortHandle);
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 type Sent = (Response<WasiBody>, Connection);
 
@@ -66,13 +72,7 @@ struct OpenBody {
     body: WasiBody,
     /// What came and was not asked for yet.
     rest: Bytes,
-    connection: AbortHandle,
-}
-
-impl Drop for OpenBody {
-    fn drop(&mut self) {
-        self.connection.abort();
-    }
+    _connection: Connection,
 }
 
 /// The head of a request.
@@ -148,7 +148,11 @@ impl HttpRequests {
         let request = request(&head, length, body).ok_or(Errno::Invalid)?;
         let gate = self.gate.clone();
         self.opened += 1;
-        let sent = tokio::spawn(async move { gate.send(request, None).await });
+        let sent = tokio::spawn(async move {
+            let (response, connection) = gate.send(request, None).await?;
+            let driven = tokio::spawn(async { _ = connection.await });
+            Ok((response, Connection(driven.abort_handle())))
+        });
         self.pending.insert(self.opened, PendingRequest(sent));
         Ok(self.opened)
     }
@@ -165,7 +169,10 @@ impl HttpRequests {
         self.pending.remove(&number);
         let mut told = match answer.unwrap_or_else(|_| Err(Error::InternalError(None))) {
             Ok((response, connection)) => self.answered(number, response, connection),
-            Err(error) => failure(&error),
+            Err(error) => {
+                self.uploads.remove(&number);
+                failure(&error)
+            }
         };
         told["request"] = number.into();
         Ok(Some(told))
@@ -173,9 +180,8 @@ impl HttpRequests {
 
     /// The head of an answer, whose body has the number of the request.
     fn answered(&mut self, number: u32, response: Response<WasiBody>, connection: Connection) -> Value {
-        let connection = tokio::spawn(async { _ = connection.await }).abort_handle();
         let (parts, body) = response.into_parts();
-        self.bodies.insert(number, OpenBody { body, rest: Bytes::new(), connection });
+        self.bodies.insert(number, OpenBody { body, rest: Bytes::new(), _connection: connection });
         let headers = parts.headers.iter().map(|(name, value)| json!([name.as_str(), latin1(value.as_bytes())]));
         json!({ "status": parts.status.as_u16(), "headers": headers.collect::<Vec<_>>(), "body": number })
     }
@@ -188,11 +194,11 @@ impl HttpRequests {
             match within(millis, open.body.frame()).await {
                 Some(Some(Ok(frame))) => open.rest = frame.into_data().unwrap_or_default(),
                 Some(Some(Err(error))) => {
-                    self.bodies.remove(&number);
+                    self.close(number);
                     return Ok((failure(&error), Bytes::new()));
                 }
                 Some(None) => {
-                    self.bodies.remove(&number);
+                    self.close(number);
                     return Ok((json!({}), Bytes::new()));
                 }
                 // It can be asked for again.
@@ -261,4 +267,79 @@ fn failure(error: &Error) -> Value {
         _ => ("EIO", error.to_string()),
     };
     json!({ "errno": errno, "said": said })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skill::{HttpRule, HttpRules};
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpListener;
+    use std::sync::{Arc, mpsc};
+
+    fn requests(host: &str) -> HttpRequests {
+        let methods = vec!["POST".to_owned()];
+        let rule = HttpRule { host: host.to_owned(), methods, private: true, inject: None, mask: None };
+        let rules = HttpRules { rules: vec![rule], max_response: 1 << 20, connect_timeout: Duration::from_secs(60) };
+        HttpRequests::new(HttpGate { rules: Arc::new(rules), ..HttpGate::default() })
+    }
+
+    fn head(host: &str) -> RequestHead {
+        serde_json::from_value(json!({ "method": "POST", "url": format!("http://{host}/"), "headers": [] })).unwrap()
+    }
+
+    /// A server that answers as soon as it has the head of a request, then reads on and sends how many bytes came until the connection ends.
+    fn early() -> (String, mpsc::Receiver<u64>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (host, (sender, taken)) = (listener.local_addr().unwrap().to_string(), mpsc::channel());
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(listener.accept().unwrap().0);
+            let mut line = String::new();
+            while reader.read_line(&mut line).unwrap() > 2 {
+                line.clear();
+            }
+            reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
+            let (mut piece, mut all) = ([0; 65_536], 0);
+            while let Ok(count @ 1..) = reader.read(&mut piece) {
+                all += count as u64;
+            }
+            sender.send(all).unwrap();
+        });
+        (host, taken)
+    }
+
+    #[tokio::test]
+    async fn a_body_is_sent_on_behind_an_early_answer() {
+        let (host, taken) = early();
+        let mut requests = requests(&host);
+        let number = requests.open(head(&host)).unwrap()["request"].as_u64().unwrap() as u32;
+        while !requests.pending[&number].0.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        let piece = Bytes::from(vec![b'x'; 256 << 10]);
+        for _ in 0..16 {
+            assert_eq!(requests.write(number, (piece.clone(), false), Some(60_000)).await, Ok(json!({})));
+        }
+        assert_eq!(requests.write(number, (Bytes::new(), true), Some(60_000)).await, Ok(json!({})));
+        let answer = requests.wait(&[number], Some(60_000)).await.unwrap().unwrap();
+        assert_eq!((&answer["status"], &answer["body"]), (&json!(200), &json!(number)));
+        assert_eq!(requests.read(number, 10, Some(60_000)).await.unwrap().1, "ok");
+        requests.close(number);
+        assert!(taken.recv_timeout(Duration::from_secs(60)).unwrap() >= 16 * (256 << 10));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_a_request_that_is_over() {
+        let (host, _taken) = early();
+        let mut requests = requests(&host);
+        for at in ["other.test", &host] {
+            let number = requests.open(head(at)).unwrap()["request"].as_u64().unwrap() as u32;
+            let answer = requests.wait(&[number], Some(60_000)).await.unwrap().unwrap();
+            if answer["body"].is_number() {
+                while !requests.read(number, 10, Some(60_000)).await.unwrap().1.is_empty() {}
+            }
+            let kept = (requests.pending.len(), requests.bodies.len(), requests.uploads.len());
+            assert_eq!(kept, (0, 0, 0), "{at}: {answer}");
+        }
+    }
 }

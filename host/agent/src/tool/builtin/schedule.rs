@@ -8,7 +8,8 @@ use crate::tool::schedules::{self, MAX_MESSAGE, MAX_NAME, ScheduleError, Schedul
 use kiso_base::clock::now_ms;
 use kiso_base::clock::timing::MAX_TIMING;
 use kiso_plan::code::ErrorCode;
-use kiso_store::store::LabelledRow;
+use kiso_plan::plan::CallerScope;
+use kiso_store::store::{LabelledRow, Schedule, Store};
 
 pub(super) const CATEGORY: &str = "schedule";
 pub(super) const ADD: &str = "schedule_add";
@@ -54,6 +55,9 @@ pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &Cal
             };
             let (zone, model, label) = (given("zone"), given("model"), at.written());
             let (verb, schedule) = if all.has(name).await? {
+                if !is_of_caller(store, &all.one(name).await?, at).await? {
+                    return Err(ScheduleError::NameInUse { name: name.to_owned() }.into());
+                }
                 let (session, model) = (session.map(Some), model.map(Some));
                 let change = ScheduleUpdate { timing, zone, message, session, model, label: Some(label) };
                 ("Changed, as there was one of this name", all.change(name, change, at.caller, now_ms()).await?)
@@ -76,6 +80,9 @@ pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &Cal
         LIST => {
             let mut lines = Vec::new();
             for schedule in all.list().await? {
+                if !is_of_caller(store, &schedule, at).await? {
+                    continue;
+                }
                 let id = schedule.id;
                 at.read.join(&store.read(move |view| view.label(LabelledRow::Schedule, id)).await?);
                 let message = all.message(&schedule).unwrap_or_default();
@@ -86,10 +93,27 @@ pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &Cal
             Ok(if lines.is_empty() { "There are no schedules.".to_owned() } else { lines.join("\n") })
         }
         _ => {
-            all.remove(text(args, "name"), at.caller).await?;
-            Ok(format!("The schedule {} is removed.", text(args, "name")))
+            let name = text(args, "name");
+            if !is_of_caller(store, &all.one(name).await?, at).await? {
+                return Err(ScheduleError::Unknown { name: name.to_owned() }.into());
+            }
+            all.remove(name, at.caller).await?;
+            Ok(format!("The schedule {name} is removed."))
         }
     }
+}
+
+/// Whether a schedule is for this conversation: a user's has those that report to sessions of the same owner.
+async fn is_of_caller(store: &Store, schedule: &Schedule, at: &CallContext) -> Result<bool, ToolFault> {
+    if at.caller == CallerScope::Admin {
+        return Ok(true);
+    }
+    let told = match &schedule.session {
+        Some(session) => session.clone(),
+        None => schedules::session_of(&schedule.name)?,
+    };
+    let here = at.session.clone();
+    Ok(store.read(move |view| view.have_same_owner(&here, &told)).await?)
 }
 
 impl From<ScheduleError> for ToolFault {

@@ -282,6 +282,27 @@ async fn a_subagent_cannot_change_the_schedule() {
 }
 
 #[tokio::test]
+async fn a_callers_model_knows_the_schedules_of_its_sessions_alone() {
+    let mut house = house();
+    let add = |name: &str| json!({ "name": name, "when": "@daily", "message": "what is a tide?" });
+    house.call("schedule_add", add("tide")).await.unwrap();
+    let theirs = SessionName::parse("theirs").unwrap();
+    let (owner, claimed) = (kiso_store::store::SessionOwner::from_token("phone"), theirs.clone());
+    house.tools.store.write(move |tx| tx.claim_session(&owner, &claimed, 100, 0)).await.unwrap();
+    let here = std::mem::replace(&mut house.at.session, theirs);
+    assert_eq!(house.call("schedule_list", json!({})).await.unwrap(), "There are no schedules.");
+    assert!(house.call("schedule_add", add("tide")).await.unwrap_err().contains("of another caller"));
+    let removed = house.call("schedule_remove", json!({ "name": "tide" })).await.unwrap_err();
+    assert!(removed.contains("there is no schedule"), "{removed}");
+    house.call("schedule_add", add("ebb")).await.unwrap();
+    let listed = house.call("schedule_list", json!({})).await.unwrap();
+    assert!(listed.contains("ebb") && !listed.contains("tide"), "{listed}");
+    house.at.session = here;
+    let listed = house.call("schedule_list", json!({})).await.unwrap();
+    assert!(listed.contains("tide") && !listed.contains("ebb"), "{listed}");
+}
+
+#[tokio::test]
 async fn a_user_finds_the_messages_of_the_conversation_alone() {
     let mut house = house();
     let add = |session: &'static str, text: &'static str| {

@@ -5,7 +5,7 @@ use super::log::FileChange;
 use kiso_plan::report::{ChangeKind, ChangedFile};
 use std::collections::BTreeMap;
 
-/// What is known of a path after some changes: whether it was there before the first, and is there after the last.
+/// Whether a path was there before the first of some changes, and is there after the last.
 #[derive(Debug, Clone, Copy)]
 struct PathState {
     was_there: bool,

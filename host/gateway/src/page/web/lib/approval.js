@@ -1,7 +1,7 @@
 // What a run asks before it goes on: each effect with where it goes and what with, buttons that answer, and afterwards what was decided.
 
 import { html, store, useEffect, useState, useStore } from './preact.js';
-import { get, isAdmin, now, part, post } from './api.js';
+import { get, isAdmin, me, now, part, post } from './api.js';
 import { on, onOpen } from './events.js';
 import { fullTime, plural } from './format.js';
 import { plain } from './run-text.js';
@@ -15,6 +15,8 @@ const READING = ['GET', 'HEAD', 'OPTIONS'];
 
 /** Approvals by number, as the daemon told them last. */
 const known = store(new Map());
+
+me.watch((who) => who || known.set(new Map()));
 
 const learn = (lines) => known.set((old) => new Map([...old, ...lines.map((line) => [line.id, line])]));
 

@@ -167,7 +167,7 @@ let convert = null;
 let coming = null;
 
 /** A formula, with its source where the pointer rests. `display`: on a line of its own. */
-export function mathematics(tex, display = false) {
+function mathematics(tex, display = false) {
   const span = element('span', tex.trim(), 'md-math');
   span.title = tex.trim();
   if (convert) write(span, display);

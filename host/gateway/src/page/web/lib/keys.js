@@ -11,7 +11,7 @@ const KEYS = [
     [[CONTROL, 'Shift', 'O'], 'Begin a new chat'],
     [[CONTROL, 'K'], 'Search chats and messages'],
     [['?'], 'Show this list'],
-    [['Esc'], 'Close a dialog, a menu or the search'],
+    [['Esc'], 'Close a dialog, a menu, a file or the search'],
   ]],
   ['Writing', [
     [['Enter'], 'Send'],

@@ -7,7 +7,6 @@ import { bytes } from './format.js';
 import { openImage } from './gallery.js';
 import { forget } from './highlight.js';
 import { pour } from './plain.js';
-import { CopyButton } from './ui.js';
 
 /** Characters that are read as Markdown; what follows can be shown as it is. */
 const LONGEST = 100_000;
@@ -83,9 +82,6 @@ function open(root, pressedOne) {
   const all = [...root.querySelectorAll('.md-picture')];
   openImage(all.map((one) => ({ src: one.firstChild.src, alt: one.firstChild.alt })), all.indexOf(pressedOne));
 }
-
-/** Copies a message as it was written. */
-export const CopyMessage = ({ text, label = 'Copy message' }) => html`<${CopyButton} text=${text} label=${label} />`;
 
 /** Texts that have more to show, and the frame in which they go on. */
 const unfinished = new Set();

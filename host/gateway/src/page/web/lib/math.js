@@ -223,6 +223,7 @@ class Reader {
   }
 
   atom(depth) {
+    if (depth > DEEPEST) throw TOO_MUCH;
     const token = this.take();
     if (token === '{') {
       this.at -= 1;
@@ -251,7 +252,7 @@ class Reader {
     }
     if (WORDS.has(name)) return [this.element('mtext', [this.words()])];
     if (name === 'operatorname') return [Object.assign(this.element('mi', [this.words().trim()]), { applied: true })];
-    if (STYLES[name]) return [this.styled(this.argument(depth), STYLES[name])];
+    if (Object.hasOwn(STYLES, name)) return [this.styled(this.argument(depth), STYLES[name])];
     if (name === 'boxed' || name === 'fbox') return [this.element('mrow', [this.argument(depth)], { class: 'md-boxed' })];
     if (Object.hasOwn(LINES, name)) return [this.element('mrow', [this.argument(depth)], { class: LINES[name] })];
     if (Object.hasOwn(OVER, name) || Object.hasOwn(UNDER, name)) return [this.accented(name, depth)];
@@ -355,8 +356,8 @@ class Reader {
   }
 
   negated(depth) {
-    const [node, ...rest] = this.atom(depth);
-    if (node) node.textContent = NOT[node.textContent] ?? `${node.textContent}\u0338`;
+    const [node, ...rest] = this.atom(depth + 1);
+    if (node) node.textContent = Object.hasOwn(NOT, node.textContent) ? NOT[node.textContent] : `${node.textContent}\u0338`;
     return node ? [node, ...rest] : [];
   }
 }

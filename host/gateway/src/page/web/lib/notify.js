@@ -37,8 +37,8 @@ export async function toggleNotifications() {
 /** Runs that are under way, as far as was heard. */
 const under = new Set();
 
-me.watch(() => {
-  under.clear();
+me.watch((who) => {
+  if (!who) under.clear();
   notifications.set(standing());
 });
 
@@ -46,6 +46,9 @@ me.watch(() => {
 stayWhile(() => notifications.get() === 'on' && under.size > 0);
 
 const WORDS = { waiting: 'Needs your approval', held: 'Needs you: it was cut off again and again', failed: 'Failed', done: 'Done' };
+
+// The end of one may have been missed.
+on('gap', () => under.clear());
 
 on('run', ({ id, session, status, started_ms, ended_ms }) => {
   if (status === 'running') under.add(id);

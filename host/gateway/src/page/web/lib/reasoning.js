@@ -1,13 +1,13 @@
-// What a model thinks before it answers, folded above its reply: streamed while it comes, and read from the run later.
+// Thoughts of a model before it answers, folded above its reply: streamed while they come, and read from the run later.
 
 import { html, store, useRef, useState, useStore } from './preact.js';
-import { get, now, part } from './api.js';
+import { get, me, now, part } from './api.js';
 import { on } from './events.js';
 import { duration } from './format.js';
 import { plain } from './run-text.js';
 import { Busy, Trouble } from './ui.js';
 
-/** Characters of a run's thoughts that are kept: the end of them. */
+/** Characters that are kept of the thoughts of a step: the end of them. */
 const MOST = 200_000;
 
 /** Characters that are drawn while more come. */
@@ -21,7 +21,7 @@ const NOTHING = { parts: [], since: null, ms: 0 };
 /** Run -> a store of `{parts: [{seq, role, text}], since, ms}`: `since` is when the model began to think, null when it does not. */
 const runs = new Map();
 
-function of(run) {
+function thoughtsOf(run) {
   let known = runs.get(run);
   if (!known) {
     known = { now: NOTHING, drawn: false, shown: store(NOTHING) };
@@ -31,9 +31,12 @@ function of(run) {
   return known;
 }
 
+// Who logs in next has no business with them.
+me.watch((who) => who || runs.clear());
+
 on('live', ({ run, seq, type, role, text, whole }) => {
   if (type !== 'reasoning' && !runs.has(run)) return;
-  const known = of(run);
+  const known = thoughtsOf(run);
   const { parts, since, ms } = known.now;
   const last = parts.at(-1);
   const goesOn = last?.seq === seq && last.role === role;
@@ -74,7 +77,7 @@ const QUIET = store(NOTHING);
 /** The fold above a reply. `ms` is how long the models of a run that has ended thought; `under` is whether it is under way. */
 export function Reasoning({ run, ms, under }) {
   const source = useRef(null);
-  source.current ??= under ? of(run).shown : runs.get(run)?.shown ?? QUIET;
+  source.current ??= under ? thoughtsOf(run).shown : runs.get(run)?.shown ?? QUIET;
   const live = useStore(source.current);
   const [open, set] = useState(false);
   const [told, tell] = useState(null);

@@ -66,8 +66,8 @@ function think(live, kind, told, since_ms) {
   if (kind === 'routing' && last?.kind === kind) return;
   const text = busyWords({ kind, text: told });
   if (since_ms !== undefined && last && Math.abs(last.at_ms - since_ms) < 1_000 && last.text === text) return;
-  // These are told within a step.
-  if (kind !== 'interrogating' && kind !== 'reasoning') live.outputs = [];
+  // This is told within a step.
+  if (kind !== 'interrogating') live.outputs = [];
   live.thoughts = [...live.thoughts.slice(-MOST_THOUGHTS), { kind, text, at_ms: since_ms ?? now() }];
   for (const part of live.parts) {
     part.open = part.stale && part.open;

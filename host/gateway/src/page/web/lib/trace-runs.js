@@ -24,7 +24,7 @@ function useRuns(session, status) {
       set((old) => {
         const fresh = new Map(page.items.map((run) => [run.id, run]));
         const known = old.of === status ? old.items : [];
-        // One that stands differently by now is no longer among those that are filtered.
+        // With a filter, a run that is in another state by now is left out.
         const oldest = page.items.at(-1)?.id ?? '';
         const rest = known.filter((run) => !fresh.has(run.id) && (!status || before || run.id < oldest));
         const older = before || !known.length;
@@ -81,7 +81,7 @@ export function Runs() {
       <${StatusBadge} of=${run.status} /><span class="trace-of"><${Message} run=${run} /></span><span class="muted trace-session" title=${run.session}><bdi>${titleOf(run.session)}</bdi></span>
       <span class="muted number"><${Took} run=${run} /></span><span class="muted"><${Time} ms=${run.started_ms} /></span></a></li>`)}</ul>`}
     ${!runs.loading && !runs.error && runs.items.length === 0 && (status
-      ? html`<${Empty} icon="trace" title="No such runs">No run stands so at the moment.<//>`
+      ? html`<${Empty} icon="trace" title="No such runs">No run is in this state.<//>`
       : html`<${Empty} icon="trace" title="No runs yet">Send a message to start one.<//>`)}
     <${Rest} runs=${runs} />
   </div>`;

@@ -3,7 +3,7 @@
 import { count } from './format.js';
 
 /** Files of a folder that are sent, and how deep it is read. The daemon has limits of its own, on files and bytes. */
-export const MOST_FILES = 2_000;
+const MOST_FILES = 2_000;
 const DEEPEST = 24;
 
 /** Why a folder is not sent, in words. */

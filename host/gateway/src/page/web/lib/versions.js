@@ -2,7 +2,7 @@
 
 import { html } from './preact.js';
 import { freshKey, get, post } from './api.js';
-import { plural } from './format.js';
+import { plural, visible } from './format.js';
 import { Button, Dialog, showDialog, toast } from './ui.js';
 
 /** Paths that a question names. */
@@ -43,8 +43,8 @@ function Question({ turn: { at_work, changes, conflicts }, answer, onClose }) {
     <p>The earlier version and what followed it are kept. Switch between them with ‹ ›.</p>
     ${at_work && html`<p>The reply that is being written will be cancelled. Queued messages are answered after the new one.</p>`}
     ${changes.length > 0 && html`<p>The old answer and those after it changed ${plural(changes.length, 'file')}. You can undo that, or keep the files as they are now.</p>
-      <ul class="dialog-list" tabindex="0" aria-label="Files">${list.map((path) => html`<li key=${path}><bdi>${path}</bdi></li>`)}</ul>`}
-    ${careful && html`<p>${plural(conflicts.length, 'file')} changed since: ${conflicts.slice(0, 5).join('; ')}. Undoing overwrites that; redo brings it back.</p>`}
+      <ul class="dialog-list" tabindex="0" aria-label="Files">${list.map((path) => html`<li key=${path}><bdi>${visible(path)}</bdi></li>`)}</ul>`}
+    ${careful && html`<p>${plural(conflicts.length, 'file')} changed since: <bdi>${visible(conflicts.slice(0, 5).join('; '))}</bdi>. Undoing overwrites that; redo brings it back.</p>`}
     <footer>
       <${Button} onClick=${() => done(null)}>Cancel<//>
       ${changes.length > 0 && html`<${Button} kind=${careful ? '' : 'primary'} onClick=${() => done({ undo: true })}>Undo ${number}<//>`}

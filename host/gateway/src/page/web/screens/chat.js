@@ -2,6 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
 import { part, post } from '../lib/api.js';
+import { Beside, useNarrow } from '../lib/beside.js';
 import { Composer, fillComposer } from '../lib/composer.js';
 import { connection } from '../lib/events.js';
 import { FolderBar } from '../lib/folders.js';
@@ -10,7 +11,6 @@ import { Log } from '../lib/log.js';
 import { plainText } from '../lib/markdown.js';
 import { commandsOf, conversation, rows } from '../lib/messages.js';
 import { ModelMenu } from '../lib/models.js';
-import { style } from '../lib/modules.js';
 import { href, repeated, route } from '../lib/router.js';
 import { plain } from '../lib/run-text.js';
 import { SessionMenu, beginChat, drawer, sessionOf, sessions, titleOf, unread } from '../lib/sessions.js';
@@ -205,29 +205,7 @@ export default function Chat({ session }) {
       <${Composer} session=${session} running=${running !== null} onSend=${(text) => (editing ? change(editing, text) : send(text))} onStop=${stop} />
     </div>
   </section>
-  ${file && html`<${Beside} key=${file} session=${session} path=${file} />`}`;
-}
-
-/** A file beside the conversation; what shows it is fetched with the first one. */
-function Beside(props) {
-  const [Panel, set] = useState(null);
-  useEffect(() => {
-    Promise.all([import('../lib/panel.js'), style('screens/panel.css')]).then(([module]) => set(() => module.Panel), report);
-  }, []);
-  return Panel && html`<${Panel} ...${props} />`;
-}
-
-/** Where the panel covers the conversation, as in panel.css. */
-const NARROW = matchMedia('(max-width: 46rem)');
-
-function useNarrow() {
-  const [narrow, set] = useState(NARROW.matches);
-  useEffect(() => {
-    const change = () => set(NARROW.matches);
-    NARROW.addEventListener('change', change);
-    return () => NARROW.removeEventListener('change', change);
-  }, []);
-  return narrow;
+  ${file && html`<${Beside} key=${file} session=${session} path=${file} onFail=${() => location.replace(href('s', session))} />`}`;
 }
 
 /** What runs of the conversation ask, above the field where it is answered. Its code comes with the first question. */

@@ -2,9 +2,9 @@
 
 import { html, useEffect, useRef, useState, useStore } from '../lib/preact.js';
 import { del, get, part, post, request, sharedUrl } from '../lib/api.js';
+import { Beside, useNarrow } from '../lib/beside.js';
 import { bytes } from '../lib/format.js';
 import { iconOf, viewOf } from '../lib/kinds.js';
-import { style } from '../lib/modules.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { href, route } from '../lib/router.js';
 import { Badge, Button, Empty, Icon, Said, ScreenHead, Time, announce, confirm, report, toast } from '../lib/ui.js';
@@ -12,9 +12,6 @@ import { foldersOf } from '../lib/upload-folder.js';
 import { filesOf } from '../lib/uploads.js';
 
 const PAGE = 100;
-
-/** Where the panel covers the list, as in panel.css. */
-const NARROW = '(max-width: 46rem)';
 
 const nameOf = (path) => path.split('/').pop();
 
@@ -27,6 +24,7 @@ export default function Screen() {
   const [sending, setSending] = useState('');
   const [opened, open] = useState(null);
   useEffect(() => open(null), [dir]);
+  const narrow = useNarrow();
   const chooser = useRef(null);
   const upload = async (files) => {
     const done = [];
@@ -71,7 +69,7 @@ export default function Screen() {
   };
   const empty = dir ? html`<${Empty} icon="folder" title="This directory is empty">Drop files here to upload them.<//>`
     : html`<${Empty} icon="folder" title="No shared files yet">Upload files, or ask kiso to put something in /shared: “put milk on my shopping list in /shared”.<//>`;
-  return html`<div class=${`screen ${opened ? 'beside' : ''}`} inert=${Boolean(opened) && matchMedia(NARROW).matches}>
+  return html`<div class=${`screen ${opened ? 'beside' : ''}`} inert=${Boolean(opened) && narrow}>
     <${ScreenHead} title="Shared files" about="All chats see these files. Tasks find them at /shared.">
       <${Button} kind="primary" icon="attach" busy=${Boolean(sending)} onClick=${() => chooser.current.click()}>Upload files<//><//>
     <input ref=${chooser} type="file" multiple hidden aria-label="Files to upload" onChange=${picked} />
@@ -82,16 +80,7 @@ export default function Screen() {
     ${pages.first?.incomplete && html`<p class="muted">This directory has more entries than are shown here.</p>`}
     ${over && html`<div class="lists-over"><p><${Icon} name="folder" size=${40} /><span class="strong">Drop files to share them with all chats</span></p></div>`}
   </div>
-  ${opened && html`<${Beside} key=${opened} path=${opened} onClose=${() => open(null)} />`}`;
-}
-
-/** A file beside the list; the code that shows it comes with the first one. */
-function Beside({ path, onClose }) {
-  const [Panel, set] = useState(null);
-  useEffect(() => {
-    Promise.all([import('../lib/panel.js'), style('screens/panel.css')]).then(([module]) => set(() => module.Panel), report);
-  }, []);
-  return Panel && html`<${Panel} path=${placeOf(path)} onClose=${onClose} />`;
+  ${opened && html`<${Beside} key=${opened} path=${placeOf(opened)} onClose=${() => open(null)} onFail=${() => open(null)} />`}`;
 }
 
 /** The directory in view, with links to those around it. */

@@ -4,7 +4,7 @@ import { html, Component, useEffect, useLayoutEffect, useMemo, useRef, useState,
 import { now } from '../lib/api.js';
 import { connection } from '../lib/events.js';
 import { clock, dates, fullTime, plural } from '../lib/format.js';
-import { go, href } from '../lib/router.js';
+import { href } from '../lib/router.js';
 import { marked, query, snippet, useSearch, wordsOf } from '../lib/search.js';
 import {
   MOST_UNREAD, SessionDialog, SessionMenu, archived, beginChat, givenTitle, loadSessions, moreArchived, moreSessions, others, place, remove, rename,

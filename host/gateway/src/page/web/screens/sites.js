@@ -1,9 +1,10 @@
 // Sites: the rules about what commands and bundled skills can reach, and where each rule comes from.
 
-import { html, useLoaded } from '../lib/preact.js';
+import { html, useLoaded, useStore } from '../lib/preact.js';
 import { get, isAdmin, request } from '../lib/api.js';
 import { plural } from '../lib/format.js';
 import { href } from '../lib/router.js';
+import { sessions, titleOf } from '../lib/sessions.js';
 import { Badge, Button, Empty, Loaded, Said, ScreenHead, Time, confirm, toast } from '../lib/ui.js';
 
 const READING = ['GET', 'HEAD', 'OPTIONS'];
@@ -45,6 +46,8 @@ function methodsOf({ access, methods = [] }) {
 function Rule({ rule, all, again }) {
   const { host, session, access, by, created_ms: made, private: near, role } = rule;
   const [word, kind] = ACCESS[access];
+  // Titles come with the listing of sessions.
+  useStore(sessions);
   const remove = async () => {
     const same = all.filter((one) => one.host === host && one.session === session);
     const where = session ? 'in this chat' : 'in every chat';
@@ -63,7 +66,7 @@ function Rule({ rule, all, again }) {
     <p class="lists-marks"><span>${methodsOf(rule)}</span>
       ${near && html`<span>also at private addresses</span>`}
       ${role && html`<span>for ${role === 'admin' ? 'administrators' : 'other users'}</span>`}
-      ${all && html`<span>${session ? html`in the chat <a href=${href('s', session)}><${Said}>${session}<//></a>` : 'in every chat'}</span>
+      ${all && html`<span>${session ? html`in the chat <a href=${href('s', session)}><bdi>${titleOf(session)}</bdi></a>` : 'in every chat'}</span>
         <span>from <${Said}>${by}<//>, <${Time} ms=${made} /></span>`}</p>
     ${all && html`<${Button} kind="quiet small" icon="trash" label=${`Remove the rule about ${host}`} onClick=${remove} />`}</li>`;
 }

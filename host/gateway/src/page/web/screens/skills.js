@@ -64,7 +64,7 @@ function List() {
       <span class="muted" role="status">${counted}</span>
     </div>
     <${Pages} of=${{ ...pages, next: null }} empty=${html`<${Empty} icon="skills" title="No skills yet">
-        ${isAdmin() ? 'Drop a .wasm file here to install one.' : 'Ask an administrator to install one.'}<//>`}>
+        ${isAdmin() ? 'Drop the file of a skill here to install it.' : 'Ask an administrator to install one.'}<//>`}>
       ${() => (found.length ? html`<ul class="skills-list">${found.slice(0, room).map((one) => html`<${Line} key=${one.skill} of=${one} again=${pages.reload} />`)}</ul>`
         : !loading && html`<${Empty} icon="search" title="No matching skills">Try fewer words.<//>`)}<//>
     ${(found.length > room || (next && !query)) && !error && html`<p class="pages-more">
