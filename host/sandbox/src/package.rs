@@ -36,8 +36,8 @@ const SOURCE: &str = "package:";
 pub struct Package {
     /// That of its skill.
     pub name: String,
-    /// The program's, and behind a plus sign which of the ways it is that kiso has packed it in: `kiso package add` replaces an installed
-    /// one of another version.
+    /// The program's version, and behind a plus sign the revision of kiso's packing. `kiso package add` replaces an installed package of
+    /// another version.
     pub version: String,
     pub spec: PackageSpec,
 }
@@ -63,7 +63,7 @@ impl Package {
         self.spec.commands.iter().any(|command| command == name)
     }
 
-    /// The lines that tell models of its commands, each with the name of its command.
+    /// The lines that name its commands to models, each with its command.
     pub fn model_lines(&self) -> impl Iterator<Item = (&str, &str)> {
         self.spec.models.iter().map(|line| (first_word(line), line.as_str()))
     }
@@ -89,8 +89,8 @@ impl Package {
         self.spec.files.iter().any(|pattern| pattern.rsplit('/').next() == Some(CONTROL_FILE))
     }
 
-    /// Makes words and environment fit for the command, started in `cwd`. Returns whether it goes on where its interpreter was kept; then
-    /// it knows its directories by number, and must see the same ones.
+    /// Changes arguments and environment of a command that was started in `cwd`. Returns whether it continues in the kept interpreter, which
+    /// knows its directories by number and so must see the same ones.
     pub fn start(&self, argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) -> bool {
         start::start(&self.spec, argv, env, cwd)
     }

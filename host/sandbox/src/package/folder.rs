@@ -29,7 +29,7 @@ pub struct PackageFolder {
     files: BTreeMap<String, Cow<'static, [u8]>>,
 }
 
-/// What was fetched, checked and unpacked.
+/// The fetched files of a package, checked and unpacked.
 #[derive(Debug)]
 pub struct PackageContent {
     /// The component, fit to be installed.

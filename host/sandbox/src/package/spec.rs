@@ -13,7 +13,7 @@ const MAX_WORD: usize = 4_096;
 /// Most bytes of a component or a part, and MiB of a download.
 const MAX_SIZE: u64 = 1 << 30;
 
-/// First directories that are the session's or the system's: nothing of a package is mounted below them.
+/// Directories of the session and of the system: no files of a package are mounted below them.
 const RESERVED: [&str; 12] =
     ["work", "tmp", "skills", "shared", "project", "dev", "proc", "sys", "etc", "home", "root", "bin"];
 
@@ -25,20 +25,20 @@ pub struct PackageSpec {
     pub licence: String,
     /// Its names in command lines.
     pub commands: Vec<String>,
-    /// How models are told of its commands: the name of one, and words behind it.
+    /// Lines that name its commands to models: the name of one, and a description.
     #[serde(default)]
     pub models: Vec<String>,
-    /// The command that models are told is missing, until the package is installed.
+    /// The command that is named to models as missing, until the package is installed.
     #[serde(default)]
     pub suggested: Option<String>,
     pub component: ComponentSource,
     /// Files of the publisher's that are not part of the component, such as an interpreter's library.
     #[serde(default)]
     pub parts: Vec<PackagePart>,
-    /// What compiling it takes, where that is more than the default.
+    /// The limits that compiling needs, where they are above the defaults.
     #[serde(default)]
     pub compile: Option<CompileNeeds>,
-    /// The interpreter that it is, if that is started once and kept.
+    /// For an interpreter that is started once and kept.
     #[serde(default)]
     pub interpreter: Option<StartedInterpreter>,
     /// Where its commands see its files, read-only.
@@ -53,7 +53,7 @@ pub struct PackageSpec {
     /// How commands are started; the first entry that names a command counts.
     #[serde(default)]
     pub start: Vec<StartRule>,
-    /// Programs that are run when it is added: it is installed only if each prints what it must.
+    /// Programs that run when it is added: it is installed only if each prints the expected text.
     #[serde(default)]
     pub tests: Vec<PackageTest>,
 }
@@ -64,7 +64,7 @@ pub struct PackageSpec {
 pub struct ComponentSource {
     /// Where the publisher has it, or an archive with it.
     pub url: String,
-    /// What else contains it: the archives that a package manager fetches.
+    /// Other archives that contain it, such as those of a package manager.
     pub also: String,
     /// SHA-256 of the component, in hexadecimal.
     pub sha256: String,
@@ -72,7 +72,7 @@ pub struct ComponentSource {
     pub size: u64,
     /// Most MiB of a download: the component, or an archive with it and its parts.
     pub download_mib: u64,
-    /// How it is called, if it has no `_start`.
+    /// The function to call, if it has no `_start`.
     #[serde(default)]
     pub reactor: Option<Reactor>,
 }
@@ -121,7 +121,7 @@ pub struct NestedArchive {
     pub at: String,
 }
 
-/// What a compiler must be allowed, as `[engine]` in the configuration has it.
+/// Limits of the compiler, as in `[engine]` of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompileNeeds {
@@ -129,7 +129,7 @@ pub struct CompileNeeds {
     pub timeout_s: u64,
 }
 
-/// Of a module of C whose stack pointer is its first global: where things are in an interpreter of Python, and what its start needs.
+/// Offsets and sizes in an interpreter of Python, a module of C whose stack pointer is its first global.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartedInterpreter {
@@ -141,9 +141,9 @@ pub struct StartedInterpreter {
     /// Where in the array its size and the address of its bytes are.
     pub size: u32,
     pub bytes: u32,
-    /// The index of the function that ends the program as the exception says that is set; it does nothing where there is none.
+    /// The index of the function that ends the program with the exit code of a pending exception, and does nothing without one.
     pub exit: u32,
-    /// MiB of stack that a program has. It lies behind everything else, since that of the module lies before its data.
+    /// Size of a program's stack in MiB. It lies behind all other memory, because the module's own stack lies before its data.
     pub stack_mib: u32,
 }
 
@@ -151,19 +151,19 @@ pub struct StartedInterpreter {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartRule {
-    /// The commands that it is for; all, if there are none.
+    /// The commands to which the rule applies; all, if none is named.
     #[serde(default)]
     pub commands: Vec<String>,
-    /// The words in the place of the command's name.
+    /// Words that replace the command's name.
     #[serde(default)]
     pub words: Vec<String>,
     /// Variables of the environment, unless the line sets them.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Whether the interpreter goes on where it was kept.
+    /// Whether the command continues in the kept interpreter.
     #[serde(default)]
     pub kept: bool,
-    /// Rules that are part of kiso: those of an interpreter whose own options decide.
+    /// Rules of kiso for an interpreter whose options decide whether it can be kept.
     #[serde(default)]
     pub options: Option<OptionRules>,
 }
@@ -181,12 +181,12 @@ pub enum OptionRules {
 pub struct PackageTest {
     /// The command and its arguments.
     pub words: Vec<String>,
-    /// Its standard output, without white space at both ends.
+    /// The expected standard output, without white space at both ends.
     pub prints: String,
 }
 
 impl PackageSpec {
-    /// Says what is wrong with it, if something is.
+    /// Returns an error for the first value that is not valid.
     pub(crate) fn check(&self) -> Result<(), String> {
         let lists = [
             ("commands", self.commands.len(), MAX_COMMANDS),

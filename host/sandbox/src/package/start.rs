@@ -1,12 +1,12 @@
-//! From a command of a package to words and environment of its component.
+//! Turns a command of a package into arguments and environment of its component.
 
 use super::MARK;
 use super::spec::{OptionRules, PackageSpec, StartRule};
 
-/// Where an interpreter finds what a line had written for its program.
+/// The variable with the path of the program as the command line had it.
 const WRITTEN: &str = "KISO_ARGV0";
 
-/// Makes words and environment fit for a command that was started in `cwd`, and tells whether it goes on where its interpreter was kept.
+/// Changes arguments and environment of a command that was started in `cwd`. Returns whether it continues in the kept interpreter.
 pub(super) fn start(spec: &PackageSpec, argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) -> bool {
     let name = argv.first().unwrap_or(&spec.commands[0]);
     let is_for = |rule: &&StartRule| rule.commands.is_empty() || rule.commands.contains(name);
@@ -35,8 +35,8 @@ mod cpython {
     use super::WRITTEN;
 
     /// Makes the path of the program absolute, because the interpreter takes it before it can be told where it was started;
-    /// `sitecustomize` restores what the program sees of it, and goes to `PWD`. Returns whether an interpreter that has started does
-    /// what all options and variables say.
+    /// `sitecustomize` restores what the program sees of it, and goes to `PWD`. Returns whether the kept interpreter can respect all
+    /// options and variables.
     pub(super) fn read(argv: &mut [String], env: &mut Vec<(String, String)>, cwd: &str) -> bool {
         let goes_on = has_usual_options(argv) && env.iter().all(is_usual_variable);
         if let Some(program) = program(argv)
@@ -49,7 +49,7 @@ mod cpython {
         goes_on
     }
 
-    /// Whether there are none but those that `_kiso_started.py` does what they say for.
+    /// Whether `_kiso_started.py` respects all options.
     fn has_usual_options(argv: &[String]) -> bool {
         for (at, word) in argv.iter().enumerate().skip(1) {
             let Some(options) = word.strip_prefix('-').filter(|options| !options.is_empty()) else {
@@ -58,7 +58,7 @@ mod cpython {
             };
             match options.trim_start_matches(['u', 'B']) {
                 "" => {}
-                // What is missing is an error of the interpreter's own.
+                // The interpreter itself reports a missing argument.
                 "c" | "m" => return argv.len() > at + 1,
                 rest => return rest.starts_with(['c', 'm']),
             }
@@ -66,7 +66,7 @@ mod cpython {
         true
     }
 
-    /// Whether the interpreter does not read it when it starts, or `_kiso_started.py` does what it says.
+    /// Whether the interpreter does not read the variable at its start, or `_kiso_started.py` respects it.
     fn is_usual_variable((name, value): &(String, String)) -> bool {
         match name.as_str() {
             "PYTHONDONTWRITEBYTECODE" => !value.is_empty(),
@@ -109,7 +109,7 @@ mod tests {
 
     const SITE_PACKAGES: &str = "/usr/local/lib/python3.12/site-packages";
 
-    /// Words, environment, and whether the interpreter goes on.
+    /// Arguments, environment, and whether the command continues in the kept interpreter.
     fn started(package: &str, line: &str, env: &[(&str, &str)]) -> (Vec<String>, Vec<(String, String)>, bool) {
         let mut argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let mut env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

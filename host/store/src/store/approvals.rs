@@ -108,7 +108,7 @@ impl View<'_> {
     /// Whether a message of this session shows the card.
     pub fn shows_approval(&self, session: &SessionName, id: i64) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached(
-            "SELECT 1 FROM approval_messages a JOIN messages m ON m.id = a.message JOIN sessions s ON s.id = m.session
+            "SELECT 1 FROM approval_messages a INDEXED BY approval_messages_of_approval JOIN messages m ON m.id = a.message JOIN sessions s ON s.id = m.session
              WHERE a.approval = ?1 AND s.name = ?2",
         )?;
         Ok(query.exists((id, session.as_str()))?)
@@ -126,7 +126,8 @@ impl View<'_> {
         let pending = if all { "" } else { "a.state = 'pending' AND" };
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} WHERE {pending} a.id < ?1 AND (?2 IS NULL OR s.name = ?2 OR EXISTS (
-                 SELECT 1 FROM approval_messages shown JOIN messages m ON m.id = shown.message JOIN sessions of ON of.id = m.session
+                 SELECT 1 FROM approval_messages shown INDEXED BY approval_messages_of_approval
+                 JOIN messages m ON m.id = shown.message JOIN sessions of ON of.id = m.session
                  WHERE shown.approval = a.id AND of.name = ?2)) ORDER BY a.id DESC LIMIT ?3"
         ))?;
         let before = before.unwrap_or(i64::MAX);

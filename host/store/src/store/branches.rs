@@ -28,7 +28,7 @@ pub const MAX_BRANCHES: u32 = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacedTurn {
     pub session: SessionName,
-    /// The user's messages, oldest first.
+    /// The user's messages: those that its run began with, then those that it took up later, each oldest first.
     pub asked: Vec<Message>,
     /// Its run and those after it, oldest first.
     pub runs: Vec<RunId>,
@@ -179,6 +179,10 @@ impl View<'_> {
         }
         let mut asked = self.messages_of_run(&run)?;
         asked.retain(|message| message.role == MessageRole::User);
+        let mut query = self.conn.prepare_cached("SELECT message FROM runs WHERE id = ?1")?;
+        let begins: i64 = query.query_row([&run], |row| row.get(0))?;
+        // One that waited is older than the version that took it up.
+        asked.sort_by_key(|message| (message.id < begins, message.id));
         let mut query = self.conn.prepare_cached(
             "SELECT r.id FROM runs r JOIN messages m ON m.id = r.message
              WHERE r.session = (SELECT id FROM sessions WHERE name = ?1) AND r.num >= ?2 AND m.replaced = 0 ORDER BY r.num",
@@ -207,8 +211,7 @@ impl View<'_> {
         let found =
             query.query_row([session.as_str()], |row| Ok((row.get(0)?, row.get::<_, String>(1)?))).optional()?;
         let Some((branch, runs)) = found else { return Ok(None) };
-        let runs: Vec<String> = serde_json::from_str(&runs).map_err(|error| StoreError::corrupt(error.to_string()))?;
-        Ok(Some((branch, runs.iter().filter_map(|run| run.parse().ok()).collect())))
+        Ok(Some((branch, undo_runs(&runs)?)))
     }
 
     /// The branches of the session, oldest first.
@@ -282,9 +285,7 @@ impl Tx<'_> {
         }
         // Before its messages, so that who follows the session drops the others first.
         self.tell_session(&session)?;
-        self.conn
-            .prepare_cached("UPDATE jobs SET turn = NULL WHERE session = ?1 AND state = 'queued' AND turn IS NOT NULL")?
-            .execute([id])?;
+        let pending = self.drop_pending_branches(id)?;
         let (mut added, mut priority) = (Vec::new(), JobPriority::Interactive);
         for asked in &turn.asked {
             let job = self.job(asked.id)?;
@@ -306,7 +307,9 @@ impl Tx<'_> {
         let (Some(branch), Some(last)) = (added.first().copied(), added.last().copied()) else {
             return Ok(Err(NotReplaced::Unknown));
         };
-        let undo = new.undo.then(|| serde_json::json!(turn.runs).to_string());
+        let mut undo = if new.undo { turn.runs.clone() } else { Vec::new() };
+        undo.extend(pending);
+        let undo = (!undo.is_empty()).then(|| serde_json::json!(undo).to_string());
         self.conn
             .prepare_cached(
                 "INSERT INTO branches (id, session, parent, first, run, undo) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -330,6 +333,31 @@ impl Tx<'_> {
         }
         let change = self.use_branch(&session, branch)?;
         Ok(Ok(VersionAdmission { session, message: last, added: added.len() as u64, priority, change }))
+    }
+
+    /// Has versions that no run has begun wait like other messages, behind the version of an earlier turn that comes now. They are no
+    /// branches then: returns the runs whose changes were to be undone before them.
+    fn drop_pending_branches(&self, session: i64) -> Result<Vec<RunId>, StoreError> {
+        let mut delete = self.conn.prepare_cached(
+            "DELETE FROM branches WHERE id IN (
+                 SELECT turn FROM jobs INDEXED BY jobs_of_turns WHERE session = ?1 AND state = 'queued' AND turn IS NOT NULL)
+             AND (SELECT run FROM messages m WHERE m.id = branches.id) IS NULL RETURNING id, parent, undo",
+        )?;
+        let rows = delete.query_map([session], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let dropped = rows.collect::<Result<Vec<(i64, i64, Option<String>)>, _>>()?;
+        let mut undo = Vec::new();
+        for (branch, parent, runs) in dropped {
+            self.conn
+                .prepare_cached("UPDATE sessions SET branch = ?3 WHERE id = ?1 AND branch = ?2")?
+                .execute((session, branch, parent))?;
+            if let Some(runs) = runs {
+                undo.extend(undo_runs(&runs)?);
+            }
+        }
+        self.conn
+            .prepare_cached("UPDATE jobs SET turn = NULL WHERE session = ?1 AND state = 'queued' AND turn IS NOT NULL")?
+            .execute([session])?;
+        Ok(undo)
     }
 
     /// The changes of the runs that a branch replaces are undone.
@@ -374,6 +402,12 @@ impl Tx<'_> {
         let mut query = self.conn.prepare_cached("SELECT branch FROM messages WHERE id = ?1")?;
         Ok(query.query_row([message], |row| row.get(0))?)
     }
+}
+
+/// Reads the runs of [`View::undo_before`].
+fn undo_runs(json: &str) -> Result<Vec<RunId>, StoreError> {
+    let runs: Vec<String> = serde_json::from_str(json).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    Ok(runs.iter().filter_map(|run| run.parse().ok()).collect())
 }
 
 #[cfg(test)]

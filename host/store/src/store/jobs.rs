@@ -185,8 +185,7 @@ impl View<'_> {
     /// The messages that a reply answers, oldest first; none for what is not a reply, or not the last one of its run.
     pub fn answered_by(&self, run: &RunId, reply: i64) -> Result<Vec<i64>, StoreError> {
         let mut query = self.conn.prepare_cached(
-            "SELECT j.message FROM runs r JOIN messages m ON m.session = r.session AND m.id BETWEEN r.message AND ?2
-             JOIN jobs j ON j.message = m.id WHERE r.id = ?1 AND j.reply = ?2 ORDER BY m.id",
+            "SELECT j.message FROM runs r JOIN jobs j ON j.run = r.num WHERE r.id = ?1 AND j.reply = ?2 ORDER BY j.message",
         )?;
         let rows = query.query_map((run, reply), |row| row.get(0))?;
         Ok(rows.collect::<Result<_, _>>()?)

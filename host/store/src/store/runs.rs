@@ -186,11 +186,14 @@ impl View<'_> {
     }
 
     /// The messages of a run, oldest first: what the user wrote that it took up, and what it answered. Reads no more than
-    /// what was said in the session since the run began.
+    /// what was said in the session since the first of them: a message that waited is older than the version of a turn that goes
+    /// before it, whose run may take it up.
     pub fn messages_of_run(&self, id: &RunId) -> Result<Vec<Message>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags FROM runs r
-             JOIN messages m ON m.session = r.session AND m.id >= r.message WHERE r.id = ?1 AND m.run = ?1 ORDER BY m.id",
+             JOIN messages m ON m.session = r.session
+                 AND m.id >= min(r.message, coalesce((SELECT min(j.message) FROM jobs j WHERE j.run = r.num), r.message))
+             WHERE r.id = ?1 AND m.run = ?1 ORDER BY m.id",
         )?;
         let rows = query.query_map([id], message)?;
         Ok(rows.collect::<Result<_, _>>()?)

@@ -141,10 +141,12 @@ impl View<'_> {
         limit: u32,
     ) -> Result<Vec<SessionLine>, StoreError> {
         let (at, id) = before.unwrap_or((i64::MAX, i64::MAX));
+        // Two texts, because with an "or" SQLite would walk over the sessions of all others.
+        let of_owner = if owner.is_some() { "owner = ?5 AND" } else { "?5 IS NULL AND" };
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {LINE} FROM sessions s
-             WHERE (parent IS NOT NULL) = 0 AND (active_ms, id) < (?1, ?2) AND active_ms >= 0
-                 AND instr(?4, placement) > 0 AND (?5 IS NULL OR owner = ?5)
+             WHERE {of_owner} (parent IS NOT NULL) = 0 AND (active_ms, id) < (?1, ?2) AND active_ms >= 0
+                 AND instr(?4, placement) > 0
              ORDER BY active_ms DESC, id DESC LIMIT ?3",
         ))?;
         // No name of a placement is a part of another one.
@@ -344,7 +346,7 @@ impl Tx<'_> {
         let mut update = self.conn.prepare_cached(
             "UPDATE sessions SET read_to = ?2 WHERE name = ?1 AND NOT EXISTS (
                  SELECT 1 FROM messages m INDEXED BY replies_of_session WHERE m.session = sessions.id
-                     AND m.role = 'assistant' AND m.id > sessions.read_to AND m.id < ?2)",
+                     AND m.role = 'assistant' AND m.id > sessions.read_to AND m.id < ?2 AND m.replaced = 0)",
         )?;
         match update.execute((session.as_str(), message))? {
             0 => Ok(()),
@@ -406,7 +408,7 @@ pub(super) fn message(row: &rusqlite::Row<'_>) -> rusqlite::Result<Message> {
 /// The columns of a [`SessionLine`], of sessions `s`: two indexes are read for each, and no text.
 pub(super) const LINE: &str = "s.id, s.name, s.title, s.created_ms, s.active_ms, s.model,
      (SELECT count(*) FROM (SELECT 1 FROM messages m INDEXED BY replies_of_session
-          WHERE m.session = s.id AND m.role = 'assistant' AND m.id > s.read_to LIMIT 99)),
+          WHERE m.session = s.id AND m.role = 'assistant' AND m.id > s.read_to AND m.replaced = 0 LIMIT 99)),
      (SELECT r.id FROM runs r INDEXED BY runs_unfinished
           WHERE r.status = 'running' AND r.held_ms IS NULL AND r.waiting IS NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1),
      s.placement, s.runs_on,

@@ -126,8 +126,8 @@ impl Tx<'_> {
             return Ok(None);
         }
         let mut first = self.conn.prepare_cached(
-            "SELECT text FROM messages WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND role = 'user'
-             ORDER BY id LIMIT 1",
+            "SELECT text FROM messages WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND replaced = 0
+             AND role = 'user' ORDER BY id LIMIT 1",
         )?;
         let text: Option<String> = first.query_row([session.as_str()], |row| row.get(0)).optional()?;
         let Some(text) = text.filter(|text| !text.starts_with(SEALED)) else { return Ok(None) };

@@ -271,6 +271,59 @@ fn a_break_a_passage_and_a_fact_are_of_their_branch() {
         .unwrap();
 }
 
+/// A message that waited is older than the version that goes before it and takes it up.
+#[test]
+fn a_version_that_takes_up_an_older_message_has_both() {
+    let (store, _dir) = house();
+    store
+        .write_blocking(|tx| {
+            let (one, run) = ask(tx, "one", 1)?;
+            let waits = tx.admit(&job("more", 2))?.message();
+            let version = tx.replace_turn(&NewVersion { cancel: true, ..again(one, None) })?.unwrap().message;
+            reply(tx, &run, "stopped", 3)?;
+            let run = begin(tx, 4)?;
+            assert!(tx.take_message(&run, waits)?);
+            reply(tx, &run, "1", 5)?;
+            let of_run = tx.messages_of_run(&run)?;
+            assert_eq!(of_run.iter().map(|one| one.text.as_str()).collect::<Vec<_>>(), ["more", "one", "1"]);
+            assert_eq!(tx.answered_by(&run, of_run[2].id)?, [waits, version]);
+            let asked = tx.turn(waits)?.unwrap().asked;
+            assert_eq!(asked.iter().map(|one| one.id).collect::<Vec<_>>(), [version, waits]);
+            // Both are asked again, as a version of the same turn.
+            let third = tx.replace_turn(&again(waits, None))?.unwrap();
+            assert_eq!((third.added, tx.versions(one)?), (2, vec![one, version, third.message - 1]));
+            assert_eq!(texts(tx), ["one", "more"]);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_version_that_waits_follows_one_of_an_earlier_turn() {
+    let (store, _dir) = house();
+    store
+        .write_blocking(|tx| {
+            let (one, run_one) = ask(tx, "one", 1)?;
+            reply(tx, &run_one, "1", 2)?;
+            let (two, run_two) = ask(tx, "two", 3)?;
+            reply(tx, &run_two, "2", 4)?;
+            let second = tx.replace_turn(&NewVersion { undo: true, ..again(two, Some("dos")) })?.unwrap().message;
+            let first = tx.replace_turn(&again(one, Some("uno")))?.unwrap().message;
+            assert_eq!(tx.branches(&session())?, [OldBranch { id: first, parent: 0, first: one }]);
+            assert_eq!(tx.undo_before(&session())?, Some((first, vec![run_two])));
+            for (begun, answer) in [("uno", "1"), ("dos", "2")] {
+                let next = tx.begin_queued(&session(), 5)?.unwrap();
+                assert_eq!(next.texts, [begun]);
+                reply(tx, &next.run, answer, 6)?;
+            }
+            // It is a turn of the branch that it followed.
+            tx.replace_turn(&again(second, Some("deux")))?.unwrap();
+            assert_eq!(texts(tx), ["uno", "1", "deux"]);
+            Ok(())
+        })
+        .unwrap();
+}
+
 /// A version is no way to better words or to more rights.
 #[test]
 fn a_version_launders_nothing() {

@@ -78,6 +78,15 @@ impl WasiHttpHooks for HttpGate {
 }
 
 impl HttpGate {
+    /// A door to one host of this machine.
+    #[cfg(test)]
+    pub(crate) fn with_local_host(host: &str) -> Self {
+        let methods = vec!["POST".to_owned()];
+        let rule = HttpRule { host: host.to_owned(), methods, private: true, inject: None, mask: None };
+        let rules = HttpRules { rules: vec![rule], max_response: 1 << 20, connect_timeout: FIRST_BYTE_LIMIT };
+        Self { rules: Arc::new(rules), ..Self::default() }
+    }
+
     /// Sends a request; the second future is the connection, which has to be driven while the answer is read.
     pub async fn send(&self, request: Request<WasiBody>, options: Option<RequestOptions>) -> Result<Sent, Error> {
         let method = request.method().to_string();
