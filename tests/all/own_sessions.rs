@@ -1,7 +1,7 @@
 //! A token of scope `chat`, and a browser that a link with that scope logged in, read the sessions that they began, and no
 //! other one, at any door.
 
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::mcp::{modern, request};
 use crate::served::{Answer, Served, ask};
 use serde_json::{Value, json};
@@ -102,6 +102,26 @@ fn a_chat_token_reads_nothing_of_the_owners_session() {
     for path in ["cancel", "retry", "undo", "redo"] {
         stage.by(&stage.phone, "POST", &format!("/runs/{run}/{path}"), Some(json!({}))).refuses(404, "not_found");
     }
+
+    // It cannot begin a session in which kiso will work for somebody else.
+    for name in ["schedule.milk", "hook.mail", "channel.desk", "sub.a.0"] {
+        let sent = stage.by(&stage.phone, "POST", "/msg", Some(json!({ "session": name, "text": "$ true" })));
+        sent.refuses(404, "not_found");
+        stage
+            .by(&stage.phone, "PUT", &format!("/sessions/{name}/files/a.txt"), Some(json!("x")))
+            .refuses(404, "not_found");
+    }
+    // Nor does it get one that an earlier schedule of this name has left.
+    stage.home.kiso(&["schedule", "run", "tea"]).ok();
+    wait_until("the schedule", || {
+        let all = stage.home.kiso(&["--json", "schedule", "receipts", "tea"]).ok().json_lines();
+        all.iter().any(|receipt| receipt["state"] == "done")
+    });
+    stage.home.kiso(&["schedule", "remove", "tea"]).ok();
+    let tea = json!({ "name": "tea", "when": "@daily", "message": "$ cat note.txt", "session": "theirs" });
+    stage.by(&stage.phone, "POST", "/schedules", Some(tea)).refuses(409, "taken");
+    stage.by(&stage.phone, "GET", "/sessions/schedule.tea/messages", None).refuses(404, "not_found");
+    stage.served.get("/sessions/schedule.tea/messages");
 
     // Listings have what it began.
     let sessions = stage.by(&stage.phone, "GET", "/sessions", None).expect(200);

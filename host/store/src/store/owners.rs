@@ -52,9 +52,9 @@ impl View<'_> {
     }
 
     fn session_owner(&self, session: &SessionName) -> Result<Option<String>, StoreError> {
-        let mut query = self
-            .conn
-            .prepare_cached(&format!("{LINE} SELECT owner FROM line WHERE owner IS NOT NULL ORDER BY height LIMIT 1"))?;
+        let mut query = self.conn.prepare_cached(&format!(
+            "{LINE} SELECT owner FROM line WHERE owner IS NOT NULL ORDER BY height LIMIT 1"
+        ))?;
         Ok(query.query_row((session.as_str(), MAX_HEIGHT), |row| row.get(0)).optional()?)
     }
 }
