@@ -299,6 +299,15 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     tab.shows("Editing a message");
     tab.audit("chat while a message is edited");
     assert_eq!(said().0.len(), 1, "nothing is sent before it is edited");
+    // A command is carried out, and does not take the place of the message.
+    tab.press("Control+a");
+    tab.insert_text("/help");
+    tab.press("Enter");
+    tab.wait_for(role("article", "Answer to /help"));
+    assert!(!tab.text().contains("Editing a message"));
+    tab.click(role("button", "Dismiss the answer"));
+    press("chat-asked", "Edit");
+    tab.shows("Editing a message");
     tab.press("Control+a");
     tab.type_text("$ cat one.txt || echo none");
     tab.press("Enter");

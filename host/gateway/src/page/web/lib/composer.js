@@ -87,8 +87,7 @@ export function Composer({ session, running, onSend, onStop }) {
       return;
     }
     const text = field.current.value.trim();
-    const command = /^\/[a-z]+(\s|$)/.test(text);
-    onSend(command ? text : withFiles(text, take(session)));
+    onSend(isCommand(text) ? text : withFiles(text, take(session)));
     if (text) rememberSent(session, text);
     learn();
     field.current.value = '';
@@ -210,6 +209,9 @@ function grow(field) {
   field.style.height = 'auto';
   field.style.height = `${field.scrollHeight}px`;
 }
+
+/** Whether a text is a command of the page's field, such as `/model`. */
+export const isCommand = (text) => /^\/[a-z]+(\s|$)/.test(text);
 
 /** Whether an option is there in full already, so that Enter may send. */
 const whole = (field, { from, to }, option) => field.value.slice(from, to) === option.text;

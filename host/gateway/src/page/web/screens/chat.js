@@ -3,7 +3,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
 import { part, post } from '../lib/api.js';
 import { Beside, useNarrow } from '../lib/beside.js';
-import { Composer, fillComposer } from '../lib/composer.js';
+import { Composer, fillComposer, isCommand } from '../lib/composer.js';
 import { connection } from '../lib/events.js';
 import { FolderBar } from '../lib/folders.js';
 import { plural } from '../lib/format.js';
@@ -130,6 +130,12 @@ export default function Chat({ session }) {
     if (talk.state.get().newer) talk.toEnd().catch(report);
     setTimeout(() => log.current?.toEnd(), 0);
   };
+  const submit = (text) => {
+    // A command is carried out; it does not become another version.
+    if (editing && !isCommand(text)) return change(editing, text);
+    setEditing(null);
+    return send(text);
+  };
   const acts = useMemo(() => ({
     send,
     edit(text, id = null) {
@@ -202,7 +208,7 @@ export default function Chat({ session }) {
       <${FolderBar} session=${session} running=${running !== null} />
       ${editing && html`<div class="chat-editing"><span>Editing a message. Sending makes a new version; the earlier one is kept.</span>
         <${Button} kind="small" onClick=${() => { setEditing(null); fillComposer(session, ''); }}>Cancel<//></div>`}
-      <${Composer} session=${session} running=${running !== null} onSend=${(text) => (editing ? change(editing, text) : send(text))} onStop=${stop} />
+      <${Composer} session=${session} running=${running !== null} onSend=${submit} onStop=${stop} />
     </div>
   </section>
   ${file && html`<${Beside} key=${file} session=${session} path=${file} onFail=${() => location.replace(href('s', session))} />`}`;
