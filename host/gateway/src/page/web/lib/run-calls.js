@@ -29,7 +29,7 @@ export function Changed({ of: { changed, more_changed: more } }) {
 }
 
 /** The sites that something reached, and why it was allowed to. */
-export const Reached = ({ of: { reached } }) => (reached?.length > 0 ? html`<ul class="run-changed run-reached" aria-label="Sites that were opened">${reached.map(({ host, because }) => html`<li key=${`${host} ${because}`}>
+export const Reached = ({ of: { reached } }) => (reached?.length > 0 ? html`<ul class="run-changed" aria-label="Sites that were opened">${reached.map(({ host, because }) => html`<li key=${`${host} ${because}`}>
   <${Icon} name="link" size=${14} /><span><bdi>${plain(host)}</bdi><span class="muted">: ${plain(because)}</span></span></li>`)}</ul>` : null);
 
 export function Calls({ run, task, session, live }) {

@@ -4,7 +4,7 @@ import { html, useEffect, useState, useStore } from './preact.js';
 import { get, isAdmin } from './api.js';
 import { fillComposer } from './composer.js';
 import { models, openConnect } from './models.js';
-import { Icon } from './ui.js';
+import { Icon, toast } from './ui.js';
 import { upload, uploads } from './uploads.js';
 
 /** Where the files of the first screen are. */
@@ -24,24 +24,27 @@ const TASKS = [
 /** What the built-in rules can do. Each runs as it is written, and its result is what the program answers: a test compares them. */
 const RULES = [
   ['usage', 'Draw a chart', 'plot the mean temperature by month as a line chart', html`<${Chart} />`],
-  ['table', 'Compare', 'Which city is warmer?', html`<table class="welcome-result"><thead><tr><th>city</th><th>mean_temperature_c</th></tr></thead>
+  ['table', 'Compare', 'Which city is warmer?', html`<table><thead><tr><th>city</th><th>mean_temperature_c</th></tr></thead>
     <tbody><tr><td>Lisbon</td><td>17.0083</td></tr><tr><td>Oslo</td><td>7.425</td></tr></tbody></table>`],
-  ['play', 'Run a command', '$ sort -t, -k4 -nr weather.csv | head -n 3', html`<pre class="welcome-result">${'2024-02,Lisbon,11.1,146\n2024-10,Oslo,8.2,126\n2024-08,Oslo,13.7,117'}</pre>`],
+  ['play', 'Run a command', '$ sort -t, -k4 -nr weather.csv | head -n 3', html`<pre>${'2024-02,Lisbon,11.1,146\n2024-10,Oslo,8.2,126\n2024-08,Oslo,13.7,117'}</pre>`],
 ];
 
 /** The chart that the first of them draws. */
 function Chart() {
   const { theme } = document.documentElement.dataset;
   const dark = theme ? theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
-  return html`<img class="welcome-result" src=${new URL(`chart-${dark ? 'dark' : 'light'}.svg`, FILES).href} alt="" width="480" height="240" loading="lazy" />`;
+  return html`<img src=${new URL(`chart-${dark ? 'dark' : 'light'}.svg`, FILES).href} alt="" width="480" height="240" loading="lazy" />`;
 }
 
 /** Writes a message into the field, with the table if it is about that. */
 async function write(session, text, table) {
   fillComposer(session, text);
   if (!table || uploads.get()[session]?.some(({ name }) => name === TABLE)) return;
-  const answer = await fetch(new URL(TABLE, FILES));
-  if (!answer.ok) return;
+  const answer = await fetch(new URL(TABLE, FILES)).catch(() => null);
+  if (!answer?.ok) {
+    toast(`${TABLE} could not be loaded`, 'bad', 'Choose the task again when kiso is back.');
+    return;
+  }
   upload(session, [new File([await answer.blob()], TABLE, { type: 'text/csv' })]);
 }
 
