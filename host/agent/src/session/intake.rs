@@ -119,18 +119,7 @@ impl Intake {
     #[tracing::instrument(name = "session.take", level = "debug", skip_all, fields(session = %inbound.session))]
     pub async fn take(&self, inbound: Inbound) -> Result<IntakeOutcome, IntakeError> {
         let text = inbound.text.trim();
-        if text.is_empty() {
-            return Err(IntakeError::Empty);
-        }
-        if text.len() > MAX_MESSAGE {
-            return Err(IntakeError::TooLarge { bytes: text.len(), max: MAX_MESSAGE });
-        }
-        if inbound.client_key.as_deref().is_some_and(|key| key.is_empty() || key.chars().count() > MAX_CLIENT_KEY) {
-            return Err(IntakeError::BadKey { max: MAX_CLIENT_KEY });
-        }
-        if self.0.closed.load(Ordering::Acquire) {
-            return Err(IntakeError::ShuttingDown);
-        }
+        self.check(Some(text), inbound.client_key.as_deref())?;
         // What the configuration lists as a command and is a pill, is that pill.
         let pill = self.0.drive.newest_config().command_pill(text);
         let text = pill.as_deref().unwrap_or(text);
@@ -160,14 +149,8 @@ impl Intake {
 
     async fn enqueue(&self, inbound: &Inbound, text: &str) -> Result<IntakeOutcome, IntakeError> {
         let inner = &*self.0;
-        // A place is taken before the message is written, so that no two get the last one.
         let drive = &inner.drive.newest();
-        let max = drive.config.daemon.max_queued;
-        if inner.queued.fetch_add(1, Ordering::AcqRel) >= max {
-            count_down(&inner.queued, 1);
-            return Err(IntakeError::Full { max });
-        }
-        let place = QueueSlot(&inner.queued);
+        let place = inner.reserve(drive.config.daemon.max_queued)?;
         let job = NewJob {
             session: inbound.session.clone(),
             text: sealed(drive, &inbound.session, text).await?,
@@ -186,6 +169,23 @@ impl Intake {
             let _ = inner.wake.send(Wake::Message { session, priority, flush });
         }
         Ok(IntakeOutcome::Queued { message: admitted.message(), again: matches!(admitted, JobAdmission::Before(_)) })
+    }
+
+    /// Checks a message, if there is a text, and its key before anything of it is kept.
+    fn check(&self, text: Option<&str>, client_key: Option<&str>) -> Result<(), IntakeError> {
+        if text.is_some_and(str::is_empty) {
+            return Err(IntakeError::Empty);
+        }
+        if let Some(text) = text.filter(|text| text.len() > MAX_MESSAGE) {
+            return Err(IntakeError::TooLarge { bytes: text.len(), max: MAX_MESSAGE });
+        }
+        if client_key.is_some_and(|key| key.is_empty() || key.chars().count() > MAX_CLIENT_KEY) {
+            return Err(IntakeError::BadKey { max: MAX_CLIENT_KEY });
+        }
+        match self.0.closed.load(Ordering::Acquire) {
+            true => Err(IntakeError::ShuttingDown),
+            false => Ok(()),
+        }
     }
 
     /// Stops the session's run, and those of it that wait for a person; false where there is none.
@@ -215,6 +215,18 @@ impl Intake {
     /// How many messages wait.
     pub fn queued(&self) -> u64 {
         self.0.queued.load(Ordering::Relaxed)
+    }
+}
+
+impl Inner {
+    /// Takes a place in the queue before a message is written, so that no two get the last one.
+    fn reserve(&self, max: u64) -> Result<QueueSlot<'_>, IntakeError> {
+        let place = QueueSlot(&self.queued);
+        match self.queued.fetch_add(1, Ordering::AcqRel) < max {
+            true => Ok(place),
+            // Dropping the place counts down again.
+            false => Err(IntakeError::Full { max }),
+        }
     }
 }
 

@@ -1,13 +1,11 @@
 //! Taking in what another program reports. It is nobody's message: it is worked on as a subagent's, in a session of its hook.
 
-use super::{Inner, Intake, IntakeError, IntakeOutcome};
-use crate::drive::SEALED_RUN;
+use super::{Inner, Intake, IntakeError, IntakeOutcome, sealed};
 use crate::session::intake::MAX_MESSAGE;
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
-use kiso_store::secret::found;
 use kiso_store::store::{HookAdmission, HookDelivery, JobAdmission, JobPriority, NewJob};
 use std::sync::atomic::Ordering;
 
@@ -54,18 +52,10 @@ impl Inner {
     async fn enqueue_event(&self, event: InboundEvent) -> Result<IntakeOutcome, IntakeError> {
         let InboundEvent { hook, label, session, text, keys, told, max_waiting } = event;
         let drive = &self.drive.newest();
-        drive.has_room().await?;
-        let known = drive.secrets_of(&session).await?;
-        let (text, found) = {
-            let known = known.clone();
-            kiso_base::compute::run("looking for secrets in the event", move || found::extract(&text, &known)).await?
-        };
-        if !found.is_empty() {
-            drive.vault.save(&drive.store, &session, &found, now_ms()).await?;
-        }
+        let text = sealed(drive, &session, &text).await?;
         let job = NewJob {
             session,
-            text: drive.vault.seal_text(SEALED_RUN, &known.redact(&text))?,
+            text,
             // Whoever can send an event is not thereby an administrator.
             caller: CallerScope::User,
             priority: JobPriority::Subagent,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Inbound, Intake, IntakeError, IntakeOutcome, MAX_MESSAGE, QueueSlot, count_down, sealed};
+use super::{Inbound, Intake, IntakeError, IntakeOutcome, sealed};
 use crate::drive::RunExecutor;
 use crate::session::command::RevisedText;
 use crate::session::wake::Wake;
@@ -10,11 +10,9 @@ use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_plan::plan::CallerScope;
 use kiso_store::memory;
-use kiso_store::store::{
-    BranchChange, MAX_CLIENT_KEY, NewVersion, NotReplaced, Store, StoreError, Tx, VersionAdmission,
-};
+use kiso_store::store::{BranchChange, NewVersion, NotReplaced, Store, StoreError, Tx, VersionAdmission};
 
-/// What is wanted of a turn.
+/// A request for another version of a turn.
 #[derive(Debug, Clone)]
 pub struct Revision {
     /// A message of the turn.
@@ -34,18 +32,7 @@ impl Intake {
     /// Replaces a turn. When this returns, the new version is on disk and will be answered, before anything else that waits.
     pub async fn revise(&self, revision: Revision) -> Result<(SessionName, IntakeOutcome), IntakeError> {
         let text = revision.text.as_deref().map(str::trim);
-        if text.is_some_and(str::is_empty) {
-            return Err(IntakeError::Empty);
-        }
-        if let Some(text) = text.filter(|text| text.len() > MAX_MESSAGE) {
-            return Err(IntakeError::TooLarge { bytes: text.len(), max: MAX_MESSAGE });
-        }
-        if revision.client_key.as_deref().is_some_and(|key| key.is_empty() || key.chars().count() > MAX_CLIENT_KEY) {
-            return Err(IntakeError::BadKey { max: MAX_CLIENT_KEY });
-        }
-        if self.0.closed.load(Ordering::Acquire) {
-            return Err(IntakeError::ShuttingDown);
-        }
+        self.check(text, revision.client_key.as_deref())?;
         let this = self.clone();
         // In a task of its own, as for a message.
         match tokio::spawn(async move { this.enqueue_version(revision).await }).await {
@@ -58,12 +45,8 @@ impl Intake {
     async fn enqueue_version(&self, revision: Revision) -> Result<(SessionName, IntakeOutcome), IntakeError> {
         let inner = &*self.0;
         let drive = &inner.drive.newest();
-        let max = drive.config.daemon.max_queued;
-        if inner.queued.fetch_add(1, Ordering::AcqRel) >= max {
-            count_down(&inner.queued, 1);
-            return Err(IntakeError::Full { max });
-        }
-        let place = QueueSlot(&inner.queued);
+        let place = inner.reserve(drive.config.daemon.max_queued)?;
+        drive.has_room().await?;
         let Revision { message, text, caller, client_key, cancel, undo } = revision;
         let text = match text {
             None => None,
