@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use kiso_base::home::SessionName;
-use kiso_store::store::{MAX_BRANCHES, OldBranch, OldMessage, StoreError, Tx};
+use kiso_store::store::{MAX_BRANCHES, MessageRole, OldBranch, OldMessage, StoreError, Tx};
 
 /// The branches in a file, with the numbers that their messages have there.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl Branches {
     pub(super) fn add(&mut self, branch: OldBranch, messages: &[(i64, OldMessage)]) -> Result<(), String> {
         let OldBranch { id, parent, first } = branch;
         let at = messages.binary_search_by_key(&first, |(id, _)| *id);
-        let is_answered = at.is_ok_and(|at| messages[at].1.run.is_some());
+        let is_answered = at.is_ok_and(|at| messages[at].1.role == MessageRole::User && messages[at].1.run.is_some());
         let of = |message: i64| self.of_messages.get(&message).copied().unwrap_or(0);
         if of(id) != id || id <= 0 {
             return Err(format!("branch {id} does not begin with a message of its own"));
@@ -32,7 +32,7 @@ impl Branches {
         }
         if first >= id || of(first) != parent || !is_answered {
             return Err(format!(
-                "branch {id} replaces the message {first}, which is not one of branch {parent} that was answered"
+                "branch {id} replaces the message {first}, which is not a user's message of branch {parent} that was answered"
             ));
         }
         if self.all.len() >= MAX_BRANCHES as usize {

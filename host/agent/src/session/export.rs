@@ -32,9 +32,16 @@ pub struct Export {
 #[derive(Debug, Clone)]
 enum ExportStage {
     Session,
-    Messages { after: i64 },
-    Branches,
-    Runs { after: Option<RunId> },
+    Messages {
+        after: i64,
+    },
+    /// Those that begin with a message up to this one: others came while the export was written.
+    Branches {
+        to: i64,
+    },
+    Runs {
+        after: Option<RunId>,
+    },
     End,
     Over,
 }
@@ -57,8 +64,8 @@ impl Export {
             ExportStage::Messages { after } => {
                 let page = view.messages_of_all_branches(&self.session, *after, MESSAGES)?;
                 self.messages += page.len() as u64;
-                let next =
-                    page.last().map_or(ExportStage::Branches, |(last, _)| ExportStage::Messages { after: last.id });
+                let over = ExportStage::Branches { to: *after };
+                let next = page.last().map_or(over, |(last, _)| ExportStage::Messages { after: last.id });
                 lines.extend(page.into_iter().map(|(message, branch)| {
                     let mut line = json!({
                         "type": "message", "id": message.id, "role": message.role.as_str(), "at_ms": message.at_ms,
@@ -76,8 +83,8 @@ impl Export {
                 }));
                 next
             }
-            ExportStage::Branches => {
-                let branches = view.branches(&self.session)?.into_iter();
+            ExportStage::Branches { to } => {
+                let branches = view.branches(&self.session)?.into_iter().filter(|branch| branch.id <= *to);
                 lines.extend(branches.map(|OldBranch { id, parent, first }| {
                     json!({ "type": "branch", "id": id, "parent": parent, "first": first })
                 }));
