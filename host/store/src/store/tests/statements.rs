@@ -95,6 +95,16 @@ fn nothing_is_found_by_reading_whole_tables() {
     tx.core_memory().unwrap();
     super::life::sends_all(&tx);
     super::spawned::touch_all(&tx);
+    let (v, owner) = (session("v"), SessionOwner::from_token("x"));
+    tx.claim_session(&owner, &v, 1_000, 1).unwrap();
+    tx.list_sessions_of(Some(&owner), &[Placement::Listed], None, 5).unwrap();
+    tx.create_run(&v, "x", 1).unwrap();
+    let (caller, client_key) = (kiso_plan::plan::CallerScope::Admin, Some("v".to_owned()));
+    let message = tx.last_asked(&v).unwrap().unwrap();
+    let new = NewVersion { message, text: None, caller, client_key, at_ms: 1, cancel: true, undo: true };
+    tx.replace_turn(&new).unwrap().unwrap();
+    tx.undo_before(&v).unwrap();
+    tx.show_version(message).unwrap().unwrap_err();
 
     let sent = prepared(&conn);
     assert!(sent.len() > 30, "{sent:#?}");
