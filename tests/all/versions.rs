@@ -1,4 +1,4 @@
-//! Versions of turns: what is replaced is in no prompt that comes after, and nothing of it is lost.
+//! Versions of turns: replaced messages are in no later prompt, and none of them is lost.
 
 use crate::crash;
 use crate::harness::Home;
@@ -79,7 +79,7 @@ fn what_is_replaced_leaves_the_context_and_comes_back_with_its_branch() {
     ask("what is a gong?");
     knows(&model, &["Fingers.", "Sticks."], &["a horn?", "Brass.", "Metal."]);
 
-    // What the terminal says.
+    // The commands of the terminal.
     let retried = served.send("main", "/retry");
     assert_eq!(served.reply(retried), "Wood.");
     knows(&model, &["a gong?", "Sticks."], &["Bronze."]);
@@ -87,7 +87,7 @@ fn what_is_replaced_leaves_the_context_and_comes_back_with_its_branch() {
     assert!(served.command("nobody", "/retry").contains("No message of this session"));
     assert!(served.command("main", "/help").contains("- /edit TEXT: replace the last message"));
 
-    // What was exported has all branches, and comes back with them.
+    // An export has all branches, and so has the session that it is imported as.
     let lines = home.kiso(&["export", "main"]).ok().stdout.clone();
     assert_eq!(lines.lines().filter(|line| line.contains("\"type\":\"branch\"")).count(), 3, "{lines}");
     let file = home.file("main.jsonl", &lines);

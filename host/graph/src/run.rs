@@ -292,7 +292,7 @@ impl Run {
         let mut run = Self::new(spec);
         for (index, event) in events.into_iter().enumerate() {
             let again = run.accept_with(event.result.clone(), event.lost.clone())?;
-            // What models thought is in the log alone.
+            // The thoughts of models are in the log alone.
             if (Event { reasoning: event.reasoning.clone(), ..again }) != *event {
                 return Err(IllegalResult::Diverged { index });
             }

@@ -433,7 +433,7 @@ pub struct Event {
     /// Whether the reply was delivered and the turn goes on with messages that arrived meanwhile.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
-    /// What models thought before they answered, for those who read the log: no model is shown it, and no decision is made by it.
+    /// The thoughts of models before they answered, for people who read the log. They reach neither a model nor a decision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasoning: Vec<ModelReasoning>,
 }

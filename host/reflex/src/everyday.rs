@@ -1,12 +1,12 @@
-//! Everyday questions about files: which there are, and what is in one. They are put in the words of the skills' examples,
-//! with the file's name. A question with any other word is left to the rules that read all of it.
+//! Everyday questions about files: which files there are, and what is in one. Each becomes a sentence in the words of the skills'
+//! examples, with the file's name. A question with any other word is left to the rules that read all of it.
 
 use crate::closing::quoted_path;
 use crate::keyword::{IMPLIED, NAMED};
 use crate::scene::{Scene, Source};
 use crate::word::{Punctuation, Word, WordShape, count, listed};
 
-/// What a message asks about files.
+/// A question about files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileQuestion {
     /// A command line answers it.

@@ -22,7 +22,7 @@ impl RunContext<'_> {
         }
         let (session, caller, run) = (self.session.clone(), self.caller, self.run.clone());
         let waiting = self.drive.store.peek(move |view| {
-            // What waits follows the version that has replaced this turn.
+            // Waiting messages follow the version that has replaced this turn.
             if view.is_run_replaced(&run)? {
                 return Ok(Vec::new());
             }

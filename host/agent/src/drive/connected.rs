@@ -51,7 +51,7 @@ impl ConnectedKeys {
         Ok(keys)
     }
 
-    /// Gives the keys by their names, and variables of the environment by theirs.
+    /// Looks up keys by their names, and variables of the environment by theirs.
     pub fn environment(
         &self,
         environment: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
@@ -138,12 +138,12 @@ impl RunExecutor {
     }
 }
 
-/// What a key is sealed for: its provider at this address.
+/// The purpose that a key is sealed for: its provider at this address.
 fn purpose(name: &str, base_url: &str) -> String {
     format!("key of the provider {name} at {base_url}")
 }
 
-/// Whether this can be a key, or why not. The reason does not repeat it.
+/// Checks that this can be a key. The error does not repeat it.
 fn check_key(key: &str) -> Result<(), String> {
     if key.len() > MAX_KEY {
         return Err(format!("the key has more than {MAX_KEY} characters"));

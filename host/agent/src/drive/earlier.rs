@@ -1,4 +1,4 @@
-//! Whether the next undo reaches behind the last run of a session, which nobody expects who has just seen that run.
+//! Finds out if the next undo reaches behind the last run of a session, which a person who has just seen that run does not expect.
 
 use super::{DriveError, RunExecutor, UndoFailure};
 use kiso_base::home::SessionName;
@@ -17,7 +17,7 @@ impl RunExecutor {
     pub async fn earlier_work(&self, session: &SessionName) -> Result<Option<EarlierWork>, UndoFailure> {
         let mut entries = self.undo_entries(session).await?;
         let Some(at) = entries.iter().rposition(|entry| entry.header.kind == UndoKind::Undo) else { return Ok(None) };
-        // What a person did by hand, such as a change to the shared files, is named like no run.
+        // A change that a person made by hand, such as to the shared files, has a name that no run has.
         let Some(named) = entries[at].run().and_then(|run| run.parse::<RunId>().ok()) else { return Ok(None) };
         let of = session.clone();
         let read = self.store.read(move |view| {
@@ -25,7 +25,7 @@ impl RunExecutor {
             Ok(view.list_runs(Some(&of), None, 1)?.pop().filter(|_| is_run))
         });
         let Some(last) = read.await.map_err(DriveError::from)? else { return Ok(None) };
-        // What was undone can be redone: then the run before it is meant.
+        // The last run was undone before, so the run before it is next.
         if entries.iter().any(|entry| entry.run() == Some(last.id.as_str())) {
             return Ok(None);
         }

@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tracing::Instrument;
 
-/// Bytes of what a model thinks that are kept of a call. A thought of this length takes a model minutes.
+/// Bytes of a model's thoughts that are kept for a call. A thought of this length takes a model minutes.
 const MAX_REASONING: usize = 32 << 10;
 
-/// Calls of a step of which that is kept; a step with more has many calls that are alike.
+/// Calls of a step whose thoughts are kept; a step with more has many similar calls.
 const MAX_REASONED: usize = 8;
 
 /// What the calls of one step cost so far: the run learns of it with the step's event and not before.
@@ -28,7 +28,7 @@ struct Spent {
     answered: Usage,
     /// Of calls that were not.
     lost: Option<Call>,
-    /// What models thought before they answered.
+    /// The thoughts of models before they answered.
     reasoning: Vec<ModelReasoning>,
 }
 
@@ -61,7 +61,7 @@ impl Meter {
         taken.lost
     }
 
-    /// What models thought since this was asked last.
+    /// Returns the thoughts of models since the last call.
     pub(super) fn take_reasoning(&self) -> Vec<ModelReasoning> {
         std::mem::take(&mut self.spent().reasoning)
     }

@@ -41,7 +41,7 @@ pub trait Listener: Send {
     /// The text of this role that was heard since the step began is void: it begins anew.
     fn restart(&mut self, _role: Role) {}
 
-    /// What a command line writes on "stdout" or "stderr", a piece at a time. Without secrets. `call` is its place among the calls of
+    /// A piece that a command line writes on "stdout" or "stderr", without secrets. `call` is its place among the calls of
     /// the action loop that run at once; 0 for a task of a plan.
     fn output(&mut self, _call: usize, _stream: &'static str, _text: &str) {}
 
@@ -195,7 +195,7 @@ pub(super) struct Voice<'a> {
     filters: Option<(kiso_store::secret::RedactionStream, Stripper)>,
     /// The line of thought that is not whole yet.
     line: String,
-    /// What takes secrets out of the thoughts; `None` between them.
+    /// The filter that removes secrets from thoughts; `None` between them.
     reasoning: Option<kiso_store::secret::RedactionStream>,
     listener: &'a mut dyn Listener,
 }

@@ -117,9 +117,9 @@ struct Now {
     seq: u32,
     busy: Option<Busy>,
     texts: Vec<(&'static str, Text)>,
-    /// What models have thought in this step, by role.
+    /// The thoughts of models in this step, by role.
     reasoning: Vec<(&'static str, Text)>,
-    /// What the command lines of this step have written, by call and stream.
+    /// The output of the command lines of this step, by call and stream.
     outputs: Vec<((usize, &'static str), Text)>,
     /// The calls of this step that have ended.
     ended: Vec<LiveEvent>,

@@ -52,7 +52,7 @@ pub struct TaskHistory {
     pub changed: Vec<ChangedFile>,
     pub more_changed: u64,
     pub outside: bool,
-    /// What was decided where it left the sandbox.
+    /// The decisions where it left the sandbox.
     pub sinks: Vec<SinkDecision>,
     /// The calls of tools that the action loop made for it, in the order in which they were asked for.
     pub calls: Vec<CallHistory>,

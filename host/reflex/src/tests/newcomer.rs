@@ -78,7 +78,7 @@ const ANSWERED: &[(&str, &str)] = &[
     ("what is the temperature in Oslo?", r#""where":["city = Oslo"],"select":["temperature_c"]"#),
 ];
 
-/// What the rules cannot know is not guessed.
+/// The rules do not guess an answer that the table does not have.
 const REFUSED: &[&str] = &[
     "Which city is nicer?",
     "Which city is bigger?",

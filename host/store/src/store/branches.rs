@@ -82,7 +82,7 @@ pub enum NotReplaced {
     TooMany,
 }
 
-/// What putting another branch into use did to the summaries of the session.
+/// The summaries of a session that changed when another branch was put into use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BranchChange {
     /// Texts of summaries that hold messages of the branch before.
@@ -170,7 +170,7 @@ impl View<'_> {
     pub fn turn(&self, message: i64) -> Result<Result<ReplacedTurn, NotReplaced>, StoreError> {
         let Some((session, found)) = self.message(message)? else { return Ok(Err(NotReplaced::Unknown)) };
         let Some(run) = found.run else { return Ok(Err(NotReplaced::Unanswered)) };
-        // What a subagent reported is of a run of its own session.
+        // The report of a subagent belongs to a run of its own session.
         let Some(of_run) = self.run_line(&run)?.filter(|line| line.session == session) else {
             return Ok(Err(NotReplaced::IsReply));
         };
@@ -254,7 +254,7 @@ impl View<'_> {
 
 impl Tx<'_> {
     /// Replaces a turn, and all that follows it, by another version: its messages are admitted again and go before those that wait, which
-    /// follow it. What they are labelled as, and who may do what they ask for, stays.
+    /// follow it. Their labels, and the rights with which they are answered, stay.
     pub fn replace_turn(&self, new: &NewVersion) -> Result<Result<VersionAdmission, NotReplaced>, StoreError> {
         let Some((session, message)) = self.message(new.message)? else { return Ok(Err(NotReplaced::Unknown)) };
         if let Some(before) = self.admitted(&session, new.client_key.as_deref())? {

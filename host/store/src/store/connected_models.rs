@@ -1,4 +1,4 @@
-//! Providers that were connected while kiso ran, with the models that were chosen of them. Keys stand here as the vault sealed them.
+//! Providers that were connected while kiso ran, with the models that were chosen from them. Keys are stored as the vault sealed them.
 
 use rusqlite::{OptionalExtension, Row};
 
@@ -41,7 +41,7 @@ impl View<'_> {
         Ok(query.query_row([name], provider).optional()?)
     }
 
-    /// What is connected, as the configuration takes it.
+    /// The connected providers and models, as the configuration takes them.
     pub fn connected(&self) -> Result<ConnectedModels, StoreError> {
         let providers = self.connected_providers()?.into_iter().map(|row| {
             let ConnectedProviderRow { name, kind, base_url, sealed, .. } = row;

@@ -106,7 +106,7 @@ impl Tx<'_> {
 
     /// Sets the title; `anew` replaces one that is there. True if the title was set. It stands in clear wherever sessions are
     /// listed: the caller has taken out what is secret. One that was made, and that another session has, goes on with the
-    /// beginning of the first message, so that the two are told apart.
+    /// beginning of the first message, so that the two differ.
     pub fn set_title(&self, session: &SessionName, title: &str, anew: bool) -> Result<bool, StoreError> {
         let longer = if anew { None } else { self.longer_title(session, title)? };
         let title = longer.as_deref().unwrap_or(title);

@@ -1,4 +1,4 @@
-//! Which branch of a session is in use: what is on the way to it, and what becomes of the others' summaries.
+//! The branch of a session that is in use: marks the messages on the way to it, and moves the summaries of the others.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -50,7 +50,7 @@ impl Tx<'_> {
         if !replaced {
             return Ok(Ok((session, BranchChange::default())));
         }
-        // What works or waits there goes on with what it knows.
+        // A run or a message that waits keeps the branch that it began in.
         if self.has_open_run(&session)? || !self.queued_jobs(&session, 1)?.is_empty() {
             return Ok(Err(NotReplaced::AtWork(session)));
         }
@@ -75,8 +75,8 @@ impl Tx<'_> {
         Ok(Ok((session, change)))
     }
 
-    /// Marks what is on the way to a branch, and what is not. A summary that holds what was on one way and is not on both is kept for when
-    /// its branch is in use again.
+    /// Marks the messages on the way to a branch as in use, and the others as replaced. A summary of messages that are not on both ways is
+    /// kept for when its branch is in use again.
     pub(super) fn use_branch(&self, session: &SessionName, branch: i64) -> Result<BranchChange, StoreError> {
         let Some(id) = self.session_id(session)? else { return Ok(BranchChange::default()) };
         let (branches, before) = (self.branches_of(id)?, self.branch_in_use(session)?);

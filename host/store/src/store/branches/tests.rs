@@ -205,7 +205,7 @@ fn a_summary_is_of_its_branch() {
             tx.set_summary(&session(), 0, &of("one and two", two + 1))?;
             let bad = Label { integrity: Integrity::World, ..Label::default() };
             tx.set_summary_label(&session(), &bad)?;
-            // What it holds is the same in both branches.
+            // Both branches have the messages that it holds.
             let change = tx.replace_turn(&again(three, None))?.unwrap().change;
             assert_eq!((change, now(tx)?), (BranchChange::default(), Some("one and two".into())));
             let run = begin(tx, 7)?;
@@ -324,7 +324,7 @@ fn a_version_that_waits_follows_one_of_an_earlier_turn() {
         .unwrap();
 }
 
-/// A version is no way to better words or to more rights.
+/// A version gets neither a better label nor more rights.
 #[test]
 fn a_version_launders_nothing() {
     let (store, _dir) = house();
