@@ -253,11 +253,11 @@ const owner = (folder, root) => {
   const above = cut < 0 ? root : folder.slice(0, cut);
   return above.length < root.length ? root : above;
 };
-// What package-lock.json names, where it names it.
+// Installs the packages of package-lock.json at their places. Those of the project itself, which lie elsewhere, are there.
 const installLocked = async (root, lock, set, omitsDev) => {
   let count = 0;
   for (const [at, entry] of Object.entries(lock.packages || {})) {
-    if (at === "" || entry.link || (omitsDev && entry.dev)) continue;
+    if (!/(^|\/)node_modules\//.test(at) || entry.link || (omitsDev && entry.dev)) continue;
     if ((entry.optional || entry.devOptional) && (entry.os || entry.cpu)) continue;
     const name = at.slice(at.lastIndexOf("node_modules/") + 13);
     if (at.split("/").includes("..") || !nameOk(name)) throw new Failure(`package-lock.json: \`${at}\` is not a place of a package`);
@@ -286,10 +286,12 @@ const commandInstall = async (words, options, locked) => {
   let wanted = words.map(split);
   const lock = options.global || words.length ? undefined : readJson(path.join(root, "package-lock.json"));
   if (locked && !lock) throw new Failure("The `npm ci` command can only install with an existing package-lock.json");
+  if (locked && !lock.packages) throw new Failure("package-lock.json is of lockfileVersion 1, which is not read here; `npm install` reads package.json instead");
   if (locked) fs.rmSync(path.join(root, "node_modules"), { recursive: true, force: true });
+  let locks = 0;
   if (lock && lock.packages) {
-    const count = await installLocked(root, lock, set, omitsDev);
-    return say(`\nadded ${count} packages`);
+    locks = await installLocked(root, lock, set, omitsDev);
+    if (locked || !project) return say(`\nadded ${locks} packages`);
   }
   if (!words.length) {
     if (!project) throw new Failure(`enoent Could not read package.json: ${file}`);
@@ -308,7 +310,7 @@ const commandInstall = async (words, options, locked) => {
     }
     writeJson(file, into);
   }
-  const count = added.filter(([, , , isNew]) => isNew).length;
+  const count = locks + added.filter(([, , , isNew]) => isNew).length;
   say(count ? `\nadded ${count} package${count === 1 ? "" : "s"}` : "\nup to date");
 };
 
@@ -424,7 +426,8 @@ const USAGE = `Usage: npm <command>
   npm test, npm start     scripts of package.json
   npm run SCRIPT [-- ARG...]
   npx COMMAND [ARG...]    a command of a package in node_modules
-  npm ls, npm view PACKAGE [FIELD], npm init -y, npm root, npm pkg get NAME
+  npm ls, npm view PACKAGE [FIELD], npm init -y, npm root, npm pkg get NAME, npm config get NAME
+  --prefix DIR            runs the command in a directory
 
 Scripts of packages do not run when they are installed, and nothing is built. \`kiso network allow registry.npmjs.org\` allows the registry.`;
 const FLAGS = { D: "save-dev", E: "save-exact", g: "global", S: "save", s: "silent", y: "yes", a: "all", f: "force", P: "save-prod" };
@@ -437,6 +440,7 @@ const read = (all) => {
     if (word === "--") return [words, options, all.slice(n + 1)];
     const long = /^--(no-)?([a-z-]+)(?:=(.*))?$/.exec(word);
     if (long) options[long[2]] = long[1] ? false : long[3] !== undefined ? long[3] : WITH_VALUE.includes(long[2]) ? all[++n] : true;
+    else if (word === "-C" || word === "-w") options[word === "-C" ? "prefix" : "workspace"] = all[++n];
     else if (/^-[A-Za-z]+$/.test(word)) for (const letter of word.slice(1)) options[FLAGS[letter] || letter] = true;
     else words.push(word);
   }
@@ -452,8 +456,15 @@ const main = async () => {
   }
   const [[command, ...words], options, behind] = read(given);
   if (options.version || options.v) return say(VERSION);
+  if (options.help || options.h) return say(USAGE);
+  if (options.workspace !== undefined || options.workspaces) throw new Failure("workspaces are not available here; `--prefix DIR` runs a command in the directory of one");
+  if (typeof options.prefix === "string") {
+    if (options.global) throw new Failure("--prefix and -g do not go together here");
+    if (!fs.existsSync(options.prefix)) throw new Failure(`enoent ${options.prefix}: there is no such directory`);
+    process.chdir(options.prefix);
+  }
   switch (command) {
-    case undefined: case "help": say(USAGE); return command === undefined && !options.help && !options.h ? 1 : 0;
+    case undefined: case "help": say(USAGE); return command === undefined ? 1 : 0;
     case "install": case "i": case "add": case "in": return commandInstall(words, options, false);
     case "ci": case "clean-install": return commandInstall([], options, true);
     case "uninstall": case "remove": case "rm": case "un": case "r": return commandRemove(words, options);
@@ -468,8 +479,12 @@ const main = async () => {
       return commandInit();
     case "root": return say(path.join(options.global ? os.homedir() : process.cwd(), "node_modules"));
     case "prefix": return say(options.global ? os.homedir() : process.cwd());
-    case "config": case "c": case "get": return say(settings()[words[words.length - 1]] ?? "undefined");
-    case "pkg": return say(JSON.stringify((projectAbove()[1])[words[1]] ?? {}, null, 2));
+    case "config": case "c": case "get":
+      if (command !== "get" && words.shift() !== "get") throw new Failure("only `npm config get NAME` is available here; a setting is a line NAME=VALUE in .npmrc");
+      return say(settings()[words[0]] ?? "undefined");
+    case "pkg":
+      if (words[0] !== "get") throw new Failure("only `npm pkg get NAME` is available here; change package.json instead");
+      return say(JSON.stringify((projectAbove()[1])[words[1]] ?? {}, null, 2));
     case "audit": case "fund": case "cache": case "dedupe": case "update": return say(`npm ${command} has no effect here`);
     default: throw new Failure(`Unknown command: "${command}"\n\nTo see a list of supported npm commands, run:\n  npm help`);
   }

@@ -94,6 +94,10 @@ fn packages_are_installed_with_what_they_need() {
         ("npm i leaf@file:../../x", "packages are installed from a registry only"),
         ("npm ci", "can only install with an existing package-lock.json"),
         ("npm publish", "Unknown command: \"publish\""),
+        ("npm config set registry http://x", "only `npm config get NAME`"),
+        ("npm pkg set name=x", "only `npm pkg get NAME`"),
+        ("npm i -w a leaf", "workspaces are not available here"),
+        ("npm --prefix nowhere i", "there is no such directory"),
     ] {
         shell(&home, line).exit(1).says(&[says]);
     }
@@ -106,6 +110,17 @@ fn packages_are_installed_with_what_they_need() {
     let lock = json!({ "packages": { "node_modules/../../up": { "version": "1.0.0" } } });
     std::fs::write(home.work("default").join("package-lock.json"), lock.to_string()).unwrap();
     shell(&home, "npm ci").exit(1).says(&["is not a place of a package"]);
+    // The project's own files are not replaced, and a dependency that the lock does not have is installed, too.
+    let lock = json!({ "packages": {
+        "": {}, "packages/member": { "version": "1.0.0", "resolved": format!("http://{address}/files/leaf-1.0.0.tgz") },
+    } });
+    std::fs::write(home.work("default").join("package-lock.json"), lock.to_string()).unwrap();
+    shell(&home, "mkdir -p packages/member up; echo kept > packages/member/index.js; npm install && cat packages/member/index.js")
+        .ok()
+        .prints(&["added 1 package\nkept\n"]);
+    shell(&home, "ls node_modules; cd up; npm -C .. ls; npm --prefix=.. config get registry; npm install --help")
+        .ok()
+        .prints(&["leaf\np@1.2.3 /work\n└── leaf@1.0.0\n", &format!("http://{address}/\nUsage: npm")]);
 }
 
 #[test]
