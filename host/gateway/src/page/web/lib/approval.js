@@ -1,4 +1,4 @@
-// What a run asks before it goes on: each effect with where it goes and what with, buttons that answer, and afterwards what was decided.
+// Questions of a run before it goes on: each effect with its destination and its arguments, buttons that answer, and afterwards the decision.
 
 import { html, store, useEffect, useState, useStore } from './preact.js';
 import { get, isAdmin, me, now, part, post } from './api.js';
@@ -46,7 +46,7 @@ const Effect = ({ effect }) => (isSite(effect) ? html`<${Sites} effect=${effect}
   ${effect.access.map((access) => html`<bdi>${destination(access)}</bdi> `)}
   ${effect.task && html`<${Badge}>task ${effect.task}<//>`}</span>`);
 
-/** What wants a site: a command or a skill. */
+/** The label and the text of an argument of a question about sites: the command or the skill that wants one. */
 function wanting({ name, shown }) {
   const line = name === 'for' && /^exec: ([^]*)$/.exec(shown);
   return line ? ['Command', line[1]] : [name === 'for' ? 'For' : name, shown];
@@ -165,7 +165,7 @@ function ending({ state, answer, effects }) {
   return [`${word}${accepted < effects.length ? ` ${accepted} of ${effects.length}` : ''}${scope}${by}`, 'good'];
 }
 
-/** What a run asked, in the place of the message that asks: what was decided, once it was. */
+/** The decision, in the place of the message that asked for it. */
 export function Decision({ message, marked }) {
   const [error, fail] = useState(null);
   const card = useStore(known, (all) => all.get(message.approval));

@@ -264,7 +264,7 @@ function Found({ check }) {
       ${!works && note && html`<details class="muted"><summary>Details</summary><${Sentence} text=${note} /></details>`}</div></li>`)}</ul></div>`;
 }
 
-/** What is there already. */
+/** The providers that are there already. */
 function Connected({ items, current, onOpen, onChange }) {
   if (!items.length) return null;
   const remove = async ({ name, models }) => {

@@ -37,7 +37,7 @@ export const LIMITS = new Set('lim limsup liminf max min sup inf det gcd Pr argm
 /** Spaces, in em. */
 export const SPACES = { ',': 0.1667, ':': 0.2222, '>': 0.2222, ';': 0.2778, '!': -0.1667, ' ': 0.3333, quad: 1, qquad: 2, enspace: 0.5, thinspace: 0.1667, space: 0.3333 };
 
-/** What `\not` makes of a sign, where there is a sign for it. */
+/** Signs with `\not`, where Unicode has one. */
 export const NOT = { '=': '≠', '∈': '∉', '∋': '∌', '<': '≮', '>': '≯', '≤': '≰', '≥': '≱', '⊂': '⊄', '⊆': '⊈', '≡': '≢', '∼': '≁', '≈': '≉', '∃': '∄', '∣': '∤', '∥': '∦' };
 
 /** Where the letters of an alphabet begin in Unicode: A, a and 0. */

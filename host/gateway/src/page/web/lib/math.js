@@ -167,7 +167,7 @@ class Reader {
     return nodes;
   }
 
-  /** What a command is given: a group or one sign. */
+  /** The argument of a command: a group or one sign. */
   argument(depth) {
     if (depth > DEEPEST) throw TOO_MUCH;
     if (this.peek() === '{') return this.row(this.group('}', depth));

@@ -401,7 +401,7 @@ const isJoined = ({ run, at_ms }) => Boolean(run) && at_ms > [...run.slice(0, TI
 export function rows({ items, newer, drafts, further = {}, queued, notes, status }, waiting, keys) {
   const asked = new Map();
   for (const one of items) if (one.role === 'user' && one.run && !isJoined(one)) asked.set(one.run, one.id);
-  // What a run went on with stands behind the reply that it had given by then.
+  // A message that a run went on with stands behind the reply that it had given by then.
   const after = (one) => one.role === 'user' && isJoined(one)
     && items.find(({ id, role, run, approval }) => id > one.id && role === 'assistant' && run === one.run && !approval)?.id;
   const place = (one) => {

@@ -49,7 +49,7 @@ function Gone({ session, path, turn }) {
     : html`<${Empty} icon="file" title="This file is not there any more">It was deleted or renamed.<//>`;
 }
 
-/** What was fetched of a file, given to `children`. */
+/** Gives the content of a file that was fetched to `children`, and shows why it could not be fetched. */
 const Read = ({ of, file, children }) => (of.error?.status === 404 ? html`<${Gone} ...${file} />` : html`<${Loaded} of=${of}>${children}<//>`);
 
 /** A picture that the browser cannot draw, or that is not there. */
@@ -66,7 +66,7 @@ function Picture({ src, session, path, turn }) {
     <img src=${src} alt="" decoding="async" onError=${() => set(true)} /></button>`;
 }
 
-/** What `load(signal)` gives, and what went wrong; it is loaded again when `watched` changes. */
+/** The value of `load(signal)`, or its error; it is loaded again when `watched` changes. */
 function useFetched(load, watched) {
   const [state, set] = useState({});
   const [turn, again] = useState(0);

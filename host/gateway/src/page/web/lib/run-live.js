@@ -38,7 +38,7 @@ function of(run) {
 
 on('live', ({ run, seq, type, role, kind, text, since_ms, stream, whole, call = 0, ...rest }) => {
   const live = of(run);
-  // What models think has a place of its own (lib/reasoning.js).
+  // Thoughts of models are shown elsewhere (lib/reasoning.js).
   if (type === 'reasoning' || kind === 'reasoning') return;
   if (type === 'thought') think(live, kind, text, since_ms);
   else if (type === 'output') write(live, seq, call, stream, whole, text);
@@ -57,7 +57,7 @@ connection.watch(({ state }) => {
   for (const live of runs.values()) for (const part of live.parts) part.stale = part.open;
 });
 
-/** What a run is busy with, for who is in the chat: which categories the router chose is a matter of the trace. */
+/** Describes the current step of a run. The categories that the router chose are left to the trace. */
 export const busyWords = ({ kind, text }) => (kind === 'routing' ? 'finding out what it needs' : text);
 
 /** A step begins with its thought, so the texts of the step before are complete. */
@@ -86,7 +86,7 @@ function change(live, seq, call, to) {
   live.outputs = outputs;
 }
 
-/** What a command line of this step writes. */
+/** Adds to the output of a command line of this step. */
 function write(live, seq, call, stream, whole, text) {
   const before = live.seq === seq ? live.outputs[call]?.[stream] ?? '' : '';
   const all = whole ? text : before + text;

@@ -14,7 +14,7 @@ const WHY = {
   cycle_incomplete: 'more messages arrived', cycle_complete: 'everything is answered',
 };
 
-/** What a node does, as people call it. */
+/** Names of nodes, as people call their work. */
 const NODES = {
   input: 'the message', retrieval: 'the context', planner: 'the plan', approval: 'your approval', reasoning: 'the preparation of a task', action: 'the work',
   critic: 'the review', output: 'the reply', end: 'the end',

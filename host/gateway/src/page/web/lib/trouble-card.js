@@ -8,7 +8,7 @@ import { Sentence } from './said.js';
 import { freshName } from './sessions.js';
 import { Button, Icon, copyText, toast } from './ui.js';
 
-/** What a remedy does, by its name: the label of its button, and what that runs or leads to. */
+/** The button of a remedy: its label, and the action or the address behind it. */
 function stepOf({ action, setting }, run) {
   switch (action) {
     case 'connect_model': return isAdmin() && { label: 'Connect a model', icon: 'link', run: openConnect };

@@ -151,7 +151,7 @@ function Reply({ run, message, asked, session, marked, known, stopping, typed, a
   </article>`;
 }
 
-/** What a run asked, and what was decided. Its code comes with the first. */
+/** A question of a run, and its answer. Its code comes with the first. */
 function Question(props) {
   const module = useLoaded(() => import('./approval.js'));
   return html`<${Loaded} of=${module}>${({ Decision }) => html`<${Decision} ...${props} />`}<//>`;

@@ -13,7 +13,7 @@ const FILES = new URL('../welcome/', import.meta.url);
 /** A table that comes with kiso: the weather of two cities in the months of a year. */
 const TABLE = 'weather.csv';
 
-/** What a language model can do: title, message, and whether the table goes with it. */
+/** Tasks for a language model: title, message, and whether the table goes with it. */
 const TASKS = [
   ['table', 'Ask about a file', 'Which of the two cities has the better summer? Give reasons from the table, and draw them.', true],
   ['search', 'Look something up', 'What is new in the latest release of Rust? Give me the five things that matter, with links.'],
@@ -21,7 +21,7 @@ const TASKS = [
   ['folder', 'Work in a folder', 'Look through my folder, group its files by topic, and propose better names. Change nothing yet.'],
 ];
 
-/** What the built-in rules can do. Each runs as it is written, and its result is what the program answers: a test compares them. */
+/** Tasks for the built-in rules. Each runs as it is written, and its result is that of the program: a test compares them. */
 const RULES = [
   ['usage', 'Draw a chart', 'plot the mean temperature by month as a line chart', html`<${Chart} />`],
   ['table', 'Compare', 'Which city is warmer?', html`<table><thead><tr><th>city</th><th>mean_temperature_c</th></tr></thead>

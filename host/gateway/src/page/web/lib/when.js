@@ -28,7 +28,7 @@ export const PRESETS = [
   ['cron', 'As a cron expression', ['cron']],
 ];
 
-/** What begins a time that was written in words. */
+/** The beginning of a time in words. */
 const IN_WORDS = /^(?:every|each|daily|weekly|monthly|hourly|weekdays|weekends|on)\b/i;
 
 const two = (number) => String(number).padStart(2, '0');

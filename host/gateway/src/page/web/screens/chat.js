@@ -143,7 +143,7 @@ export default function Chat({ session }) {
       fillComposer(session, text);
     },
     async version(id, kind, by, button) {
-      // What is pressed stays where it is, so that it can be pressed again.
+      // The button stays where it is, so that it can be pressed again.
       const { top } = button.closest('.chat-versions').getBoundingClientRect();
       await talk.showVersion(id);
       log.current?.keep(() => document.querySelector(`.chat-versions[data-kind=${kind}][data-turn="${Number(id)}"]`), top, (one) => {
@@ -214,7 +214,7 @@ export default function Chat({ session }) {
   ${file && html`<${Beside} key=${file} session=${session} path=${file} onFail=${() => location.replace(href('s', session))} />`}`;
 }
 
-/** What runs of the conversation ask, above the field where it is answered. Its code comes with the first question. */
+/** Questions of the chat's runs, above the field for messages. Its code comes with the first question. */
 function Asking({ session, items }) {
   const [Dock, set] = useState(null);
   const waits = useStore(sessions, () => Boolean(sessionOf(session)?.waiting));

@@ -36,7 +36,7 @@ export default function Screen() {
   </div>`;
 }
 
-/** What a rule is about. */
+/** The requests that a rule is about. */
 function methodsOf({ access, methods = [] }) {
   if (!methods.length) return access === 'deny' ? 'every request' : 'only reading';
   return methods.every((method) => READING.includes(method)) ? 'only reading' : methods.join(', ');

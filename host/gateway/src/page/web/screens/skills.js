@@ -233,7 +233,7 @@ const WORKSPACE = {
   write: 'Reads and writes files of the chat that uses it.',
 };
 
-/** What a skill asks for and what it was granted. */
+/** The requests of a skill, and its grant. */
 function held({ allowed, needs: wanted, grant }) {
   const [needs, granted] = [permissions(wanted), permissions(grant)];
   // What every skill has of memory and time, and every bundled one, is not granted.

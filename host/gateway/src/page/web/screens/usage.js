@@ -76,7 +76,7 @@ function fill(items, today) {
 
 const sum = (days) => days.reduce((all, day) => {
   for (const key of Object.keys(NOTHING)) if (key !== 'cost_micros') all[key] += day[key];
-  // What is known is summed; where nothing is, the sum is unknown, too.
+  // Known costs are summed; where none is known, the sum is unknown, too.
   if (day.cost_micros !== null) all.cost_micros += day.cost_micros;
   else if (!all.cost_micros) all.unknown = true;
   return all;
