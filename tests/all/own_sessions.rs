@@ -7,7 +7,7 @@ use crate::served::{Answer, Served, ask};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 
-/// What stands in the owner's session alone.
+/// A word that is in the owner's session alone.
 const SECRET: &str = "zanzibar";
 
 struct Stage {
@@ -111,18 +111,6 @@ fn a_chat_token_reads_nothing_of_the_owners_session() {
             .by(&stage.phone, "PUT", &format!("/sessions/{name}/files/a.txt"), Some(json!("x")))
             .refuses(404, "not_found");
     }
-    // Nor does it get one that an earlier schedule of this name has left.
-    stage.home.kiso(&["schedule", "run", "tea"]).ok();
-    wait_until("the schedule", || {
-        let all = stage.home.kiso(&["--json", "schedule", "receipts", "tea"]).ok().json_lines();
-        all.iter().any(|receipt| receipt["state"] == "done")
-    });
-    stage.home.kiso(&["schedule", "remove", "tea"]).ok();
-    let tea = json!({ "name": "tea", "when": "@daily", "message": "$ cat note.txt", "session": "theirs" });
-    stage.by(&stage.phone, "POST", "/schedules", Some(tea)).refuses(409, "taken");
-    stage.by(&stage.phone, "GET", "/sessions/schedule.tea/messages", None).refuses(404, "not_found");
-    stage.served.get("/sessions/schedule.tea/messages");
-
     // Listings have what it began.
     let sessions = stage.by(&stage.phone, "GET", "/sessions", None).expect(200);
     let names: Vec<&Value> = sessions["items"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
@@ -137,11 +125,23 @@ fn a_chat_token_reads_nothing_of_the_owners_session() {
     let models = stage.by(&stage.phone, "GET", "/v1/models", None).expect(200).to_string();
     assert!(models.contains("kiso/theirs") && !models.contains("kiso/mine"), "{models}");
 
-    // Another token is told as little, and the owner reads all.
+    // Another token reads as little, and the owner reads everything.
     stage.by(&stage.other, "GET", "/sessions/theirs/messages", None).refuses(404, "not_found");
     assert_eq!(stage.by(&stage.other, "GET", "/sessions", None).expect(200)["items"], json!([]));
     assert_eq!(stage.served.get("/sessions")["items"].as_array().unwrap().len(), 2);
     stage.served.get("/sessions/theirs/messages");
+
+    // A session that an earlier schedule of the same name has left is not handed to it.
+    stage.home.kiso(&["schedule", "run", "tea"]).ok();
+    wait_until("the schedule", || {
+        let all = stage.home.kiso(&["--json", "schedule", "receipts", "tea"]).ok().json_lines();
+        all.iter().any(|receipt| receipt["state"] == "done")
+    });
+    stage.home.kiso(&["schedule", "remove", "tea"]).ok();
+    let tea = json!({ "name": "tea", "when": "@daily", "message": "$ cat note.txt", "session": "theirs" });
+    stage.by(&stage.phone, "POST", "/schedules", Some(tea)).refuses(409, "taken");
+    stage.by(&stage.phone, "GET", "/sessions/schedule.tea/messages", None).refuses(404, "not_found");
+    stage.served.get("/sessions/schedule.tea/messages");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_chat_token_uses_what_it_began() {
     by("GET", "/sessions/default/messages", None).refuses(404, "not_found");
 }
 
-/// What happens in other sessions is not told in a stream, neither of the events nor of texts while they are written.
+/// A stream has nothing of other sessions: neither events nor texts while they are written.
 #[test]
 fn a_stream_tells_of_own_sessions_alone() {
     let mut stage = stage();

@@ -203,9 +203,12 @@ pub(crate) fn who_of(app: &App, login: Login) -> Who {
     Who { token: token.map(|token| token.name), via: Via::Page { login: id }, scope, owner }
 }
 
-/// Whether who asked may still have what they asked for: the token was not revoked, the browser not logged out, or, where
-/// nothing was needed, no token exists.
+/// Whether a stream may go on for its caller: the token was not revoked and has lost no rights by a change of `gateway.admins`, the browser
+/// is logged in, or, for a caller without either, no token exists.
 pub(crate) async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> {
+    if who.scope == TokenScope::Admin && !who.token.as_ref().is_none_or(|name| counts_as_admin(app, name)) {
+        return Ok(false);
+    }
     let via = who.via.clone();
     let read = app.0.drive.store.peek(move |view| match via {
         Via::Token { handle } => view.has_token(&handle),
@@ -213,6 +216,12 @@ pub(crate) async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> 
         Via::Machine => Ok(!view.has_tokens()?),
     });
     read.await
+}
+
+/// Whether `gateway.admins` lets a token of this name be an administrator's.
+fn counts_as_admin(app: &App, name: &String) -> bool {
+    let admins = &app.0.drive.newest_config().gateway.admins;
+    admins.is_empty() || admins.contains(name)
 }
 
 /// Somebody showed what is not right, which is counted against their address.

@@ -177,33 +177,36 @@ impl Following {
                 }
             }
             tokio::select! {
-                // What was said in a step comes before the notice that the step is over, where both wait.
+                // The texts of a step come before the notice that the step is over, where both wait; a deleted session comes before
+                // the texts of one that was begun with its name.
                 biased;
                 _ = self.ending.wait_for(|ending| *ending) => {
                     self.over = true;
                     return Some(Notification::now("shutdown", json!({})));
                 }
-                said = heard(&mut self.live) => match said {
-                    Ok(said) if self.wanted.session.as_ref().is_none_or(|session| *session == said.session) => {
-                        self.piece = Some(said);
-                    }
-                    Ok(_) => {}
-                    // It begins anew with all of it; and what happened meanwhile has waited long enough.
-                    Err(RecvError::Lagged(_)) => (self.so_far, self.behind) = (true, true),
-                    Err(RecvError::Closed) => return None,
-                },
                 name = self.deleted.recv() => match name {
-                    // Who began it is gone with it.
-                    Ok(name) if self.wanted.owner.is_some() && !self.owned.contains(&name) => {}
+                    // The store no longer has its owner, so only sessions that this stream has told of can be compared. From here on,
+                    // one of the same name may be somebody else's.
+                    Ok(name) if self.wanted.owner.is_some() && !self.owned.remove(&name) => {}
                     Ok(name) if self.wanted.session.as_ref().is_none_or(|session| *session == name) => {
                         return Some(Notification::now("deleted", json!({ "name": name })));
                     }
                     Ok(_) => {}
                     // Some were missed: whoever listens has to look for itself what there is.
                     Err(RecvError::Lagged(_)) => {
+                        self.owned.clear();
                         let data = json!({ "missed_from": self.last, "to": self.last });
                         return Some(Notification { name: "gap", id: Some(self.last), data, answers: Vec::new() });
                     }
+                    Err(RecvError::Closed) => return None,
+                },
+                said = heard(&mut self.live) => match said {
+                    Ok(said) if self.wanted.session.as_ref().is_none_or(|session| *session == said.session) => {
+                        self.piece = Some(said);
+                    }
+                    Ok(_) => {}
+                    // It begins again with all of it; and the events of the meantime have waited long enough.
+                    Err(RecvError::Lagged(_)) => (self.so_far, self.behind) = (true, true),
                     Err(RecvError::Closed) => return None,
                 },
                 // The sender lives as long as the store.

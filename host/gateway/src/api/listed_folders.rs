@@ -119,9 +119,14 @@ pub(super) async fn list(
     State(app): State<App>,
     Query(asked): Query<ListedFoldersQuery>,
 ) -> JsonResult<ListedFolders> {
+    // A session that the caller may not read has nothing open, as one that does not exist.
+    let session = match asked.session {
+        Some(session) => who.check_session(&app, &session).await.is_ok().then_some(session),
+        None => None,
+    };
     let (config, home, caller) = (app.0.drive.newest_config(), app.0.drive.home.clone(), who.caller());
     let look = move || {
-        let open = match &asked.session {
+        let open = match &session {
             Some(session) => config.visible_folders(&home, session, caller)?,
             None => Vec::new(),
         };

@@ -16,7 +16,7 @@ use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_store::store::{SessionOwner, StoreError, Tx, View};
 
-/// What decides whether a route is for such a caller.
+/// The part of a route by which it is decided whether such a caller may use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     /// The session in its path.
@@ -33,7 +33,7 @@ enum Subject {
     Nothing,
 }
 
-/// What a route shows; `None` for one that such callers may not use.
+/// The subject of a route; `None` for one that such callers may not use.
 fn subject(path: &str) -> Option<Subject> {
     Some(match path {
         "/messages/{id}" | "/messages/{id}/turn" | "/messages/{id}/replace" | "/messages/{id}/show" => Subject::Message,
@@ -54,6 +54,7 @@ fn subject(path: &str) -> Option<Subject> {
         | "/schedules/{name}/resume"
         | "/skills/{name}/call"
         | "/files/{*path}"
+        | "/folders"
         | "/mcp"
         | "/v1/chat/completions"
         | "/v1/models"
@@ -61,8 +62,8 @@ fn subject(path: &str) -> Option<Subject> {
         | "/v1/responses"
         | "/v1/responses/{id}"
         | "/v1/responses/{id}/cancel" => Subject::Handler,
-        "/files" | "/folders" | "/health/details" | "/input" | "/logout" | "/me" | "/metrics" | "/models"
-        | "/pills" | "/pills/{name}" | "/skills" | "/skills/{name}" | "/usage" => Subject::Nothing,
+        "/files" | "/health/details" | "/input" | "/logout" | "/me" | "/metrics" | "/models" | "/pills"
+        | "/pills/{name}" | "/skills" | "/skills/{name}" | "/usage" => Subject::Nothing,
         path if path.contains("{session}") => Subject::Session,
         path if path.contains("{run}") => Subject::Run,
         _ => return None,
@@ -78,7 +79,7 @@ impl Who {
         }
     }
 
-    /// Fails as for a session that does not exist, where the caller may not read this one.
+    /// Fails as if the session did not exist, if the caller may not read it.
     pub(crate) async fn check_session(&self, app: &App, session: &SessionName) -> Result<(), ApiError> {
         let Some(owner) = self.owner.clone() else { return Ok(()) };
         let of = session.clone();
@@ -88,17 +89,18 @@ impl Who {
         }
     }
 
-    /// The same, and begins a session that is new for the caller; true if it is.
+    /// The same, and begins a session that does not exist yet for the caller; true if it was begun here.
     pub(crate) async fn claim_session(&self, app: &App, session: &SessionName) -> Result<bool, ApiError> {
         let Some(owner) = self.owner.clone() else { return Ok(false) };
         if self.check_session(app, session).await.is_ok() {
             return Ok(false);
         }
         let (of, most) = (session.clone(), app.0.drive.newest_config().limits.max_sessions);
-        match app.0.drive.store.write(move |tx| tx.claim_session(&owner, &of, most, now_ms())).await? {
-            true => Ok(true),
-            false => Err(ApiError::no_session(session)),
-        }
+        let write = move |tx: &Tx<'_>| {
+            let is_new = !tx.has_session(&of)?;
+            Ok(tx.claim_session(&owner, &of, most, now_ms())?.then_some(is_new))
+        };
+        app.0.drive.store.write(write).await?.ok_or_else(|| ApiError::no_session(session))
     }
 
     /// Makes a session without an owner the caller's, whose name only the caller can have made.
@@ -127,7 +129,7 @@ pub(crate) async fn abandon_session(app: &App, session: &SessionName) {
     }
 }
 
-/// Checks what the path of a request names.
+/// Checks the session, run, message or approval that the path of a request names.
 pub(super) async fn check(app: &App, who: &Who, asked: &mut Parts) -> Result<(), ApiError> {
     let Some(owner) = who.owner.clone() else { return Ok(()) };
     let path = asked.extensions.get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
@@ -139,7 +141,7 @@ pub(super) async fn check(app: &App, who: &Who, asked: &mut Parts) -> Result<(),
     match subject(&path) {
         Some(Subject::Nothing | Subject::Handler) => Ok(()),
         Some(Subject::Session) => {
-            // What is no name is refused by the handler.
+            // The handler refuses a name that is not valid.
             let Ok(session) = SessionName::parse(&param("session")) else { return Ok(()) };
             let begins = asked.method == Method::PUT && path.starts_with("/sessions/{session}/files/");
             match begins || path == "/sessions/{session}/folders" && asked.method == Method::POST {
