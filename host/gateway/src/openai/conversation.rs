@@ -240,7 +240,9 @@ async fn behind(app: &App, caller: &Caller, id: &str, key: Option<&str>) -> Resu
         let Some(session) = request.session.clone() else { return Ok(Some((None, request, Vec::new()))) };
         let chat = view.chat(&session)?;
         let reply = request.message.map(|message| view.job(message)).transpose()?.flatten().and_then(|job| job.reply);
-        let is_last = chat.as_ref().is_some_and(|chat| chat.message == request.message);
+        // In a session that shows another version of it, it would be answered with that version's context.
+        let is_replaced = request.message.map_or(Ok(false), |message| view.is_replaced(message))?;
+        let is_last = !is_replaced && chat.as_ref().is_some_and(|chat| chat.message == request.message);
         let said = match (is_last, reply) {
             (false, Some(reply)) => said_up_to(view, &vault, &session, reply)?,
             _ => Vec::new(),
@@ -262,8 +264,8 @@ async fn behind(app: &App, caller: &Caller, id: &str, key: Option<&str>) -> Resu
 
 /// What was said in a session up to a reply, as far as a quotation reaches back.
 fn said_up_to(view: &View<'_>, vault: &Vault, session: &SessionName, reply: i64) -> Result<Vec<Line>, StoreError> {
-    const MAX_LINES: u32 = 40;
-    let messages = view.messages_before(session, Some(reply + 1), MAX_LINES)?;
+    const MAX_LINES: usize = 40;
+    let messages = view.messages_up_to(reply, MAX_LINES)?;
     let lines = messages.into_iter().map(|message| {
         let message = whole_message(view, vault, session.clone(), message)?;
         Ok(Line { by_user: message.role == kiso_store::store::MessageRole::User, text: message.text })
@@ -285,6 +287,10 @@ fn knows(view: &View<'_>, vault: &Vault, digester: &Digester, chat: &Chat, lines
     let Some(message) = chat.message else {
         return Ok(chat.answer.as_deref() == Some(digester.text(&answer.text).as_slice()));
     };
+    // A person has put another version in its place: the session goes on with that.
+    if view.is_replaced(message)? {
+        return Ok(false);
+    }
     // A message's number can be used again once its session was deleted.
     let Some(job) = view.job(message)?.filter(|job| job.session == chat.session) else { return Ok(false) };
     let Some((session, reply)) = job.reply.map(|reply| view.message(reply)).transpose()?.flatten() else {

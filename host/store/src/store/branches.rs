@@ -229,6 +229,11 @@ impl View<'_> {
         Ok(rows.map(|row| row.map(|branch| (branch.id, branch))).collect::<Result<_, _>>()?)
     }
 
+    fn branch_of_message(&self, message: i64) -> Result<i64, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT branch FROM messages WHERE id = ?1")?;
+        Ok(query.query_row([message], |row| row.get(0))?)
+    }
+
     fn has_open_run(&self, session: &SessionName) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM runs INDEXED BY runs_unfinished
@@ -396,11 +401,6 @@ impl Tx<'_> {
                 .execute((id, after, branch))?;
         }
         self.use_branch(session, in_use).map(drop)
-    }
-
-    fn branch_of_message(&self, message: i64) -> Result<i64, StoreError> {
-        let mut query = self.conn.prepare_cached("SELECT branch FROM messages WHERE id = ?1")?;
-        Ok(query.query_row([message], |row| row.get(0))?)
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::OptionalExtension;
 
-use super::super::sessions::session_name;
-use super::super::{StoreError, Summary, Tx};
+use super::super::sessions::{message, session_name};
+use super::super::{Message, StoreError, Summary, Tx, View};
 use super::{Branch, BranchChange, KeptSummary, NotReplaced};
 use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
@@ -31,6 +31,30 @@ impl Way {
             Some(None) => true,
             Some(Some(left)) => left.is_after(message, run),
         }
+    }
+}
+
+impl View<'_> {
+    /// The last `count` messages up to this one, oldest first, in its own branch, which need not be in use; none if it does not exist.
+    pub fn messages_up_to(&self, last: i64, count: usize) -> Result<Vec<Message>, StoreError> {
+        let Some((session, _)) = self.message(last)? else { return Ok(Vec::new()) };
+        let Some(id) = self.session_id(&session)? else { return Ok(Vec::new()) };
+        let way = Way::new(&self.branches_of(id)?, self.branch_of_message(last)?);
+        let mut query = self.conn.prepare_cached(
+            "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags, m.branch, r.num FROM messages m
+             LEFT JOIN runs r ON r.id = m.run AND r.session = m.session
+             WHERE m.session = ?1 AND m.id <= ?2 ORDER BY m.id DESC",
+        )?;
+        let (mut rows, mut messages) = (query.query((id, last))?, Vec::new());
+        while messages.len() < count
+            && let Some(row) = rows.next()?
+        {
+            if way.has(row.get(6)?, row.get(0)?, row.get(7)?) {
+                messages.push(message(row)?);
+            }
+        }
+        messages.reverse();
+        Ok(messages)
     }
 }
 

@@ -125,6 +125,12 @@ fn a_version_takes_the_place_of_its_turn_and_of_all_that_followed() {
             assert_eq!(texts(tx), ["one", "1", "two", "2", "four", "4"], "the branch in which something was said last");
             tx.show_version(waits)?.unwrap();
             assert_eq!(texts(tx), ["one", "1", "two", "three", "2", "3"]);
+            let before = |count| {
+                let found = tx.messages_up_to(four_of(tx, "4")?, count)?;
+                Ok::<_, StoreError>(found.into_iter().map(|one| one.text).collect::<Vec<_>>())
+            };
+            assert_eq!(before(9)?, ["one", "1", "two", "2", "four", "4"], "of a branch that is not in use");
+            assert_eq!(before(2)?, ["four", "4"]);
             tx.show_version(other)?.unwrap();
             assert_eq!(texts(tx), ["one", "1", "two", "2 again"]);
             // A version of a version is one of the same turn.
