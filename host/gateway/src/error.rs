@@ -15,7 +15,7 @@ use kiso_sandbox::skill::{GrantView, LimitHit};
 use kiso_store::secret::VaultError;
 use kiso_store::store::{NotReplaced, StoreError};
 
-/// What goes back instead of an answer.
+/// The body of an error response.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "ErrorDetails")]
 pub struct ApiError {

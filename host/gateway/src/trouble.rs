@@ -1,4 +1,4 @@
-//! Why a run did not do its work, for a person: what happened and the next step. The one place where an ending becomes that.
+//! Why a run did not do its work, for a person: what happened and the next step.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +14,7 @@ pub struct RunTrouble {
     /// A stable word for programs: `limit`, `policy`, `needs_model`, `failed`, or what is wrong with the model, such as `no_key`.
     pub code: &'static str,
     pub title: String,
-    /// What to do about it.
+    /// The next step, in words.
     pub advice: String,
     pub remedy: Remedy,
 }
@@ -39,7 +39,7 @@ pub enum Remedy {
 }
 
 impl RunTrouble {
-    /// Of a run that ended so; `None` of one that is done or was stopped by its user.
+    /// The trouble of a run with this ending; `None` if it is done or was stopped by its user.
     pub fn from_ending(ending: &Ending) -> Option<RunTrouble> {
         match ending {
             Ending::Done | Ending::Cancelled => None,
@@ -52,8 +52,9 @@ impl RunTrouble {
         let LimitReached { limit, value, setting, .. } = limit;
         if limit == "context_budget" {
             let trouble = ModelTrouble::TooLong;
-            let advice = trouble.remedy().to_owned();
-            return RunTrouble { code: "too_long", title: trouble.title().to_owned(), advice, remedy: Remedy::NewChat };
+            let advice = format!("Begin a new chat, or raise {setting} (now {value}) if the model takes more tokens.");
+            let title = trouble.title().to_owned();
+            return RunTrouble { code: trouble.code(), title, advice, remedy: Remedy::NewChat };
         }
         RunTrouble {
             code: "limit",
@@ -78,7 +79,7 @@ impl RunTrouble {
             let (title, advice) = (trouble.title().to_owned(), trouble.remedy().to_owned());
             return RunTrouble { code: trouble.code(), title, advice, remedy };
         }
-        // The words of the built-in model, which has no others for this.
+        // The words of the built-in model.
         if reason.contains("need a language model") {
             return RunTrouble {
                 code: "needs_model",
@@ -122,12 +123,22 @@ mod tests {
         assert_eq!((busy.code, &busy.remedy), ("busy", &Remedy::Retry));
         let words = "Requests in free language need a language model (`kiso config preset` shows how to set one).";
         assert_eq!((of(words).code, of(words).remedy), ("needs_model", Remedy::ConnectModel { model: None }));
+        let second = of("the model read a page, then the model cloud:m refused the request: 401 Unauthorized");
+        assert_eq!(
+            (second.code, &second.remedy),
+            ("key_refused", &Remedy::ConnectModel { model: Some("cloud:m".to_owned()) })
+        );
         let other = of("there is no sea.csv");
         assert_eq!((other.code, &other.remedy), ("failed", &Remedy::Retry));
         let limit = LimitReached::new("max_tokens_per_run", 1_000);
         let setting = limit.setting.clone();
         let limit = RunTrouble::from_ending(&Ending::LimitHit(limit)).unwrap();
         assert_eq!((limit.code, &limit.remedy), ("limit", &Remedy::ChangeSetting { setting }));
+        let small =
+            LimitReached { setting: "context.budget_tokens".to_owned(), ..LimitReached::new("context_budget", 4_000) };
+        let small = RunTrouble::from_ending(&Ending::LimitHit(small)).unwrap();
+        assert_eq!((small.code, &small.remedy), ("too_long", &Remedy::NewChat));
+        assert!(small.advice.contains("raise context.budget_tokens (now 4000)"), "{}", small.advice);
         assert_eq!((RunTrouble::from_ending(&Ending::Done), RunTrouble::from_ending(&Ending::Cancelled)), (None, None));
     }
 }

@@ -185,7 +185,7 @@ pub(crate) struct Job {
     pub reply: Option<Message>,
 }
 
-/// How a session stands.
+/// The status of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Status {
     pub session: SessionName,

@@ -438,7 +438,7 @@ pub struct Event {
     pub reasoning: Vec<ModelReasoning>,
 }
 
-/// What a model thought before it answered.
+/// Reasoning of a model before its answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelReasoning {
     /// The role that it was asked in.

@@ -19,7 +19,7 @@ const MAX_MODELS: usize = 2_000;
 /// Characters of a model's name.
 pub const MAX_NAME: usize = 200;
 
-/// How long is waited for the list, since somebody looks at the screen meanwhile.
+/// The time limit for the list: a person waits for it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Parts of names of models that do not answer messages.

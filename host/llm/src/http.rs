@@ -189,7 +189,7 @@ impl Wire {
         }
     }
 
-    /// Asks for the JSON at this address, of at most so many bytes.
+    /// Requests the JSON at this address, of at most `most` bytes.
     #[expect(clippy::expect_used, reason = "the method and the address were checked before")]
     pub(crate) async fn get(&self, most: usize, end: Instant) -> Result<Value, LlmError> {
         let mut parts = http::Request::builder().method(Method::GET).uri(self.uri.clone());

@@ -47,7 +47,7 @@ impl ModelTrouble {
         }
     }
 
-    /// What happened, for a person.
+    /// A sentence about what happened.
     pub fn title(self) -> &'static str {
         match self {
             Self::NoKey => "The model has no key",
@@ -64,7 +64,7 @@ impl ModelTrouble {
         }
     }
 
-    /// What to do about it.
+    /// The next step.
     pub fn remedy(self) -> &'static str {
         match self {
             Self::NoKey => "Enter the key, or choose another model.",
@@ -87,11 +87,6 @@ impl ModelTrouble {
         }
     }
 
-    /// Whether the same request may succeed later without a change.
-    pub fn may_pass(self) -> bool {
-        matches!(self, Self::Unreachable | Self::Busy | Self::BrokenOff | Self::ProviderFailed)
-    }
-
     /// The trouble behind an error; `None` for one of a script.
     pub fn of(error: &LlmError) -> Option<Self> {
         match error {
@@ -102,15 +97,17 @@ impl ModelTrouble {
         }
     }
 
-    /// The trouble that a text tells with the words of [`LlmError`], and the model that it names.
+    /// The trouble in a text with the words of an [`LlmError`], and the model that it names.
     pub fn in_text(text: &str) -> Option<(Self, &str)> {
-        let start = text.find("the model ")? + "the model ".len();
-        // A name of a model has no spaces, so the words behind it are those of the error.
-        let (model, rest) = text[start..].split_once(' ')?;
-        let of_refusal = rest.strip_prefix("refused the request: ").map(Self::of_refusal);
-        let of_silence = || rest.strip_prefix("did not answer: ").map(Self::of_silence);
-        let of_key = || rest.strip_prefix("cannot be called: ").map(|_| Self::NoKey);
-        Some((of_refusal.or_else(of_silence).or_else(of_key)?, model))
+        const SUBJECT: &str = "the model ";
+        text.match_indices(SUBJECT).find_map(|(at, _)| {
+            // A model's name has no spaces, so the words behind it are those of the error.
+            let (model, rest) = text[at + SUBJECT.len()..].split_once(' ')?;
+            let refusal = rest.strip_prefix("refused the request: ").map(Self::of_refusal);
+            let silence = || rest.strip_prefix("did not answer: ").map(Self::of_silence);
+            let no_key = || rest.strip_prefix("cannot be called: ").map(|_| Self::NoKey);
+            Some((refusal.or_else(silence).or_else(no_key)?, model))
+        })
     }
 
     fn of_refusal(message: &str) -> Self {
@@ -146,7 +143,6 @@ impl ModelTrouble {
             }
             None if says(&["within", "time-out", "broke", "in time", "ended"]) => Self::BrokenOff,
             None if says(&["lack a part such as /v1"]) => Self::NotFound,
-            None if says(&["failed", "left alone"]) => Self::ProviderFailed,
             None => Self::ProviderFailed,
         }
     }

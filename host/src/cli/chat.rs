@@ -45,7 +45,7 @@ Examples:
 
 Tab completes /commands, !pills, #tags, skills and their arguments. A line that ends in \\ continues on the next one. Ctrl-C stops the current run; a second Ctrl-C, Ctrl-D or /quit leaves. See docs/chat.md.";
 
-/// What leaves the chat. It is of the terminal alone, and no command of the daemon.
+/// Words that leave the chat. They are commands of the terminal and not of the daemon.
 const LEAVING: [&str; 2] = ["/quit", "/exit"];
 
 /// Where the conversation takes place.

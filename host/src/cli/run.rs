@@ -268,7 +268,7 @@ struct RunPrinter<'a> {
     skills: &'a Skills,
     session: &'a SessionName,
     run: Option<RunId>,
-    /// What it is busy with.
+    /// Its current activity.
     doing: String,
     /// What the last task that was more than a message ran into.
     last: Option<LastError>,

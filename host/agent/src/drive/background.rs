@@ -353,7 +353,14 @@ impl RunExecutor {
         let new = facts.map(|text| NewFact { text, source: source.to_owned(), session: session.clone(), confidence });
         let (new, old): (Vec<_>, Vec<_>) =
             (new.collect(), learned.outdated.into_iter().map(|place| known[place].id).collect());
+        let run = work.run.clone();
         let write = self.store.write(move |tx| {
+            // Another version has replaced the turn while the model was asked.
+            if let Some(run) = &run
+                && tx.is_run_replaced(run)?
+            {
+                return Ok(());
+            }
             for id in &old {
                 tx.delete_fact(*id)?;
             }

@@ -162,7 +162,7 @@ impl RunExecutor {
         tokio::task::spawn_blocking(look).await.unwrap_or_default()
     }
 
-    /// Brings changes into the folder. What is replaced or deleted there is kept.
+    /// Brings changes into the folder. Files that it replaces or deletes there are kept.
     pub fn accept(
         &self,
         session: &SessionName,

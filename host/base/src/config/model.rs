@@ -213,8 +213,8 @@ impl Config {
 }
 
 impl Config {
-    /// What this usage cost in millionths of a US dollar; `None` where no cost is known although tokens were used, as long as
-    /// a model has no price in the file.
+    /// The cost of this usage in millionths of a US dollar. `None` if it is unknown: tokens were used, no cost was noted, and a model of
+    /// the file has no price.
     pub fn known_cost(&self, usage: Usage) -> Option<u64> {
         let priced = |string: &&str| match self.named(string) {
             Ok(ModelName::Reflex) => true,

@@ -51,7 +51,7 @@ pub(super) struct ApprovalsPart {
     limit: Option<u32>,
 }
 
-/// What is said to an approval.
+/// An answer to an approval.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ApprovalReply {

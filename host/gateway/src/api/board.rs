@@ -44,11 +44,11 @@ pub(super) struct Board {
     outcome: Option<Map<String, Value>>,
     usage: Usage,
     tasks: Vec<Entry>,
-    /// What models thought before they answered, in order, each with its number of event.
+    /// Reasoning of models before their answers, in order, each with the number of its event.
     reasoning: Vec<Reasoned>,
 }
 
-/// What a model thought before it answered.
+/// Reasoning of a model before its answer.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Reasoned {
     seq: u32,
@@ -56,7 +56,7 @@ struct Reasoned {
     thought: ModelReasoning,
 }
 
-/// What a run used of models; the built-in rules are left out.
+/// Model calls, tokens and cost of a run; the built-in rules are left out.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RunUsage")]
 struct Usage {
@@ -128,10 +128,10 @@ struct Read {
     reasoning: Vec<Reasoned>,
 }
 
-/// Kinds of events that say nothing about tasks, and have what a model thought.
+/// Kinds of events that are not about tasks and have reasoning.
 const REASONED: [&str; 5] = ["conversed", "assessed", "briefed", "unplanned", "compressed"];
 
-/// Characters of what models thought that are sent of a run.
+/// Characters of a run's reasoning that are sent.
 const MAX_REASONING: usize = 200_000;
 
 pub(super) async fn show(_: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<Board> {

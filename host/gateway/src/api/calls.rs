@@ -90,7 +90,7 @@ pub(super) fn reached(sinks: &[SinkDecision]) -> Vec<ReachedSite> {
     sites.take(MAX_SITES).collect()
 }
 
-/// How a call stands.
+/// The status of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum CallStatus {
@@ -115,11 +115,11 @@ pub(super) struct ToolCallBody {
     command: Option<String>,
     /// The arguments of any other tool; text where they are not JSON.
     args: Option<Value>,
-    /// What it gave: of a command line, standard output. Null before its end.
+    /// Its output: of a command line, standard output. Null before its end.
     output: Option<String>,
     /// Of a command line, what it wrote to standard error.
     stderr: Option<String>,
-    /// What the model was told to do about a failure.
+    /// The hint that the model got with a failure.
     hint: Option<String>,
     /// Whether a text is cut here, or was cut for the model. The trace has what was recorded.
     cut: bool,
@@ -184,7 +184,7 @@ fn head(text: &str, most: usize) -> String {
     }
 }
 
-/// What a line says of a call: the command line, or the arguments as `name: value`.
+/// The label of a call's line: the command line, or the arguments as `name: value`.
 fn label(call: &CallHistory) -> String {
     if let Some(command) = command(call) {
         return command;

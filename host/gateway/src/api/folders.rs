@@ -39,7 +39,7 @@ routes! {
         200 "The file",
         404 "The path has no change, or the file does not exist on this side",
         409 "A run works in the session";
-    /// Bring changes into a folder. What is replaced or deleted there is kept
+    /// Bring changes into a folder. Files that it replaces or deletes there are kept
     POST "/sessions/{session}/folders/accept" Chat => accept,
         404 "The paths have no changes",
         409 "A run works in the session, or the folder has changed since; nothing was changed";

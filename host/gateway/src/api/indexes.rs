@@ -16,8 +16,8 @@ use kiso_sandbox::skill::IndexSearch;
 
 routes! {
     /// Search the signed indexes of skills that `config.toml` names
-    /// Each index is read anew from where it lies, and nothing is shown of one whose signature does not fit or that is out of date:
-    /// `problems` says why. Installing is `command`, a command line of the daemon's machine.
+    /// Each request reads the indexes again from their addresses. An index that is out of date, or whose signature is not valid, is left
+    /// out, and `problems` gives the reason. `command` is a command line for the daemon's machine that installs the skill.
     GET "/indexed_skills" Admin => search;
 }
 

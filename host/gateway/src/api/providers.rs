@@ -54,7 +54,7 @@ const MIN_CONTEXT: u64 = 4_000;
 /// Lists that are fetched at once; more wait. Each may take megabytes.
 static PLACES: Semaphore = Semaphore::const_new(2);
 
-/// How long a connection may take: somebody looks at the screen meanwhile.
+/// The time limit for a connection: a person waits for it.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Providers of models.
@@ -86,8 +86,8 @@ struct ProviderShown {
     models: Vec<String>,
     /// Whether a provider of `config.toml` has the same name, so that this one is not used.
     hidden: bool,
-    /// How its last call ended of those that list its models or test one: "works", or the code of why it failed, such as "key_refused".
-    /// Null where there was none since kiso started or the provider was changed.
+    /// The result of the last request that listed its models or tested one: "works", or the code of a failure, such as "key_refused".
+    /// Null if there was none since kiso started or the provider was changed.
     last_call: Option<&'static str>,
 }
 
@@ -167,7 +167,7 @@ pub(super) struct ConnectedProvider {
     has_key: bool,
 }
 
-/// What a provider offers.
+/// The models that a provider offers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OfferedModels")]
 pub(super) struct OfferedModels {
@@ -218,7 +218,7 @@ pub(super) struct ModelInUse {
     in_use: bool,
 }
 
-/// That something is forgotten.
+/// The answer to a removal.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ProviderForgotten")]
 pub(super) struct ProviderForgotten {

@@ -38,7 +38,7 @@ routes! {
 pub(super) struct RunsPart {
     /// Only this session's.
     session: Option<SessionName>,
-    /// Only those that stand so.
+    /// Only those with this status.
     status: Option<RunStatus>,
     /// Id of the last run of the page before.
     before: Option<String>,

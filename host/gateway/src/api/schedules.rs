@@ -232,7 +232,9 @@ impl From<ScheduleError> for ApiError {
         let message = error.to_string();
         match error {
             ScheduleError::Unknown { .. } => ApiError::not_found(message),
-            ScheduleError::Taken { .. } | ScheduleError::NameInUse { .. } => ApiError::new(StatusCode::CONFLICT, "taken", message),
+            ScheduleError::Taken { .. } | ScheduleError::NameInUse { .. } => {
+                ApiError::new(StatusCode::CONFLICT, "taken", message)
+            }
             ScheduleError::StillWaiting => ApiError::new(StatusCode::CONFLICT, "still_waiting", message),
             ScheduleError::Forbidden { .. } => ApiError::new(StatusCode::FORBIDDEN, "forbidden", message),
             ScheduleError::TooLarge { .. } => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message),

@@ -36,7 +36,7 @@ routes! {
         404 "The session does not exist";
     /// Messages, the newest page first, each page oldest first
     GET "/sessions/{session}/messages" Chat => of_session, 404 "The session does not exist";
-    /// How a session stands
+    /// The status of a session
     GET "/status/{session}" Chat => status, 404 "The session does not exist";
 }
 

@@ -38,7 +38,7 @@ routes! {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Models")]
 pub(super) struct ModelsView {
-    /// The one for every session that has none of its own.
+    /// The model of every session without its own.
     default: String,
     items: Vec<ModelView>,
     /// Models that cannot be called, because they lack their keys.
@@ -162,7 +162,7 @@ pub(super) async fn models(_: Who, State(app): State<App>) -> Json<ModelsView> {
 /// One check at a time: each calls models, which costs.
 static CHECK: Mutex<()> = Mutex::const_new(());
 
-/// Calls one model, unless others are being called.
+/// Checks one model, unless another check is running.
 pub(super) async fn checked(
     drive: &RunExecutor,
     opened: Result<ConfiguredModel, ModelError>,
@@ -182,15 +182,16 @@ async fn probed(drive: &RunExecutor, opened: Result<ConfiguredModel, ModelError>
     if opened.built_in {
         return Ok(ModelCheck { built_in: true, ..ModelCheck::new(opened.name, true, "built in") });
     }
-    let (found, usage) = probe(opened.model.as_ref()).await;
+    let (mut found, usage) = probe(opened.model.as_ref()).await;
     if usage != Usage::default() {
         let usage = opened.charge(usage);
         drive.store.write(move |tx| tx.add_usage_of_day(now_ms(), usage)).await?;
     }
+    let keys = drive.keys_alone();
+    found.iter_mut().for_each(|one| one.note = keys.redact(&one.note));
     let silent = found.iter().find(|one| one.name == "answers" && !one.works);
-    let detail = silent.map_or_else(|| "it answers".to_owned(), |one| one.note.clone());
     let remedy = silent.and_then(|one| ModelTrouble::in_text(&one.note)).map(|(trouble, _)| trouble.remedy());
-    let detail = drive.keys_alone().redact(&detail);
+    let detail = silent.map_or_else(|| "it answers".to_owned(), |one| one.note.clone());
     let ok = silent.is_none();
     Ok(ModelCheck { capabilities: Some(found), remedy, ..ModelCheck::new(opened.name, ok, detail) })
 }
@@ -205,7 +206,7 @@ pub(super) async fn check(_: Who, State(app): State<App>) -> JsonResult<ModelChe
     let _alone = CHECK.try_lock().map_err(|_| busy())?;
     let drive = app.0.drive.newest();
     let config = Config::load(&drive.home).map_err(|error| ApiError::bad_request(error.to_string()))?;
-    // What is connected has no part in the file.
+    // Connected providers are in the store.
     let config = drive.with_connected(config).await?;
     let mut checks = Vec::new();
     for opened in drive.models.each_in(&config) {
@@ -228,7 +229,7 @@ pub(super) struct Days {
     limit: Option<u32>,
 }
 
-/// What models used on a day (UTC); the built-in rules are left out.
+/// Model calls, tokens and cost of a day (UTC); the built-in rules are left out.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Day {
     #[schemars(extend("format" = "date"))]

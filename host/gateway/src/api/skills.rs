@@ -40,7 +40,7 @@ routes! {
     DELETE "/skills/{name}" Admin => remove, 404 "The skill does not exist", 409 "It is a bundled one";
     /// Replace what a skill may do beyond what every skill may
     PUT "/skills/{name}/grants" Admin => grant,
-        200 "What is granted now",
+        200 "The grant as it is now",
         400 "The body is not what is expected, or grants what the skill does not ask for",
         404 "The skill does not exist";
     /// Call a skill, or SKILL.FUNCTION, by hand
@@ -99,7 +99,7 @@ pub(super) struct AddQuery {
     /// Name to install it under instead of its own.
     #[schemars(with = "Option<SkillName>")]
     name: Option<String>,
-    /// What it is granted of what it asks for. Without this, one that asks for something is not installed.
+    /// The permissions to grant. Without this, a skill that requests permissions is not installed.
     grant: Option<Choice>,
 }
 
@@ -245,7 +245,7 @@ pub(super) struct GrantRequest {
     hosts: Option<Vec<GrantedHost>>,
     #[schemars(length(max = MAX_GRANTED))]
     secrets: Option<Vec<String>>,
-    /// What is granted of other capabilities.
+    /// Grants of other capabilities.
     #[schemars(length(max = MAX_GRANTED))]
     others: Option<Vec<NamedGrant>>,
     /// Whether it has the memory and time that it asks for; what was granted of them stays where this is left out.

@@ -53,7 +53,7 @@ pub struct UndoLine {
     pub changes: usize,
     /// Files that were changed and too large to keep.
     pub lost: usize,
-    /// Size of what is kept.
+    /// Bytes of the data that is kept for it.
     pub bytes: u64,
 }
 

@@ -17,7 +17,7 @@ use kiso_sandbox::effect::undo::{ChangeLine, UndoChoice, UndoError, UndoKind};
 use kiso_store::store::RunId;
 
 routes! {
-    /// What replacing a turn would remove from the conversation, and which changes to files it could undo
+    /// A turn: what replacing it would remove from the conversation, and which changes to files it could undo
     GET "/messages/{id}/turn" Chat => turn,
         404 "No such message was sent",
         409 "No run has answered it yet, or it belongs to another version";
@@ -32,20 +32,20 @@ routes! {
         503 "The daemon is shutting down",
         507 "The storage limit is reached, or the disk is full; nothing was saved";
     /// Switch to the version of the conversation that has this message
-    /// Of several, it is the one in which something was said last.
+    /// If several versions have it, the one with the newest message is shown.
     POST "/messages/{id}/show" Chat => show,
         200 "The session, which now shows that version",
         404 "No such message was sent",
         409 "A run has not ended in the session, or a message waits there";
 }
 
-/// Runs of a turn whose changes are looked at: the last ones.
+/// The number of runs, from the last one on, whose changes are listed.
 const LOOKED_AT: usize = 20;
 
-/// Changes of these that are listed.
+/// The most changes that are listed.
 const LISTED: usize = 500;
 
-/// A turn, and what would go with it.
+/// A turn, and everything that replacing it would affect.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Turn")]
 pub(super) struct TurnView {
@@ -56,9 +56,9 @@ pub(super) struct TurnView {
     runs: Vec<RunId>,
     /// Whether a run has not ended in the session.
     at_work: bool,
-    /// What undoing these runs would change in files, at most 500.
+    /// Changes to files that undoing these runs would make: at most 500, of the last 20 runs.
     changes: Vec<ChangeLine>,
-    /// What somebody has changed since, in words.
+    /// Changes that somebody has made since, one sentence each.
     conflicts: Vec<String>,
 }
 
@@ -98,8 +98,9 @@ pub(super) async fn turn(_: Who, State(app): State<App>, Path(id): Path<i64>) ->
             Err(UndoFailure::Undo(UndoError::Nothing(_))) => continue,
             plan => plan?,
         };
-        // What a later run of these changed is undone before.
-        let since = plan.conflicts.into_iter().filter(|why| !changes.iter().any(|one| why.starts_with(&one.path)));
+        // A later one of these runs changed it, which is undone first.
+        let is_undone = |why: &String, path: &str| why.strip_prefix(path).is_some_and(|rest| rest.starts_with(' '));
+        let since = plan.conflicts.into_iter().filter(|why| !changes.iter().any(|one| is_undone(why, &one.path)));
         let since: Vec<_> = since.chain(plan.missing).collect();
         for change in plan.changes {
             if changes.len() < LISTED && !changes.iter().any(|known| known.path == change.path) {

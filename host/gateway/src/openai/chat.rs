@@ -26,7 +26,7 @@ use kiso_plan::limits::Usage;
 
 routes! {
     /// OpenAI's interface: answer a conversation
-    /// The last message is a message to a session, which the chat's id or all that was said before decides on.
+    /// The last message is sent to a session; the id of the chat, or all earlier messages, decide which one.
     POST "/v1/chat/completions" Chat => complete,
         200 "The answer, or with `stream` the events that lead to it",
         404 "The model does not exist",

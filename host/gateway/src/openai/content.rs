@@ -35,7 +35,7 @@ pub(super) enum Content {
     Parts(Vec<Part>),
 }
 
-/// A part of what is said. Files come inside of it, in base64.
+/// A part of a message's content. Files are included in base64.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schemars(rename = "ChatPart")]

@@ -38,14 +38,14 @@ routes! {
         503 "The daemon is shutting down, or too many requests are waited for",
         507 "There are too many sessions, the files do not fit, or the disk is full; nothing was saved";
     /// OpenAI's interface: what became of a response
-    GET "/v1/responses/{id}" Chat => show, 200 "The response as it stands", 404 "The token has no response of this id";
+    GET "/v1/responses/{id}" Chat => show, 200 "The response in its current state", 404 "The token has no response of this id";
     /// OpenAI's interface: forget a response
     /// The session keeps its messages.
     DELETE "/v1/responses/{id}" Chat => delete, 200 "It is forgotten", 404 "The token has no response of this id";
     /// OpenAI's interface: stop what works on a response
     /// One that has ended stays as it is.
     POST "/v1/responses/{id}/cancel" Chat => cancel,
-        200 "The response as it stands; it is stopping",
+        200 "The response in its current state; it is stopping",
         404 "The token has no response of this id",
         409 "It waits behind something else in its session and has not begun";
 }

@@ -1,4 +1,4 @@
-//! What is known of the run that is under way.
+//! The state of the run that is under way.
 
 use crate::cli::show::told::LastError;
 use kiso_graph::Why;
@@ -17,7 +17,7 @@ pub(super) struct Doing {
     /// The last line that its command has written in this step.
     pub output: String,
     pub cancelled: bool,
-    /// What its last task ran into.
+    /// The error of its last task.
     pub last: Option<LastError>,
     pub limit: bool,
 }
@@ -35,7 +35,7 @@ impl Doing {
     }
 }
 
-/// Whether what an event says came from a model that writes to the user, or is a notice.
+/// Whether the text of an event was written by a model for the user, or is a notice.
 pub(super) fn is_written(event: &Event) -> bool {
     matches!(&event.result, StepResult::Told { .. })
         || matches!(&event.result, StepResult::Executed { report, .. } if report.task.kind == TaskKind::Msg)

@@ -1,4 +1,4 @@
-//! The order of what is heard of a run: what a step says is printed behind the events of the steps before it, which may be told later
+//! The order of a run's output: the text of a step is printed after the events of the steps before it. Those events may arrive later
 //! than the text, because the events of built-in models are recorded together.
 
 use crate::cli::client::wire::LiveLine;
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// Pieces of a text that wait for events before them. When there are more, nothing waits any longer.
 const HELD: usize = 4_096;
 
-/// Holds back what a run says until the events before it are there.
+/// Holds back the texts of a run until the events before them have arrived.
 #[derive(Debug, Default)]
 pub(super) struct EventOrder {
     /// The last event of the run that was heard, as far as all before it were. `None` where that is not known: then nothing waits.

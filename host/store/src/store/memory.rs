@@ -114,7 +114,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Adds a chunk, of which there may be [`MAX_CHUNKS`]; false where the same text, but for case and space, is there already.
+    /// Adds a chunk, of which there may be [`MAX_CHUNKS`]; false where the same text, but for case and space, is there already. A
+    /// chunk of a turn that another version has replaced becomes this one.
     pub fn add_chunk(
         &self,
         text: &str,
@@ -132,7 +133,9 @@ impl Tx<'_> {
         let session = session.map(|session| self.ensure_session(session, at_ms)).transpose()?;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO memory_chunks (digest, source, session, at_ms, text, grams) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-             ON CONFLICT (digest) DO NOTHING",
+             ON CONFLICT (digest) DO UPDATE SET source = excluded.source, session = excluded.session, at_ms = excluded.at_ms
+                 WHERE source = 'turn' AND EXISTS (SELECT 1 FROM messages r INDEXED BY messages_replaced
+                     WHERE r.session = memory_chunks.session AND r.at_ms = memory_chunks.at_ms AND r.replaced = 1)",
         )?;
         Ok(insert.execute((digest_of(text).as_slice(), source, session, at_ms, text, grams(text)))? > 0)
     }

@@ -118,7 +118,9 @@ impl Projection {
         if let Some(text) = self.learned.clone() {
             let (source, session) = ("reviewer".to_owned(), Some(session.clone()));
             let known = tx.has_fact(&text)?;
-            let added = tx.add_fact(&NewFact { text, source, session, confidence: LEARNED }, self.at_ms);
+            // The time of the turn, so that the fact leaves the context with it if another version replaces it.
+            let at_ms = tx.messages_of_run(id)?.first().map_or(self.at_ms, |message| message.at_ms);
+            let added = tx.add_fact(&NewFact { text, source, session, confidence: LEARNED }, at_ms);
             // Who wrote it first counts: it says the same.
             if let (Ok(id), false) = (&added, known) {
                 tx.set_label(LabelledRow::Fact, *id, &self.label)?;

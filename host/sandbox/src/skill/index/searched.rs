@@ -20,7 +20,7 @@ pub struct IndexSearch {
     items: Vec<IndexedSkillView>,
     /// How many more there are.
     more: usize,
-    /// What is wrong with indexes that could not be read. Nothing of these is among the items.
+    /// The errors of indexes that could not be read. The items have no skills of these.
     problems: Vec<IndexProblem>,
 }
 

@@ -53,7 +53,7 @@ fn permission(request: &str, card: &ApprovalLine) -> Value {
         effects => format!("{} calls that need your approval", effects.len()),
     };
     let mut options = vec![json!({ "optionId": "accept", "name": "Approve", "kind": "allow_once" })];
-    // What is asked because of where its words came from is asked each time.
+    // A question about the source of words is asked each time.
     if card.card.effects.iter().any(|effect| effect.because.is_empty()) {
         options.push(
             json!({ "optionId": "always", "name": "Approve, always in this conversation", "kind": "allow_always" }),

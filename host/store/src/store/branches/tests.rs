@@ -270,6 +270,10 @@ fn a_break_a_passage_and_a_fact_are_of_their_branch() {
                 true
             })?;
             assert_eq!(seen, [two]);
+            // Another turn says the same.
+            assert!(tx.add_chunk("The harbour is blue", "turn", Some(&session()), 60)?);
+            assert!(!tx.add_chunk("The harbour is blue", "turn", Some(&session()), 61)?);
+            assert_eq!(found(tx)?, (0, 1, 0, 0));
             tx.show_version(two)?.unwrap();
             assert_eq!(found(tx)?, (1, 1, 2, two - 1));
             Ok(())
