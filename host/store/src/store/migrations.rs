@@ -70,6 +70,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "owners of sessions", sql: include_str!("migrations/0050_session_owners.sql") },
     Migration { name: "titles", sql: include_str!("migrations/0051_titles.sql") },
     Migration { name: "sums of the built-in rules", sql: include_str!("migrations/0052_rule_totals.sql") },
+    Migration { name: "replies in use", sql: include_str!("migrations/0053_replies_in_use.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

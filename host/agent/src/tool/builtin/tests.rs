@@ -296,10 +296,10 @@ async fn a_callers_model_knows_the_schedules_of_its_sessions_alone() {
     assert!(removed.contains("there is no schedule"), "{removed}");
     house.call("schedule_add", add("ebb")).await.unwrap();
     let listed = house.call("schedule_list", json!({})).await.unwrap();
-    assert!(listed.contains("ebb") && !listed.contains("tide"), "{listed}");
+    assert!(listed.contains("ebb  @daily") && !listed.contains("tide  @daily"), "{listed}");
     house.at.session = here;
     let listed = house.call("schedule_list", json!({})).await.unwrap();
-    assert!(listed.contains("tide") && !listed.contains("ebb"), "{listed}");
+    assert!(listed.contains("tide  @daily") && !listed.contains("ebb  @daily"), "{listed}");
 }
 
 #[tokio::test]
