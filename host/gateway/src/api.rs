@@ -1,5 +1,5 @@
-//! The routes, a table in each file beside its handlers. docs/api.md describes them; `GET /openapi.json`, which is made from
-//! these tables and the handlers' types, does so for programs.
+//! The API's routes: each file has a table of routes beside its handlers. docs/api.md describes them; `GET /openapi.json` is
+//! generated from these tables and the handlers' types.
 
 mod approvals;
 mod audit;
@@ -50,7 +50,7 @@ pub(super) use self::providers::ProviderCalls;
 pub(super) use self::sessions::status_of;
 pub use self::undo::UndoLine;
 
-/// What is served, in the order of the document. Each file has a table of its routes.
+/// All tables of routes, in the order of the document.
 const TABLES: [&[Route]; 37] = [
     page::ROUTES,
     login::ROUTES,
@@ -95,7 +95,7 @@ fn routes() -> impl Iterator<Item = &'static Route> {
     TABLES.into_iter().flatten()
 }
 
-/// Everything that is served.
+/// The router with all routes.
 pub(super) fn router(app: App) -> Router {
     let router = routes()
         .fold(Router::new(), |router, route| router.route(route.path, guarded(&app, route.access, (route.router)())));
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// docs/openapi.json is made from the routes and their handlers' types. `KISO_OPENAPI=1` writes it.
+    /// docs/openapi.json is generated from the routes and their handlers' types. `KISO_OPENAPI=1` writes it.
     #[test]
     fn the_document_in_docs_is_this_versions() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");

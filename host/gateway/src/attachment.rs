@@ -1,4 +1,4 @@
-//! Files that come inside of a message, and how they get into the session's workspace.
+//! Files inside of a message, and how they are written to the session's workspace.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::engine::limits::{Budget, HitCell};
 use kiso_sandbox::skill::Quota;
 
-/// Files of one message.
+/// Maximum number of files per message.
 pub const MAX_ATTACHMENTS: usize = 16;
 
-/// Bytes of a name; what is added to it still fits where names have 255.
+/// Maximum length of a name in bytes. An added suffix still fits into the usual limit of 255.
 const MAX_NAME: usize = 200;
 
-/// A file as it came.
+/// A received file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
     name: String,
@@ -29,7 +29,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Of a data URL; other addresses are not asked for what is there.
+    /// Decodes an image from a data URL; other URLs are not fetched.
     pub fn image(url: &str) -> Result<Attachment, ApiError> {
         let (media_type, bytes) = data_url(url)?;
         let ending = image_ending(&media_type).ok_or_else(|| {
@@ -39,7 +39,7 @@ impl Attachment {
         Ok(Attachment { name: format!("image-{}.{ending}", mark(&bytes)), bytes })
     }
 
-    /// Of a data URL of any type. `stem` begins the name of what is not an image.
+    /// Decodes a data URL of any type. `stem` is the beginning of the name of a file that is not an image.
     pub(crate) fn of_data_url(url: &str, stem: &str) -> Result<Attachment, ApiError> {
         let (media_type, bytes) = data_url(url)?;
         let (stem, ending) = match image_ending(&media_type) {
@@ -50,7 +50,7 @@ impl Attachment {
         Ok(Attachment::of_bytes(&name, bytes))
     }
 
-    /// The name that it is to have in the workspace.
+    /// The name for the workspace.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -64,7 +64,7 @@ impl Attachment {
         Ok(Attachment { name: name.unwrap_or_else(|| format!("file-{}", mark(&bytes))), bytes })
     }
 
-    /// One whose bytes are there already.
+    /// Creates an attachment from its bytes.
     pub fn of_bytes(name: &str, bytes: Vec<u8>) -> Attachment {
         let name = Some(plain(name)).filter(|name| FilePath::parse(name).is_ok());
         Attachment { name: name.unwrap_or_else(|| format!("file-{}", mark(&bytes))), bytes }
@@ -78,14 +78,14 @@ impl Attachment {
         Ok(Attachment { name: format!("sound-{}.{format}", mark(&bytes)), bytes })
     }
 
-    /// What tells it from every other file: its name and the SHA-256 of its bytes.
+    /// Returns the identity of the file: its name and the SHA-256 of its bytes.
     pub fn identity(&self) -> String {
         format!("{}:{}", self.name, HEXLOWER.encode(digest(&SHA256, &self.bytes).as_ref()))
     }
 }
 
-/// The name that a file has in the workspace, and whether it stands there already. A file of the same name with other content keeps it, and
-/// this one gets a mark of its content.
+/// Returns the file's name in the workspace, and whether the same file is already there. If another file has this name, the name
+/// gets a suffix derived from the content.
 pub(crate) fn place(
     home: &Home,
     session: &SessionName,
@@ -96,7 +96,7 @@ pub(crate) fn place(
     let path = FilePath::parse(name)?;
     let marked = || FilePath::parse(&with_mark(name, &digest));
     match workspace::open(home, session, &path) {
-        // A file of another length is another file, and is not read.
+        // Files of different lengths differ, so the content is not read.
         Ok((file, meta)) if meta.len() == bytes && is_same(&file, bytes, &digest)? => Ok((path, true)),
         Ok(_) => Ok((marked()?, false)),
         Err(FileError::Missing { .. }) if !home.work_dir(session).join(path.as_str()).exists() => Ok((path, false)),
@@ -115,7 +115,7 @@ fn is_same(file: &std::fs::File, bytes: u64, digest: &Digest) -> io::Result<bool
     }
 }
 
-/// The same name with a mark of the content.
+/// Adds a suffix derived from the content to the name.
 fn with_mark(name: &str, digest: &Digest) -> String {
     let mark = HEXLOWER.encode(&digest.as_ref()[..4]);
     match name.rsplit_once('.') {
@@ -124,13 +124,14 @@ fn with_mark(name: &str, digest: &Digest) -> String {
     }
 }
 
-/// The name of a file without its directories and without what a workspace does not take.
+/// Returns the name of a file without directories and without characters that a workspace does not accept.
 pub(crate) fn plain_name(name: &str) -> Result<String, FileError> {
     Ok(FilePath::parse(&plain(name))?.into())
 }
 
-/// Puts files into the workspace of a session, which is made where there is none; the names that they have there. The same
-/// file that comes again stands there once. `label` is that of whoever sends them. `begin` is how a file is begun: not every process may do it in the same way.
+/// Writes files to the workspace of a session, which is created if needed; returns their names there. A file that is already
+/// there is not stored twice. `label` is the label of the sender. `begin` opens a file for writing, because this differs between
+/// processes.
 pub async fn put(
     drive: &RunExecutor,
     session: &SessionName,
@@ -155,7 +156,7 @@ pub async fn put(
             if !is_there {
                 let mut incoming = begin(&home, &of, charged.clone())?;
                 incoming.write(&file.bytes)?;
-                // The mark of what is in it is in the name of one that is replaced.
+                // The name of a replaced file contains a suffix derived from its content.
                 incoming.finish(&path, path.as_str() != file.name, label)?;
             }
             names.push(String::from(path));
@@ -165,7 +166,7 @@ pub async fn put(
     let names = put.await.map_err(|panic| ApiError::internal(&panic))??;
     let of = session.clone();
     drive.store.write(move |tx| tx.open_session(&of, now_ms())).await?;
-    // What the workspace holds is kept with the session, which is there only now.
+    // The quota of the workspace is stored in the session, which exists only now.
     drop(quota);
     Ok(names)
 }
@@ -182,7 +183,7 @@ fn image_ending(media_type: &str) -> Option<&'static str> {
     })
 }
 
-/// The end of the name of a file that is not an image.
+/// Returns the extension of a file that is not an image.
 fn file_ending(media_type: &str) -> &'static str {
     match media_type {
         "application/pdf" => "pdf",
@@ -199,7 +200,7 @@ fn file_ending(media_type: &str) -> &'static str {
     }
 }
 
-/// Media type and content of a data URL.
+/// Splits a data URL into media type and content.
 fn data_url(url: &str) -> Result<(String, Vec<u8>), ApiError> {
     let head_and_data = url.strip_prefix("data:").and_then(|rest| rest.split_once(','));
     let Some((head, data)) = head_and_data else {
@@ -217,16 +218,16 @@ fn decoded(data: &str) -> Result<Vec<u8>, ApiError> {
     BASE64.decode(data.as_bytes()).map_err(|error| ApiError::bad_request(format!("the data is not base64: {error}")))
 }
 
-/// The last part of a name, without what a workspace does not take.
+/// Returns the last part of a name, without characters that a workspace does not accept.
 fn plain(name: &str) -> String {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default().trim();
     let name: String = name.trim_start_matches('.').chars().map(|c| if c.is_control() { '_' } else { c }).collect();
-    // The end says what it is.
+    // Keeps the end of the name, because it has the extension.
     let from = name.ceil_char_boundary(name.len().saturating_sub(MAX_NAME));
     name[from..].trim_start_matches('.').to_owned()
 }
 
-/// A few digits that tell contents apart.
+/// Returns a short suffix derived from the content.
 fn mark(bytes: &[u8]) -> String {
     HEXLOWER.encode(&digest(&SHA256, bytes).as_ref()[..4])
 }

@@ -1,4 +1,4 @@
-//! Approvals: what runs ask before they go on, and what need not be asked again.
+//! Approvals: questions that runs ask before they go on, and remembered answers.
 
 use axum::Json;
 use axum::extract::State;
@@ -18,35 +18,35 @@ use kiso_plan::plan::CallerScope;
 use kiso_store::store::{ApprovalLine, ApprovalRule, StoreError, Tx, View};
 
 routes! {
-    /// Approvals that are waiting, or all, the latest first
+    /// Pending approvals, or all of them, latest first
     GET "/approvals" Chat => list;
     /// An approval
     GET "/approvals/{id}" Chat => one, 404 "The approval does not exist";
-    /// Accept or refuse what an approval asks; its run goes on
+    /// Accept or refuse the effects of an approval; its run goes on
     POST "/approvals/{id}" Chat => answer,
         400 "A number that it does not have, or an answer that accepts nothing and is to be remembered",
         403 "Only an administrator accepts for every session",
         404 "The approval does not exist",
         409 "It was answered, has expired or was withdrawn",
         507 "Too many decisions are remembered";
-    /// Decisions that are remembered
+    /// Remembered decisions
     GET "/remembered_approvals" Chat => remembered;
-    /// Forget a decision, so that it is asked again
+    /// Forget a remembered decision; the question is asked again next time
     DELETE "/remembered_approvals/{id}" Chat => forget, 404 "The decision does not exist";
 }
 
-/// Which approvals.
+/// Filter and page of the listing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ApprovalsPart {
-    /// Only this session's, and those that its subagents ask.
+    /// Only approvals of this session and its subagents.
     session: Option<SessionName>,
-    /// Whether those that wait no more are listed, too.
+    /// Also list approvals that are no longer pending.
     #[serde(default)]
     all: bool,
-    /// Number of the last approval of the page before.
+    /// Number of the last approval of the previous page.
     before: Option<i64>,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
@@ -55,29 +55,29 @@ pub(super) struct ApprovalsPart {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ApprovalReply {
-    /// Numbers of the effects that are accepted, from 1; all others are refused. An empty list refuses all.
+    /// Numbers of the accepted effects, counted from 1; all others are refused. An empty list refuses all.
     #[schemars(length(max = 20))]
     accept: Vec<usize>,
-    /// Whether the same is accepted later without asking.
+    /// Also accept the same effects in the future without asking.
     #[serde(default)]
     always: Option<AlwaysScope>,
 }
 
-/// Which decisions.
+/// Filter of the listing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RememberedPart {
-    /// Only those that hold in this session.
+    /// Only decisions that apply to this session.
     session: Option<SessionName>,
 }
 
-/// Decisions that are remembered, the oldest first.
+/// Remembered decisions, oldest first.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct RememberedApprovals {
     items: Vec<ApprovalRule>,
 }
 
-/// A decision that is forgotten.
+/// A forgotten decision.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ForgottenApproval {
     forgotten: i64,
@@ -150,7 +150,7 @@ pub(super) async fn remembered(
     Ok(Json(RememberedApprovals { items: app.0.drive.store.read(read).await? }))
 }
 
-/// Whether a decision is the caller's: one for every session is of those who may read all.
+/// Returns whether the caller may change a decision. Decisions for every session require the right to read all sessions.
 fn may_change(who: &Who, view: &View<'_>, rule: &ApprovalRule) -> Result<bool, StoreError> {
     match &rule.session {
         Some(session) => who.may_read(view, session),

@@ -1,4 +1,4 @@
-//! What skills have used of what they were granted, and granting them no more than that.
+//! Used and granted permissions of skills, and reducing a grant to what was used.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,21 +14,21 @@ use kiso_base::home::SkillName;
 use kiso_sandbox::skill::AuditView;
 
 routes! {
-    /// What a component has used of its grant, and the least that would have done
+    /// Permissions that a component has used, and the smallest grant that would have sufficed
     GET "/skills/{name}/audit" Admin => audit, 404 "The skill does not exist", 422 "The skill is damaged";
-    /// Grant a component the least that would have done
-    /// This never grants anything more.
+    /// Reduce the grant of a component to what it has used
+    /// This never grants more.
     POST "/skills/{name}/tighten" Admin => tighten,
         200 "What it is allowed no more",
         400 "No call of it was recorded",
         404 "The skill does not exist";
 }
 
-/// What a skill is allowed no more, and what it is allowed instead.
+/// The permissions that were removed from a skill.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TightenedGrant {
     pub skill: SkillName,
-    /// A line for each, with "-" or "+" before it; empty if nothing was taken away.
+    /// One line for each change, with "-" or "+" before it; empty if nothing was removed.
     pub changes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! How far a run is: its plans, every task with what became of it, and what it is busy with.
+//! The state of a run: its plans, the state of every task, and its current activity.
 
 use axum::Json;
 use axum::extract::State;
@@ -23,28 +23,28 @@ use kiso_store::secret::vault::is_sealed;
 use kiso_store::store::{RunId, RunLine, RunStatus, Scope, StoreError, TaskRow, TaskState, Totals, View};
 
 routes! {
-    /// A run with its tasks, its outcome and what it used
+    /// A run with its tasks, its outcome and its usage
     GET "/runs/{run}" Chat => show, 404 "The run does not exist";
 }
 
-/// Characters of what a task was to do, and of what it wrote to standard error. The trace has all of it.
+/// Maximum length in characters of a task's description and of its standard error. The trace has the whole text.
 const MAX_TEXT: usize = 16_000;
 
-/// How far a run is.
+/// The state of a run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RunShown")]
 pub(super) struct Board {
     run: RunLine,
-    /// Of the last plan; null before there is one, and as long as no model has checked the run for secrets.
+    /// Goal of the last plan; null before the first plan, and until a model has checked the run for secrets.
     goal: Option<String>,
-    /// How many plans were made.
+    /// Number of plans so far.
     plans: u32,
-    /// What it is busy with; null after its end.
+    /// The run's current activity; null after its end.
     thought: Option<Busy>,
     outcome: Option<Map<String, Value>>,
     usage: Usage,
     tasks: Vec<Entry>,
-    /// Reasoning of models before their answers, in order, each with the number of its event.
+    /// Reasoning of models before their answers, in order, with event numbers.
     reasoning: Vec<Reasoned>,
 }
 
@@ -56,16 +56,16 @@ struct Reasoned {
     thought: ModelReasoning,
 }
 
-/// Model calls, tokens and cost of a run; the built-in rules are left out.
+/// Model calls, tokens and cost of a run, without the built-in rules.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RunUsage")]
 struct Usage {
     calls: u64,
     input_tokens: u64,
     output_tokens: u64,
-    /// Of the tokens of input, those that the provider had read before and kept.
+    /// Input tokens that the provider served from its cache.
     cached_tokens: u64,
-    /// Millionths of a US dollar; null where it is not known.
+    /// Millionths of a US dollar; null if unknown.
     cost_micros: Option<u64>,
 }
 
@@ -73,49 +73,48 @@ struct Usage {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Task")]
 struct Entry {
-    /// Unique in the run, in the order in which tasks were planned.
+    /// Unique in the run; tasks are numbered in the order of planning.
     id: u32,
-    /// Number of its plan, from 1; 0 of a task without one.
+    /// Number of its plan, counted from 1; 0 for a task without a plan.
     plan: u32,
     kind: TaskKind,
     /// A short name, such as `skill chart`.
     label: String,
-    /// What it is to do: a command line, the arguments of a skill, or words; null as long as no model has checked it for
-    /// secrets.
+    /// The work of the task: a command line, the arguments of a skill, or text; null until a model has checked it for secrets.
     detail: Option<String>,
     status: TaskState,
     verdict: Option<Verdict>,
-    /// 1, or one more than the task that it puts right.
+    /// 1 for the first attempt; a retry has the number of the failed attempt plus one.
     attempt: u32,
     exit_code: Option<i32>,
     output: Option<String>,
     stderr: Option<String>,
-    /// Why it does not count as done.
+    /// The reason why the task failed.
     error: Option<String>,
     files: Vec<FileNote>,
-    /// Files that it created, changed or deleted; at most 50.
+    /// Files that the task created, changed or deleted; at most 50.
     changed: Vec<ChangedFile>,
     more_changed: u64,
-    /// Whether it read text of another person or of anybody.
+    /// Whether the task read text that does not come from the user.
     outside: bool,
-    /// Sites that it reached and no grant names; at most 20.
+    /// Sites that the task reached without a grant that names them; at most 20.
     reached: Vec<ReachedSite>,
-    /// The tools that the action loop called for it, in the order in which they were asked for; the last 200.
+    /// Calls of tools by the action loop, in the order of the requests; the last 200.
     calls: Vec<ToolCallShown>,
-    /// Calls that were made before those.
+    /// Number of earlier calls that are not listed.
     earlier_calls: usize,
     started_ms: Option<i64>,
     ended_ms: Option<i64>,
 }
 
-/// What the reviewer said of a task.
+/// The reviewer's verdict on a task.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Verdict {
     status: kiso_plan::verdict::Status,
     reason: Option<String>,
 }
 
-/// What is read of a run at once, so that its parts fit together.
+/// Data of a run, read in one transaction so that its parts are consistent.
 struct Read {
     run: RunLine,
     status: RunStatus,
@@ -123,15 +122,15 @@ struct Read {
     rows: Vec<TaskRow>,
     usage: Totals,
     history: History,
-    /// Whether a part of the log is sealed: no model has looked at it for secrets.
+    /// Whether a part of the log is sealed because no model has checked it for secrets yet.
     sealed: bool,
     reasoning: Vec<Reasoned>,
 }
 
-/// Kinds of events that are not about tasks and have reasoning.
+/// Kinds of events with reasoning that do not belong to a task.
 const REASONED: [&str; 5] = ["conversed", "assessed", "briefed", "unplanned", "compressed"];
 
-/// Characters of a run's reasoning that are sent.
+/// Maximum length in characters of a run's reasoning in one response.
 const MAX_REASONING: usize = 200_000;
 
 pub(super) async fn show(_: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<Board> {
@@ -167,7 +166,7 @@ fn read(view: &View<'_>, vault: &Vault, id: &RunId) -> Result<Read, StoreError> 
     let kinds: Vec<&str> = History::KINDS.into_iter().chain(REASONED).collect();
     for stored in view.events_of_kinds(id, &kinds)? {
         sealed |= is_sealed(&stored.body);
-        // One that this key does not open, or that an older version wrote, is left out.
+        // Events that this key cannot decrypt, or that an older version wrote, are left out.
         let body = vault.open_text(SEALED_RUN, &stored.body);
         if let Some(event) = body.ok().and_then(|body| serde_json::from_str::<Event>(&body).ok()) {
             history.add(stored.seq, stored.at_ms, &event);
@@ -206,7 +205,7 @@ fn entry(row: TaskRow, history: &History, sealed: bool) -> Entry {
     let earlier_calls = calls.len().saturating_sub(MAX_CALLS);
     let calls = calls[earlier_calls..].iter().map(|call| ToolCallShown::new(call, status)).collect();
     let task: Option<Task> = serde_json::from_str(&task).ok();
-    // The task of the medium route has the words of the message.
+    // The task of the medium route contains the user's message.
     let detail = task.filter(|_| !(sealed && plan == 0)).map(|task| clip(&detail(kind, &task), MAX_TEXT));
     Entry {
         id,
@@ -233,7 +232,7 @@ fn entry(row: TaskRow, history: &History, sealed: bool) -> Entry {
     }
 }
 
-/// What a task is to do. A planner gives a skill arguments, and seldom words beside them.
+/// Returns the text of a task's work. A planner gives a skill arguments and seldom adds text.
 fn detail(kind: TaskKind, task: &Task) -> String {
     match (&task.args, kind) {
         (Some(args), TaskKind::Skill) => args.to_string(),

@@ -1,4 +1,4 @@
-//! The calls of the action loop: each as a line of a run's board, and one of them whole.
+//! Calls of tools: each as a line of a run's board, or with its full arguments and result.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,65 +22,65 @@ use kiso_store::secret::Vault;
 use kiso_store::store::{RunId, StoreError, TaskState, View};
 
 routes! {
-    /// A call of a tool: its arguments and what it gave
+    /// A call of a tool: its arguments and its result
     GET "/runs/{run}/calls/{seq}/{place}" Chat => show, 404 "The run or the call does not exist";
 }
 
-/// Calls of a task that its board lists.
+/// Maximum number of calls that the board lists for a task.
 pub(super) const MAX_CALLS: usize = 200;
 
-/// Sites of a call that are listed.
+/// Maximum number of sites that are listed for a call.
 const MAX_SITES: usize = 20;
 
-/// Characters of a call's line.
+/// Maximum length in characters of a call's label.
 const MAX_LABEL: usize = 400;
 
-/// Characters of the reason why a call failed, in its line.
+/// Maximum length in characters of the reason for a failure on the board.
 const MAX_REASON: usize = 240;
 
-/// Characters of each text of a call that is shown whole. The trace has all of it.
+/// Maximum length in characters of each text of a single call. The trace has the whole text.
 const MAX_TEXT: usize = 60_000;
 
-/// A call of a tool, in a line.
+/// A call of a tool, as a line of the board.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ToolCall")]
 pub(super) struct ToolCallShown {
-    /// The number of the event that asked for it.
+    /// Number of the event that requested the call.
     seq: u32,
-    /// Its place among the calls of that event, from 0.
+    /// Position among the calls of that event, counted from 0.
     place: usize,
     tool: String,
-    /// The command line, or the arguments; cut where it is long.
+    /// The command line or the arguments; a long text is shortened.
     label: String,
     status: CallStatus,
     exit_code: Option<i32>,
-    /// Why it did not succeed, in one line.
+    /// The reason for a failure, in one line.
     error: Option<String>,
-    /// Files that it made and that come with the reply.
+    /// Files that the call created and that are attached to the reply.
     files: Vec<FileNote>,
-    /// Files that it created, changed or deleted; at most 50.
+    /// Files that the call created, changed or deleted; at most 50.
     changed: Vec<ChangedFile>,
     more_changed: u64,
-    /// Whether it read text of another person or of anybody.
+    /// Whether the call read text that does not come from the user.
     outside: bool,
-    /// Sites that it reached and no grant names; at most 20.
+    /// Sites that the call reached without a grant that names them; at most 20.
     reached: Vec<ReachedSite>,
     started_ms: Option<i64>,
     ended_ms: Option<i64>,
-    /// How long it took.
+    /// Duration of the call.
     millis: Option<u64>,
 }
 
-/// A site that a call reached, and why it was allowed to.
+/// A site that a call reached, and why that was allowed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ReachedSite {
-    /// With its port, where that is not the scheme's own.
+    /// Host name, with the port if it is not the default of the scheme.
     host: String,
     /// Such as "your message names this address" or "a rule allows it".
     because: String,
 }
 
-/// The sites that a call reached and no grant names.
+/// Returns the sites that a call reached without a grant that names them.
 pub(super) fn reached(sinks: &[SinkDecision]) -> Vec<ReachedSite> {
     let allowed = sinks.iter().filter(|line| line.verdict == SinkVerdict::Allowed && !line.because.is_empty());
     let sites = allowed.filter_map(|line| {
@@ -96,39 +96,39 @@ pub(super) fn reached(sinks: &[SinkDecision]) -> Vec<ReachedSite> {
 enum CallStatus {
     Waiting,
     Running,
-    /// It ran to its end. The exit code of a command line may be its answer.
+    /// The call ran to its end. A command line may have any exit code.
     Done,
-    /// Its result was cut.
+    /// The call's result was truncated.
     Partial,
     Failed,
-    /// A rule, a limit or a person did not allow it.
+    /// A rule, a limit or a person refused the call.
     Blocked,
-    /// The run ended before it did.
+    /// The run ended before the call did.
     Interrupted,
 }
 
-/// A call of a tool, whole.
+/// A call of a tool with its full arguments and result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ToolCallBody {
     tool: String,
-    /// Of a command line, the text of it.
+    /// The command line; only for `exec`.
     command: Option<String>,
-    /// The arguments of any other tool; text where they are not JSON.
+    /// The arguments of any other tool; text if they are not valid JSON.
     args: Option<Value>,
-    /// Its output: of a command line, standard output. Null before its end.
+    /// The output; for a command line, its standard output. Null until the call ends.
     output: Option<String>,
-    /// Of a command line, what it wrote to standard error.
+    /// Standard error of a command line.
     stderr: Option<String>,
     /// The hint that the model got with a failure.
     hint: Option<String>,
-    /// Whether a text is cut here, or was cut for the model. The trace has what was recorded.
+    /// Whether a text is truncated here, or was truncated for the model. The trace has the recorded text.
     cut: bool,
-    /// The number of the event with the result; the trace shows it.
+    /// Number of the event with the result, as in the trace.
     result_seq: Option<u32>,
 }
 
 impl ToolCallShown {
-    /// A call of a task that stands so.
+    /// Creates the line of a call; `task` is the state of the call's task.
     pub(super) fn new(call: &CallHistory, task: TaskState) -> Self {
         let result = call.result.as_ref();
         let status = match result {
@@ -176,7 +176,7 @@ fn command(call: &CallHistory) -> Option<String> {
     Some(args.get("command").filter(|_| call.call.name == EXEC)?.as_str()?.to_owned())
 }
 
-/// The first characters of a text, with a mark if there are more.
+/// Returns the first characters of a text, with an ellipsis if there are more.
 fn head(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -212,7 +212,7 @@ pub(super) async fn show(
     Ok(Json(found.ok_or_else(|| ApiError::not_found(missing))?))
 }
 
-/// Reads a call and its result, which is in the first `called` event behind it.
+/// Reads a call and its result. The result is in the first `called` event after the call.
 fn read(
     view: &View<'_>,
     vault: &Vault,
@@ -260,8 +260,8 @@ impl ToolCallBody {
     }
 }
 
-/// Standard output and standard error of a command line, which a model reads as one text with the exit code before it; of any other
-/// tool, its text.
+/// Returns standard output and standard error of a command line. A model reads both as one text that begins with the exit code.
+/// For any other tool, returns its text.
 fn parts(result: &ToolResult) -> (String, Option<String>) {
     let Some(code) = result.exit_code else { return (result.text.clone(), None) };
     let text = result.text.strip_prefix(&format!("exit code: {code}\n")).unwrap_or(&result.text);

@@ -15,14 +15,13 @@ use kiso_agent::session::export::Export;
 use kiso_base::home::SessionName;
 
 routes! {
-    /// A session as lines of JSON: the session, its messages, its runs with tasks and usage
+    /// A session as lines of JSON: the session, its messages, and its runs with tasks and usage
     GET "/sessions/{session}/export" Chat => export,
         200 "An object a line, each with its `type`: \"session\", \"message\", \"run\", \"task\", \"usage\", and \"end\" as the last",
         404 "The session does not exist";
 }
 
-/// A part at a time, so that it may be as long as it
-/// likes and a client that is slow keeps nothing from anybody else.
+/// Sends the export piece by piece, so that its size is not limited and a slow client does not block others.
 pub(super) async fn export(
     _: Who,
     State(app): State<App>,
@@ -47,7 +46,7 @@ pub(super) async fn export(
                 Ok((Some(lines), export)) => {
                     Some((Ok(lines.iter().map(|line| format!("{line}\n")).collect::<String>()), Some(export)))
                 }
-                // The answer breaks off, and the client sees that it is not whole.
+                // The response breaks off, so the client notices that it is incomplete.
                 Err(error) => Some((Err(error), None)),
             }
         }

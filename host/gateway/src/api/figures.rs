@@ -1,4 +1,4 @@
-//! How the daemon is, in numbers: read here once, and shown in two forms, for Prometheus and for people.
+//! Figures about the daemon: read once here, and shown in two formats, for Prometheus and for people.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -7,17 +7,17 @@ use crate::App;
 use kiso_base::clock::now_ms;
 use kiso_store::store::{Figures, Scope, StoreError, Totals, WebhookLine};
 
-/// As it is at one moment.
+/// The figures at one moment.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub at_ms: i64,
-    /// Runs that are under way.
+    /// Number of active runs.
     pub running: u64,
-    /// Messages that wait.
+    /// Number of queued messages.
     pub queued: u64,
     pub event_streams: u64,
     pub figures: Figures,
-    /// What models used on this day (UTC).
+    /// Usage of models on the current day (UTC).
     pub today: Totals,
     pub store_bytes: u64,
     pub wal_bytes: u64,

@@ -1,4 +1,4 @@
-//! Files that are sent, whole or in part: published ones, under ids that nobody can guess, and those of workspaces.
+//! Serves files, whole or in part: published files under ids that nobody can guess, and files of workspaces.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -17,16 +17,16 @@ use super::range::{self, BodyRange};
 use axum::http::StatusCode;
 
 routes! {
-    // Who knows the id may see the file.
-    /// A published file, for everyone who knows its id
+    // Everybody who knows the id may read the file.
+    /// A published file, for everybody who knows its id
     GET "/pub/{id}" Open => published, 200 "The file", 404 "Nothing is published there";
 }
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const CHUNK: usize = 64 << 10;
 
-/// Media types that a browser may show; everything else is a download. SVG is shown under a policy that lets nothing in it
-/// run or load.
+/// Media types that a browser may show; all other files are downloads. SVG is shown under a policy that forbids scripts and
+/// requests.
 const SHOWN: [&str; 9] = [
     "image/png",
     "image/jpeg",
@@ -39,14 +39,15 @@ const SHOWN: [&str; 9] = [
     "application/pdf",
 ];
 
-/// What a shown page may do: nothing. A file that is played must be allowed to load itself, for browsers put a page around it.
+/// Policy of a shown file: it may do nothing. Media files must be allowed to load themselves, because browsers wrap them in a
+/// page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
 const PLAYED_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; media-src 'self'";
 
-/// Media types that a browser plays. Nothing in them can run.
+/// Media types that a browser plays. They cannot contain scripts.
 const PLAYED: [&str; 6] = ["audio/mpeg", "audio/ogg", "audio/wav", "video/mp4", "video/ogg", "video/webm"];
 
-/// Whole or in part, as `Range` asks (RFC 9110, section 14).
+/// Serves the file whole or in part, as `Range` requests (RFC 9110, section 14).
 pub(super) async fn published(
     State(app): State<App>,
     Path(id): Path<String>,
@@ -68,16 +69,16 @@ pub(super) async fn published(
     Ok(answer(Download { file, meta, path, media_type }, &asked))
 }
 
-/// A file that is sent.
+/// A file to send.
 pub(super) struct Download {
     pub file: std::fs::File,
     pub meta: std::fs::Metadata,
-    /// Its last name is the one that a download has.
+    /// The last part is the file name of the download.
     pub path: String,
     pub media_type: String,
 }
 
-/// The file, whole or in part, as the headers of the request ask. What a browser shows of it can do nothing.
+/// Returns the file whole or in part, as the headers of the request demand. The policy forbids the shown file everything.
 pub(super) fn answer(opened: Download, asked: &axum::http::HeaderMap) -> SentFile {
     let Download { file, meta, path, media_type } = opened;
     let tag = range::tag(&meta);
@@ -94,7 +95,7 @@ pub(super) fn answer(opened: Download, asked: &axum::http::HeaderMap) -> SentFil
     let shown = SHOWN.contains(&media_type) || PLAYED.contains(&media_type);
     let text = |text: &str, otherwise| HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(otherwise));
     headers.insert(header::ETAG, text(&tag, "\"\""));
-    // May be kept, but not shown again without asking: what is published can be taken back.
+    // Browsers may cache the file but must revalidate it, because it can be unpublished.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     if status == StatusCode::NOT_MODIFIED {
@@ -128,7 +129,7 @@ pub(super) fn answer(opened: Download, asked: &axum::http::HeaderMap) -> SentFil
     SentFile(response)
 }
 
-/// `length` bytes of a file from the byte `first` on.
+/// Streams `length` bytes of a file from the offset `first`.
 fn stream(
     file: std::fs::File,
     first: u64,
@@ -147,7 +148,7 @@ fn stream(
             })
         });
         match read.await.unwrap_or_else(|panic| Err(std::io::Error::other(panic))) {
-            // Shorter than it was: the length that was promised is missed, and the client sees that.
+            // The file has become shorter. The response then breaks off before its announced length, and the client notices that.
             Ok((chunk, _)) if chunk.is_empty() => {
                 Some((Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof)), (empty()?, 0, 0)))
             }
@@ -160,7 +161,7 @@ fn stream(
     })
 }
 
-/// The name that the file has, twice: for old clients in plain letters, for others as it is (RFC 6266).
+/// Returns the header with the file name in two forms: plain ASCII for old clients, and the full name for others (RFC 6266).
 fn disposition(path: &str, shown: bool) -> String {
     let name = path.rsplit('/').next().unwrap_or("file");
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -176,7 +177,7 @@ fn disposition(path: &str, shown: bool) -> String {
     format!("{kind}; filename=\"{simple}\"; filename*=UTF-8''{encoded}")
 }
 
-/// A file without bytes, for a stream that is over.
+/// Returns an empty file, for a stream that has ended.
 fn empty() -> Option<std::fs::File> {
     std::fs::File::open("/dev/null").ok()
 }

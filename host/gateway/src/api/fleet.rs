@@ -1,4 +1,4 @@
-//! The fleet, where the home is in one.
+//! The state of the fleet, if the home belongs to one.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,12 +13,12 @@ use crate::wire::JsonResult;
 use kiso_sandbox::effect::member::FleetStatus;
 
 routes! {
-    /// The members of the fleet, and who owns the home
+    /// The members of the fleet, and the owner of the home
     GET "/fleet" Admin => fleet,
         200 "As it is now", 404 "The home is on one machine", 503 "NATS does not say";
 }
 
-/// NATS is asked by so many at once; more wait. Each has a thread until it answers.
+/// Limits concurrent requests to NATS; others wait. Each occupies a thread until NATS answers.
 static PLACES: Semaphore = Semaphore::const_new(2);
 
 pub(super) async fn fleet(_: Who, State(app): State<App>) -> JsonResult<FleetStatus> {

@@ -1,4 +1,4 @@
-//! Folders of a session: the difference that its runs have made, accepted, discarded and taken back.
+//! Folders of a session: listing, accepting, discarding and undoing the changes of its runs.
 
 mod entry;
 
@@ -28,35 +28,35 @@ use kiso_sandbox::effect::overlay::{
 use kiso_sandbox::effect::undo::UndoKind;
 
 routes! {
-    /// The folders of a session that the caller may see, with the changes that wait
+    /// The folders of a session that the caller may see, with their pending changes
     GET "/sessions/{session}/folders" Chat => list;
-    /// Both sides of a changed file, if they are short texts, with the hunks that they differ in
+    /// Both sides of a changed file if they are short texts, with the hunks that differ
     GET "/sessions/{session}/folders/change" Chat => change,
         404 "The path has no change",
         409 "A run works in the session";
-    /// The bytes of one side of a changed file, up to 16 MiB. A picture is shown; every other file is a download
+    /// The bytes of one side of a changed file, up to 16 MiB. Pictures are shown; all other files are downloads
     GET "/sessions/{session}/folders/side" Chat => side,
         200 "The file",
         404 "The path has no change, or the file does not exist on this side",
         409 "A run works in the session";
-    /// Bring changes into a folder. Files that it replaces or deletes there are kept
+    /// Apply changes to a folder. Files that are replaced or deleted there are kept for undo
     POST "/sessions/{session}/folders/accept" Chat => accept,
         404 "The paths have no changes",
         409 "A run works in the session, or the folder has changed since; nothing was changed";
-    /// Drop changes
+    /// Discard changes
     POST "/sessions/{session}/folders/discard" Chat => discard,
         404 "The paths have no changes",
         409 "A run works in the session";
-    /// Put the folder back as it was before the last acceptance
+    /// Restore the folder to its state before the last acceptance
     POST "/sessions/{session}/folders/undo" Chat => undo,
         404 "There is nothing to undo",
         409 "A run works in the session, or files have changed since; nothing was changed";
 }
 
-/// Bytes of a text that is shown.
+/// Maximum size in bytes of a text that is shown.
 const MAX_TEXT: u64 = 256 << 10;
 
-/// Bytes of a file that is sent.
+/// Maximum size in bytes of a file that is sent.
 const MAX_SENT: u64 = 16 << 20;
 
 pub(super) async fn list(
@@ -156,7 +156,7 @@ fn sides(overlay: &Overlay, change: &FolderChange) -> FileSides {
     }
 }
 
-/// The media type of a picture that every browser shows, by its first bytes.
+/// Detects the media type of a picture that every browser shows, by its first bytes.
 fn picture_type(file: &std::fs::File) -> Option<&'static str> {
     let mut first = [0; 12];
     std::os::unix::fs::FileExt::read_exact_at(file, &mut first, 0).ok()?;
@@ -223,7 +223,7 @@ fn first(folders: &RestingFolders) -> Result<&FolderView, ApiError> {
     folders.iter().next().ok_or_else(|| ApiError::not_found("the session has no folder at this path"))
 }
 
-/// The changes that a request names.
+/// Returns the changes that a request selects.
 fn selection(view: &FolderView, request: &ChangesRequest) -> Result<FolderSelection, ApiError> {
     match (&request.paths, &request.groups) {
         (None, None) => Ok(FolderSelection::All),

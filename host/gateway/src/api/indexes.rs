@@ -1,4 +1,4 @@
-//! Skills in signed indexes: what could be installed.
+//! Search for skills in the signed indexes.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,27 +16,27 @@ use kiso_sandbox::skill::IndexSearch;
 
 routes! {
     /// Search the signed indexes of skills that `config.toml` names
-    /// Each request reads the indexes again from their addresses. An index that is out of date, or whose signature is not valid, is left
-    /// out, and `problems` gives the reason. `command` is a command line for the daemon's machine that installs the skill.
+    /// Each request downloads the indexes again. An index that is out of date, or whose signature is not valid, is left out, and
+    /// `problems` gives the reason. `command` is a command line for the daemon's machine that installs the skill.
     GET "/indexed_skills" Admin => search;
 }
 
-/// Characters of a question.
+/// Maximum length in characters of a query.
 const MAX_QUESTION: usize = 200;
 
-/// Skills that one answer shows.
+/// Maximum number of skills in a response.
 const MAX_SHOWN: usize = 100;
 
-/// How long all indexes together may take.
+/// Time limit for reading all indexes.
 const WITHIN: Duration = Duration::from_secs(20);
 
-/// Searches at once; more wait. Each may hold an index in memory.
+/// Limits concurrent searches; others wait. Each may hold an index in memory.
 static PLACES: Semaphore = Semaphore::const_new(2);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IndexedSkillsQuery {
-    /// Words that must all be in the name or the summary of a skill; all skills without any.
+    /// Words that the name or the summary of a skill must contain, all of them; without words, all skills match.
     #[schemars(length(max = MAX_QUESTION))]
     q: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What can be typed into a message, for clients that complete it.
+//! Input of a message, for clients with completion.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,11 +15,11 @@ use kiso_plan::effort::Effort;
 use kiso_sandbox::skill::Skills;
 
 routes! {
-    /// What can be typed into a message: pills, tags, commands, models and skills
+    /// Available input of a message: pills, tags, commands, models and skills
     GET "/input" Chat => show, 200 "As it is now";
 }
 
-/// What can be typed into a message.
+/// Available input of a message.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Input {
     pills: Vec<InputPill>,
@@ -50,7 +50,7 @@ struct InputCommand {
     summary: String,
 }
 
-/// Something that can be called by name.
+/// A callable skill.
 #[derive(Debug, Serialize, JsonSchema)]
 struct InputSkill {
     name: String,
@@ -64,10 +64,10 @@ pub(super) async fn show(who: Who, State(app): State<App>) -> JsonResult<Input> 
     let drive = app.0.drive.newest();
     let config = app.0.drive.newest_config();
     let tools = drive.tools.clone();
-    // Records of skills are read from the disk.
+    // Reads the records of skills from disk.
     let read = tokio::task::spawn_blocking(move || (tools.by_category(), skills(tools.skills())));
     let (categories, skills) = read.await.map_err(|panic| ApiError::internal(&panic))?;
-    // Those that count in this caller's messages.
+    // Only pills that work in this caller's messages.
     let pills = super::pills::of(&app).of(who.caller()).await?.into_iter();
     let pills = pills.map(|pill| InputPill { name: pill.name, description: pill.description, effort: pill.effort });
     let tags = categories.into_iter().map(|(name, skills)| InputTag { name, skills });
@@ -85,7 +85,7 @@ pub(super) async fn show(who: Who, State(app): State<App>) -> JsonResult<Input> 
     }))
 }
 
-/// What can be called by name. A damaged skill is not among them.
+/// Returns the callable skills, without damaged ones.
 fn skills(skills: &Skills) -> Vec<InputSkill> {
     let mut shown = Vec::new();
     for skill in skills.list().into_iter().flatten() {

@@ -1,5 +1,5 @@
-//! The folders that an administrator lists in `[folders]` of `config.toml`: opened in a session by name, and closed. No request names a path of
-//! the machine.
+//! Folders that an administrator lists in `[folders]` of `config.toml`: opened in a session by name, and closed. Requests never
+//! contain a path of the machine.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,9 +19,9 @@ use kiso_base::home::{FolderRefusal, HomeError, SessionName};
 use kiso_plan::plan::CallerScope;
 
 routes! {
-    /// The folders of config.toml that the caller may open
+    /// The folders of `config.toml` that the caller may open
     GET "/folders" Chat => list;
-    /// Open one of them in a session; a session that is new is made
+    /// Open a folder of `config.toml` in a session; creates the session if needed
     POST "/sessions/{session}/folders" Chat => open,
         404 "No such folder is listed for the caller, or it is not on this machine",
         409 "A run works in the session, or another folder is in the way";
@@ -29,7 +29,7 @@ routes! {
     POST "/sessions/{session}/folders/close" Chat => close,
         404 "The session has no such folder",
         409 "A run works in the session, or changes wait";
-    /// Copy a file of the workspace into one of them, or with `shared` among the shared files, at once. A file that is there is not replaced: the new one gets another name
+    /// Copy a file of the workspace into a folder of `config.toml`, or with `shared` to the shared files, at once. An existing file is not replaced: the copy gets another name
     POST "/sessions/{session}/deliver" Chat => deliver,
         403 "The folder is for reading only",
         404 "No such folder is listed for the caller, or it is not on this machine",
@@ -37,11 +37,11 @@ routes! {
         507 "The file does not fit on the disk or among the shared files";
 }
 
-/// For which session it is asked.
+/// Selects the session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListedFoldersQuery {
-    /// Says of each folder where this session has it open.
+    /// Also list where this session has each folder open.
     session: Option<SessionName>,
 }
 
@@ -55,14 +55,14 @@ pub(super) struct ListedFolders {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ListedFolder {
     name: String,
-    /// On the machine; administrators see it.
+    /// Path on the machine; only for administrators.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     /// Whether tasks can change the session's copy of it.
     write: bool,
-    /// Whether it is on the machine now.
+    /// Whether the folder exists on the machine now.
     available: bool,
-    /// Where tasks of the session see it, such as "/project". Absent if it is not open there.
+    /// Path for tasks of the session, such as "/project". Absent if the folder is not open there.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<String>,
 }
@@ -74,11 +74,11 @@ pub(super) struct FolderName {
     name: String,
 }
 
-/// A folder that was opened.
+/// An opened folder.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OpenedFolder {
     name: String,
-    /// Where tasks see it, such as "/project".
+    /// Path for tasks, such as "/project".
     at: String,
     /// Whether tasks can change the session's copy of it.
     write: bool,
@@ -88,19 +88,19 @@ pub(super) struct OpenedFolder {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FolderPlace {
-    /// Where tasks see it.
+    /// Path for tasks.
     at: String,
 }
 
-/// A file of the workspace, and where it is to go.
+/// A file of the workspace, and its destination.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeliverRequest {
-    /// Its path in the workspace.
+    /// Path in the workspace.
     file: String,
-    /// The name of the folder; `shared` for the files that all sessions share.
+    /// Name of the folder; `shared` for the files that all sessions share.
     folder: String,
-    /// Its name there; without it, the one that it has.
+    /// Name of the copy; by default, the name of the file.
     #[serde(default)]
     name: Option<String>,
 }
@@ -109,7 +109,7 @@ pub(super) struct DeliverRequest {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct SavedFile {
     folder: String,
-    /// Its name there.
+    /// Name of the copy.
     name: String,
     bytes: u64,
 }
@@ -119,7 +119,7 @@ pub(super) async fn list(
     State(app): State<App>,
     Query(asked): Query<ListedFoldersQuery>,
 ) -> JsonResult<ListedFolders> {
-    // A session that the caller may not read has nothing open, as one that does not exist.
+    // A session that the caller may not read looks like a session that does not exist: nothing is open in it.
     let session = match asked.session {
         Some(session) => who.check_session(&app, &session).await.is_ok().then_some(session),
         None => None,
@@ -205,7 +205,7 @@ impl From<FolderRefusal> for ApiError {
             FolderRefusal::Unlisted(_) => {
                 ApiError::not_found(message).hint("GET /folders lists what there is; an administrator adds to it")
             }
-            // The path of the machine is for administrators, who read it in the log.
+            // Only administrators may see the path on the machine; they find it in the log.
             FolderRefusal::Missing(path) => {
                 tracing::warn!("a folder of config.toml cannot be opened: {} is not a directory", path.display());
                 ApiError::not_found("the folder is not on this machine now")

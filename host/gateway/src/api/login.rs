@@ -1,4 +1,4 @@
-//! Logging a browser in to the page, and out of it.
+//! Log in and log out of browsers.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,7 @@ use kiso_store::store::{LoginId, StoreError, Tx};
 
 routes! {
     /// Log a browser in, with a token or with the code of a link
-    /// The answer sets the cookie that shows it.
+    /// The response sets the login cookie.
     POST "/login" Open => log_in,
         200 "The browser is logged in",
         401 "The token is not valid, or the link was already used or is too old",
@@ -28,15 +28,15 @@ routes! {
     /// Log the browser out
     /// Its event streams end.
     POST "/logout" Chat => log_out, 204 "The login is void", 400 "The caller is not a browser that is logged in";
-    /// Who the caller is, and what they may do
+    /// The caller and their rights
     GET "/me" Chat => me;
 }
 
 const WRONG_CODE: AuthProblem =
     ("the link was already used, or is older than five minutes", "run `kiso open` for a new one");
 
-/// One of them.
-// Has no `Debug`, since both are secrets.
+/// A token or a code.
+// Has no `Debug`, because both are secrets.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [
@@ -44,9 +44,9 @@ const WRONG_CODE: AuthProblem =
     { "required": ["code"], "properties": { "code": { "type": "string" }, "token": { "type": "null" } } },
 ]))]
 pub(super) struct Credentials {
-    /// As `kiso token add` printed it.
+    /// A token, as printed by `kiso token add`.
     token: Option<String>,
-    /// Behind `#code=` in the link of `kiso open`.
+    /// The code after `#code=` in the link of `kiso open`.
     code: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub(super) async fn log_in(
         return Err(auth::foreign());
     }
     let port = app.0.address.port();
-    // A browser has one login: the one that it had ends with the new one.
+    // A browser has one login: the new one ends the previous one.
     let before = match browser::shown(&asked.headers, port) {
         SessionCookie::Value(value) => Some(LoginId::of(value)),
         SessionCookie::Nothing | SessionCookie::Unclear => None,
@@ -82,7 +82,7 @@ pub(super) async fn log_in(
     Ok((cookie.into_iter().collect(), Json(LoginView::of(&who, &app).await?)))
 }
 
-// Both look on a reader first: who guesses must not keep the writer busy.
+// Both functions check with a reader first, so that guessing does not occupy the writer.
 
 async fn by_token(app: &App, text: String, before: Option<LoginId>) -> Result<Option<String>, StoreError> {
     let store = &app.0.drive.store;
@@ -110,7 +110,7 @@ fn instead_of(
     Ok(made)
 }
 
-/// The login is void when this is answered.
+/// Responds after the login has become invalid.
 pub(super) async fn log_out(
     who: Who,
     State(app): State<App>,

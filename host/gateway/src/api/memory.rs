@@ -1,4 +1,4 @@
-//! What is remembered beyond sessions: for administrators, since it is of all of them.
+//! Memory across sessions: only for administrators, because it comes from all sessions.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,14 +19,14 @@ use kiso_store::secret::found;
 use kiso_store::store::{Chunk, Fact, MAX_FACT_BYTES, NewFact, USER};
 
 routes! {
-    /// Core memory, and the passages of archival memory, the newest first
+    /// Core memory, and the passages of archival memory, newest first
     GET "/memory" Admin => show, 400 "A parameter is not valid, or there are both `q` and `before`";
     /// Change core memory by a JSON merge patch (RFC 7396)
     PATCH "/memory/core" Admin => change_core,
         200 "The new document", 400 "The body is not what is expected, or contains a secret";
     /// Forget a passage
     DELETE "/memory/{id}" Admin => forget, 404 "The passage does not exist";
-    /// What was learned, the newest first
+    /// Learned facts, newest first
     GET "/facts" Admin => facts, 400 "A parameter is not valid, or there are both `q` and `before`";
     /// Add a fact
     POST "/facts" Admin => add_fact, 400 "The body is not what is expected, or contains a secret";
@@ -39,24 +39,24 @@ routes! {
     DELETE "/facts/{id}" Admin => forget_fact, 404 "The fact does not exist";
 }
 
-/// Characters of a question.
+/// Maximum length in characters of a query.
 const MAX_QUESTION: usize = 1_000;
 
-/// Which part of a listing, or what it is about.
+/// Page of a listing, or a query.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MemoryPart {
-    /// Those that fit this best, instead of the newest; without pages, so `before` cannot be given too.
+    /// A query: returns the best matches instead of the newest entries, on a single page; cannot be combined with `before`.
     #[schemars(length(max = MAX_QUESTION))]
     q: Option<String>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     before: Option<i64>,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
-/// Core memory, and a part of archival memory.
+/// Core memory, and a page of archival memory.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct MemoryPage {
     #[schemars(with = "Map<String, Value>")]
@@ -72,14 +72,14 @@ pub(super) struct CoreMemory {
     core: Value,
 }
 
-/// What was forgotten.
+/// A forgotten entry.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Forgotten {
     /// Its id.
     forgotten: i64,
 }
 
-/// A fact that is known.
+/// A known fact.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct FactId {
     id: i64,
@@ -131,7 +131,7 @@ pub(super) async fn facts(_: Who, State(app): State<App>, Query(part): Query<Mem
     Ok(Json(page))
 }
 
-/// What a person tells.
+/// A fact from a person.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "FactIn")]
@@ -141,7 +141,7 @@ pub(super) struct FactText {
     text: String,
 }
 
-/// One that is known already is as new as this one.
+/// Adding a known fact makes it as recent as a new one.
 pub(super) async fn add_fact(
     who: Who,
     State(app): State<App>,
@@ -154,7 +154,7 @@ pub(super) async fn add_fact(
     Ok(Created(FactId { id }))
 }
 
-/// It is told by a person then, with a new id.
+/// The fact then counts as told by a person, with a new id.
 pub(super) async fn change_fact(
     who: Who,
     State(app): State<App>,
@@ -196,7 +196,7 @@ fn told(text: &str) -> Result<NewFact, ApiError> {
     Ok(NewFact { text, source: USER.to_owned(), session: None, confidence: 100 })
 }
 
-/// What is remembered stands in prompts, in clear.
+/// Refuses text with secrets: memory is part of prompts, in plain text.
 async fn without_secret(app: &App, text: &str) -> Result<(), ApiError> {
     let (text, keys) = (text.to_owned(), app.0.drive.keys_alone());
     let look = move || !found::extract(&text, &keys).1.is_empty() || keys.redact(&text) != text;
@@ -217,7 +217,7 @@ pub(super) async fn forget_fact(who: Who, State(app): State<App>, Path(id): Path
     Ok(Json(Forgotten { forgotten: id }))
 }
 
-/// What was found; with `limit`, as a page that others may follow.
+/// Returns the results; with `limit`, as a page that others may follow.
 fn page<T>(items: Vec<T>, limit: Option<u32>, id: impl Fn(&T) -> i64) -> Page<T> {
     let full = limit.is_some_and(|limit| items.len() == limit as usize);
     let next = items.last().filter(|_| full).map(|last| id(last).to_string());

@@ -1,4 +1,4 @@
-//! Messages: sending them, and what became of them.
+//! Messages: sending them, and reading their state.
 
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ routes! {
         429 "Too many messages are waiting, or too many wrong tokens came from this address; Retry-After says when to try again",
         503 "The daemon is shutting down",
         507 "There are too many sessions, the storage limit is reached, or the disk is full; nothing was saved";
-    /// What became of a message; asked again within half a second, the answer comes with news, or after a fifth of a second
+    /// The state of a message. A repeated request within half a second waits up to a fifth of a second for a change
     GET "/messages/{id}" Chat => job, 200 "Its job, with the reply when there is one", 404 "No such message was sent";
 }
 
@@ -36,17 +36,17 @@ routes! {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MessageIn {
-    /// The conversation; a new one begins with its first message.
+    /// The session; its first message creates it.
     #[serde(default)]
     session: SessionName,
     /// At most 1 MiB.
     #[schemars(length(max = 1_048_576), regex(pattern = r"\S"))]
     text: String,
-    /// The client's name for the message: sent again with the same one, it is not done again.
+    /// Idempotency key: the same message with the same key is not processed twice.
     #[serde(default)]
     #[schemars(length(min = 1, max = 128))]
     key: Option<String>,
-    /// Whether nothing more is being written: the message waits for no other, and what was sent before it is answered with it.
+    /// Process the message at once, together with earlier messages, instead of waiting for more messages.
     #[serde(default)]
     flush: bool,
 }
@@ -98,7 +98,7 @@ pub(super) async fn job(_: Who, State(app): State<App>, Path(id): Path<i64>) -> 
     loop {
         let rung = bell.notified();
         tokio::pin!(rung);
-        // Before it is read again, so that nothing falls between.
+        // Must happen before the message is read again, so that no change is missed in between.
         rung.as_mut().enable();
         let job = read_job(&app, id).await?;
         let left = until.saturating_duration_since(Instant::now());
@@ -108,7 +108,7 @@ pub(super) async fn job(_: Who, State(app): State<App>, Path(id): Path<i64>) -> 
     }
 }
 
-/// Whether nothing more will become of a message.
+/// Returns whether the state of a message is final.
 fn is_over(state: JobState) -> bool {
     matches!(state, JobState::Done | JobState::Failed | JobState::Cancelled)
 }

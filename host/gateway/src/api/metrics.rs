@@ -21,7 +21,7 @@ routes! {
     GET "/metrics" Chat => metrics, 200 "Lines of text";
 }
 
-/// What Prometheus asks for.
+/// Returns the metrics for Prometheus.
 pub(super) async fn metrics(_: Who, State(app): State<App>) -> Result<Metrics, ApiError> {
     let now = Snapshot::read(&app).await?;
     let mut text = Text::default();
@@ -75,7 +75,7 @@ fn of_models(text: &mut Text, now: &Snapshot) {
     text.gauge("model_cost_micros_today", cost, today.usage.cost_micros);
 }
 
-/// Names of webhooks have no character that would have to be escaped.
+/// Names of webhooks have no characters that need escaping.
 fn of_webhooks(text: &mut Text, webhooks: &[WebhookLine]) {
     type Measure = fn(&WebhookLine) -> u64;
     let metrics: [(&str, &str, &str, Measure); 3] = [
@@ -91,7 +91,7 @@ fn of_webhooks(text: &mut Text, webhooks: &[WebhookLine]) {
     }
 }
 
-/// Nor have names of hooks.
+/// Names of hooks need no escaping, either.
 fn of_hooks(text: &mut Text, hooks: &[(String, HookCounts)]) {
     if hooks.is_empty() {
         return;
@@ -104,7 +104,7 @@ fn of_hooks(text: &mut Text, hooks: &[(String, HookCounts)]) {
     }
 }
 
-/// Lines that are being written.
+/// The text of the response.
 #[derive(Debug, Default)]
 struct Text(String);
 

@@ -1,4 +1,4 @@
-//! Which hosts command lines may reach: the rules of `config.toml`, and those that are remembered.
+//! Hosts that command lines may reach: the rules of `config.toml`, and the remembered rules.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,35 +16,35 @@ use kiso_plan::network::{NetworkAccess, NetworkRule};
 use kiso_store::store::{NetworkRuleLine, NewNetworkRule, StoreError, Tx};
 
 routes! {
-    /// Which hosts command lines can reach
+    /// The rules for hosts that command lines can reach
     GET "/network" Admin => list;
-    /// Add a rule about a host
-    /// Earlier rules of the same host and session lose the methods that it is about. Rules of `config.toml` come first.
+    /// Add a rule for a host
+    /// The rule replaces the same methods of earlier rules for the same host and session. Rules of `config.toml` come first.
     POST "/network" Admin => add, 400 "A host or a method that cannot be one", 404 "The session does not exist", 507 "Too many rules";
-    /// Remove the rules about a host
+    /// Remove the rules for a host
     DELETE "/network" Admin => forget, 404 "There is no rule about the host";
 }
 
-/// Most methods of a rule.
+/// Maximum number of methods in a rule.
 const MAX_METHODS: usize = 7;
 
-/// Which rules.
+/// Filter of the rules.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NetworkPart {
-    /// Only those for this session.
+    /// Only rules for this session.
     session: Option<SessionName>,
 }
 
-/// The rules about hosts.
+/// The rules for hosts.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Network")]
 pub(super) struct NetworkShown {
-    /// Those of `config.toml`, in their order; the first that fits counts.
+    /// Rules of `config.toml`, in their order; the first that matches applies.
     configured: Vec<NetworkRule>,
-    /// Those of `kiso network` and of answers to approvals.
+    /// Rules from `kiso network` and from answers to approvals.
     remembered: Vec<NetworkRuleLine>,
-    /// The access to any other host.
+    /// Access to all other hosts.
     default: NetworkAccess,
 }
 
@@ -53,30 +53,30 @@ pub(super) struct NetworkShown {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewNetworkRule")]
 pub(super) struct RuleToAdd {
-    /// Such as "example.org", "*.example.org" or "*", each with an optional ":PORT".
+    /// A pattern such as "example.org", "*.example.org" or "*", each with an optional ":PORT".
     host: String,
     access: NetworkAccess,
-    /// Without any: those that read (GET, HEAD, OPTIONS), or all to deny.
+    /// By default, the methods that read (GET, HEAD, OPTIONS), or all methods if the rule denies.
     #[serde(default)]
     #[schemars(length(max = MAX_METHODS))]
     methods: Vec<String>,
     /// Whether the host's address can be in this machine's own network.
     #[serde(default)]
     private: bool,
-    /// The session whose command lines it is about; all without one.
+    /// The session that the rule applies to; all sessions by default.
     session: Option<SessionName>,
 }
 
-/// Whose rules are removed.
+/// Selects the rules to remove.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ForgetRules {
     host: String,
-    /// The session whose rules they are; without it, those for all sessions.
+    /// The session of the rules; by default, the rules for all sessions.
     session: Option<SessionName>,
 }
 
-/// Rules that were removed.
+/// Number of removed rules.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ForgottenNetworkRules {
     forgotten: usize,

@@ -1,4 +1,4 @@
-//! Pills. A caller without administrator's rights sees all of them and changes those that were made without them.
+//! Pills. A caller without administrator rights sees all pills and changes only those that were created without these rights.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,44 +17,44 @@ use kiso_plan::effort::Effort;
 use kiso_plan::pill::Pill;
 
 routes! {
-    /// The pills: those of config.toml, then those that people made, by name
+    /// The pills: those of `config.toml`, then those that people created, by name
     GET "/pills" Chat => list, 200 "All of them";
-    /// Make a pill, or with `replace` change one
-    /// Without an administrator's rights, only those that were made without them.
+    /// Create a pill, or change one with `replace`
+    /// A caller without administrator rights can change only pills that were created without these rights.
     PUT "/pills/{name}" Chat => put,
         200 "The pill is changed",
         201 "The pill is made",
         403 "The pill is an administrator's",
         409 "There is already one of that name, or it is defined in config.toml",
         507 "The limit of pills is reached, or the disk is full; nothing was saved";
-    /// Remove a pill that was made
+    /// Remove a created pill
     DELETE "/pills/{name}" Chat => remove,
         403 "The pill is an administrator's", 404 "The pill does not exist", 409 "It is defined in config.toml";
 }
 
-/// A pill to make.
+/// A pill to create.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PillIn {
-    /// What the message becomes; `{input}` is replaced with the text after the name.
+    /// Template of the message; `{input}` is replaced with the text after the name.
     #[schemars(length(max = 8_000), regex(pattern = r"\S"))]
     template: String,
-    /// Categories of the tools that it may use; none for all.
+    /// Categories of allowed tools; all tools if empty.
     #[serde(default)]
     #[schemars(length(max = 16), inner(regex(pattern = NAME)))]
     categories: Vec<String>,
     #[serde(default = "high")]
     effort: Effort,
-    /// One line for the list that a person chooses from.
+    /// One line for the list of pills.
     #[serde(default)]
     #[schemars(length(max = 200), regex(pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$"))]
     description: String,
-    /// Whether one of that name is replaced.
+    /// Replace an existing pill of this name.
     #[serde(default)]
     replace: bool,
 }
 
-/// The rule of names in config.toml.
+/// The same pattern as for names in `config.toml`.
 const NAME: &str = "^[A-Za-z0-9_-]{1,32}$";
 
 /// Name of a pill.
@@ -68,18 +68,18 @@ fn high() -> Effort {
     Effort::High
 }
 
-/// A pill, and whose it is.
+/// A pill with its origin.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Pill")]
 pub(super) struct PillView {
     #[serde(flatten)]
     pill: Pill,
-    /// Whether it is defined in config.toml, or with whose rights it was made.
+    /// "config" for a pill of `config.toml`, otherwise the rights with which it was created.
     #[schemars(extend("enum" = ["config", "user", "admin"]))]
     origin: &'static str,
 }
 
-/// All, because there are few.
+/// Returns all pills on one page, because there are few.
 pub(super) async fn list(_: Who, State(app): State<App>) -> JsonResult<Page<PillView>> {
     let all = of(&app).list().await?;
     Ok(Json(Page { items: all.into_iter().map(shown).collect(), next: None }))
@@ -103,7 +103,7 @@ pub(super) async fn remove(who: Who, State(app): State<App>, Path(name): Path<St
     Ok(NoContent)
 }
 
-/// The pills of the configuration in force, and those that were made.
+/// Returns the pills of the current configuration and the created ones.
 pub(super) fn of(app: &App) -> Pills {
     Pills::new(&app.0.drive.newest_config(), &app.0.drive.store)
 }

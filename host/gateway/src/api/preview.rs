@@ -1,4 +1,4 @@
-//! Previews of a workspace's files that a browser does not show by itself: pages of documents, and their text. The sandbox makes them.
+//! Previews of workspace files that a browser cannot show by itself: pages and text of documents. The sandbox creates them.
 
 use std::time::Duration;
 
@@ -24,50 +24,49 @@ use kiso_plan::report::TaskError;
 use kiso_sandbox::skill::Caller;
 
 routes! {
-    /// A page of a PDF file of the workspace, or a picture in a format that browsers do not show, drawn in the sandbox. The header
-    /// `x-kiso-pages` says how many pages there are
+    /// A page of a PDF file of the workspace, or a picture in a format that browsers do not show, rendered in the sandbox. The header `x-kiso-pages` has the number of pages
     GET "/sessions/{session}/pages/{*path}" Chat => page,
         200 "The page, as PNG or JPEG",
         404 "The file does not exist",
         422 "The file has no such page, cannot be drawn, or takes more than a command may have",
         503 "Too many previews are being made";
-    /// A document of the workspace in words: PDF, Office, OpenDocument, EPUB, mails, and others that the skill `document` reads
+    /// Text of a document of the workspace: PDF, Office, OpenDocument, EPUB, mails, and other formats that the skill `document` reads
     GET "/sessions/{session}/text/{*path}" Chat => text,
         404 "The file does not exist",
         422 "The file cannot be read, or takes more than a command may have",
         503 "Too many previews are being made";
 }
 
-/// Previews that are made at the same time: each takes as much memory as a command may have.
+/// Maximum number of concurrent previews. Each may use as much memory as a command.
 const MOST_AT_ONCE: usize = 2;
 
-/// How long a request waits for its turn.
+/// Maximum time that a request waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The last page that can be asked for.
+/// The highest page number.
 const LAST_PAGE: u64 = 100_000;
 
 const PAGES: HeaderName = HeaderName::from_static("x-kiso-pages");
 
 static PLACES: Semaphore = Semaphore::const_new(MOST_AT_ONCE);
 
-/// Which page.
+/// Selects a page.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PageQuery {
-    /// Counted from 1; the first without it.
+    /// Page number, counted from 1; the first page by default.
     #[schemars(range(min = 1, max = LAST_PAGE))]
     page: Option<u64>,
 }
 
-/// A document in words.
+/// The text of a document.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct DocumentText {
-    /// The format, as in "XLSX".
+    /// File format, such as "XLSX".
     kind: String,
     /// Pages, slides or sheets.
     parts: Vec<PreviewPart>,
-    /// Whether there is more than is shown (150,000 characters, 500 parts). Absent where there is not.
+    /// Whether the text is truncated (150,000 characters, 500 parts). Absent if it is not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
 }
@@ -76,7 +75,7 @@ pub(super) struct DocumentText {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DocumentPart")]
 pub(super) struct PreviewPart {
-    /// As in "Page 3" or "Sheet sales"; empty where there is only one.
+    /// Label such as "Page 3" or "Sheet sales"; empty if there is only one part.
     label: String,
     /// Markdown.
     text: String,
@@ -97,7 +96,7 @@ pub(super) async fn page(
     let secrets = drive.secrets_with(&session, app.0.secrets.clone()).await?;
     let caller = Caller::by_hand(&session, &secrets);
     let drawn = drive.tools.page_preview(path.as_str(), page, who.caller(), &caller).await.map_err(refused)?;
-    // The program that draws runs in the sandbox, and what it calls its answer is checked as a guest's word.
+    // The renderer runs in the sandbox, so the media type that it reports is not trusted.
     let media_type = match drawn.media_type.as_str() {
         "image/png" => "image/png",
         "image/jpeg" => "image/jpeg",
@@ -126,7 +125,7 @@ pub(super) async fn text(
     Ok(Json(DocumentText { kind: read.kind, parts: parts.collect(), cut: read.cut }))
 }
 
-/// Waits for a place. A file that does not exist takes none.
+/// Waits for a place. A missing file takes none.
 async fn begin(app: &App, session: &SessionName, path: &FilePath) -> Result<SemaphorePermit<'static>, ApiError> {
     let (home, of, at) = (app.0.drive.home.clone(), session.clone(), path.clone());
     blocking(move || workspace::open(&home, &of, &at).map(drop)).await?;

@@ -1,5 +1,5 @@
-//! Providers of models: those of `config.toml`, and those that an administrator connects while kiso runs. A key comes in once and
-//! goes out only to its provider.
+//! Providers of models: those of `config.toml`, and those that an administrator connects while kiso runs. A key is never
+//! returned; it is sent only to its provider.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,34 +27,35 @@ use kiso_store::secret::SecretValue;
 
 routes! {
     /// Providers of models
-    /// Those of `config.toml` take precedence over connected ones of the same name. No key is in the answer.
+    /// Providers of `config.toml` take precedence over connected ones of the same name. The response contains no keys.
     GET "/providers" Admin => list;
     /// Connect a provider, or change a connected one
-    /// Its key is kept encrypted, and is sent nowhere but to this address.
+    /// Its key is stored encrypted and sent only to this address.
     PUT "/providers/{name}" Admin => connect, 400 "A name, an address or a key that cannot be one, or a provider of `config.toml`", 507 "Too many providers";
-    /// Forget a connected provider, with its key and its models
+    /// Remove a connected provider, with its key and its models
     DELETE "/providers/{name}" Admin => disconnect, 404 "No such provider is connected";
-    /// The models that a provider offers, as it lists them
+    /// The models that a provider lists
     GET "/providers/{name}/models" Admin => offered, 404 "There is no such provider", 502 "The provider did not answer, or refused";
     /// Use a model of a connected provider
-    /// It can be chosen for each session. As the default, it is the model of every role without its own, unless `config.toml` names another one.
+    /// The model can then be chosen for each session. As the default, it is the model of every role without its own, unless
+    /// `config.toml` names another one.
     PUT "/providers/{name}/models" Admin => add_model, 400 "A name that cannot be a model's", 404 "No such provider is connected", 507 "Too many models";
-    /// Forget a model of a connected provider
+    /// Remove a model of a connected provider
     DELETE "/providers/{name}/models" Admin => remove_model, 404 "There is no such model";
-    /// Call a model of a provider, and say what it can do
+    /// Call a model of a provider, and report its capabilities
     POST "/providers/{name}/check" Admin => check, 404 "There is no such provider", 409 "Another check is running";
 }
 
-/// Tokens of a context above which a larger one only makes answers dearer and slower.
+/// Maximum context in tokens. A larger one only makes answers slower and more expensive.
 const MAX_CONTEXT: u64 = 128_000;
 
-/// Tokens below which a context is too small for any prompt.
+/// Minimum context in tokens. No prompt fits into a smaller one.
 const MIN_CONTEXT: u64 = 4_000;
 
-/// Lists that are fetched at once; more wait. Each may take megabytes.
+/// Limits concurrent fetches of model lists; others wait. Each may take megabytes.
 static PLACES: Semaphore = Semaphore::const_new(2);
 
-/// The time limit for a connection: a person waits for it.
+/// Time limit for connecting, because a person waits for it.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Providers of models.
@@ -62,9 +63,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 #[schemars(rename = "Providers")]
 pub(super) struct ProvidersShown {
     items: Vec<ProviderShown>,
-    /// The model that every role has without its own.
+    /// The model of every role without its own.
     default: String,
-    /// Whether `config.toml` names that model, so that no connected one takes its place.
+    /// Whether `config.toml` names that model, so that a connected model cannot replace it.
     default_is_configured: bool,
 }
 
@@ -76,22 +77,22 @@ struct ProviderShown {
     #[schemars(extend("enum" = ["openai", "anthropic"]))]
     kind: &'static str,
     base_url: String,
-    /// Whether `config.toml` has it; then it can be changed only there.
+    /// Whether the provider is in `config.toml`; it can be changed only there.
     configured: bool,
-    /// Whether there is a key, where it wants one.
+    /// Whether it has a key, if it requires one.
     has_key: bool,
-    /// Whether it wants a key.
+    /// Whether it requires a key.
     wants_key: bool,
-    /// Its models that can be chosen, as `provider:model`.
+    /// Names of its usable models, as `provider:model`.
     models: Vec<String>,
-    /// Whether a provider of `config.toml` has the same name, so that this one is not used.
+    /// Whether a provider of `config.toml` has the same name and is used instead.
     hidden: bool,
-    /// The result of the last request that listed its models or tested one: "works", or the code of a failure, such as "key_refused".
-    /// Null if there was none since kiso started or the provider was changed.
+    /// The result of the last request that listed its models or tested one: "works", or the code of a failure, such as
+    /// "key_refused". Null if there was none since kiso started or the provider was changed.
     last_call: Option<&'static str>,
 }
 
-/// How the last call of each provider ended: `None` where it worked. It is in memory alone, and has only providers that there are.
+/// The result of the last call of each provider: `None` if it succeeded. Kept only in memory, and only for existing providers.
 #[derive(Debug, Default)]
 pub(crate) struct ProviderCalls(Mutex<HashMap<String, Option<ModelTrouble>>>);
 
@@ -108,8 +109,8 @@ impl ProviderCalls {
         self.lock().remove(name);
     }
 
-    /// Notes that a list of models came, or why none did. Some providers list models for everybody, so a list does not show that a key
-    /// is accepted which a test has shown to be rejected.
+    /// Records that a list of models was received, or why it was not. Some providers list models without checking the key, so a
+    /// received list does not replace a failed test of the key.
     fn listed(&self, name: &str, trouble: Option<ModelTrouble>) {
         let mut all = self.lock();
         let of_key =
@@ -119,7 +120,7 @@ impl ProviderCalls {
         }
     }
 
-    /// Notes the result of a test. What is wrong with one model alone is not noted.
+    /// Records the result of a test. Problems with a single model are not recorded.
     fn tested(&self, name: &str, check: &ModelCheck) {
         let trouble = ModelTrouble::in_text(&check.detail).map(|(trouble, _)| trouble);
         match trouble.filter(|_| !check.ok) {
@@ -137,17 +138,17 @@ impl ProviderCalls {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewProvider")]
 pub(super) struct ProviderToConnect {
-    /// "openai" for every server that has chat completions, or "anthropic".
+    /// "anthropic", or "openai" for every server with chat completions.
     #[schemars(extend("enum" = ["openai", "anthropic"]))]
     kind: String,
-    /// The part of its addresses that all calls have in common, such as `https://api.openai.com/v1`.
+    /// Common beginning of its addresses, such as `https://api.openai.com/v1`.
     base_url: String,
-    /// Left out for a server that wants none. With the same `base_url`, the key that is there stays.
+    /// Absent for a server that requires no key. Without it and with the same `base_url`, the stored key stays.
     #[schemars(length(max = MAX_KEY), extend("writeOnly" = true))]
     key: Option<Key>,
 }
 
-/// A key on its way in; never printed.
+/// A received key; never printed.
 #[derive(Debug, JsonSchema)]
 #[schemars(transparent)]
 struct Key(#[schemars(with = "String")] SecretValue);
@@ -158,7 +159,7 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// A provider that is connected.
+/// A connected provider.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConnectedProvider")]
 pub(super) struct ConnectedProvider {
@@ -167,20 +168,20 @@ pub(super) struct ConnectedProvider {
     has_key: bool,
 }
 
-/// The models that a provider offers.
+/// The models that a provider lists.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OfferedModels")]
 pub(super) struct OfferedModels {
     items: Vec<Offered>,
 }
 
-/// A model that a provider offers.
+/// A model that a provider lists.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OfferedModel")]
 struct Offered {
-    /// As the provider calls it.
+    /// Name at the provider.
     name: String,
-    /// Tokens of its context, where the provider says it.
+    /// Context in tokens, if the provider states it.
     context: Option<u64>,
 }
 
@@ -189,10 +190,10 @@ struct Offered {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ModelToUse")]
 pub(super) struct ModelToUse {
-    /// As the provider calls it.
+    /// Name at the provider.
     #[schemars(length(min = 1, max = MAX_NAME))]
     model: String,
-    /// Tokens of its context, as the provider says.
+    /// Context in tokens, as the provider states it.
     context: Option<u64>,
     /// Whether it is the model for every role without its own.
     default: bool,
@@ -203,12 +204,12 @@ pub(super) struct ModelToUse {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ModelOfProvider")]
 pub(super) struct ModelOfProvider {
-    /// As the provider calls it.
+    /// Name at the provider.
     #[schemars(length(min = 1, max = MAX_NAME))]
     model: String,
 }
 
-/// A model that can be used now.
+/// A usable model.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ModelInUse")]
 pub(super) struct ModelInUse {
@@ -372,14 +373,14 @@ pub(super) async fn check(
     Ok(Json(found))
 }
 
-/// Whether `config.toml` names the model for all.
+/// Returns whether `config.toml` sets the default model.
 fn default_is_configured(config: &Config) -> bool {
     let provider = config.model.split_once(':').map_or("", |(provider, _)| provider);
     let connected = config.providers.iter().any(|known| known.connected && known.name == provider);
     config.model != kiso_llm::reflex::NAME && !connected
 }
 
-/// Tokens of the model's context: as its provider says, or, at an address of a preset, as the preset says.
+/// Returns the model's context in tokens, as stated by its provider or, at an address of a preset, by the preset.
 fn context(provider: &Provider, model: &ModelToUse) -> Option<u64> {
     let said = model.context.filter(|tokens| *tokens >= MIN_CONTEXT).map(|tokens| tokens.min(MAX_CONTEXT));
     let old = ["gpt-3.5", "gpt-4-"].iter().any(|old| model.model.starts_with(old)) || model.model == "gpt-4";
@@ -406,7 +407,7 @@ fn check_name(model: &str) -> Result<(), ApiError> {
     }
 }
 
-/// The error of a call that the provider did not answer, in its own words and with the next step.
+/// Returns the error of a call that the provider did not answer, with its own message and the next step.
 fn failed(error: &LlmError, provider: &str) -> ApiError {
     let trouble = ModelTrouble::of(error).unwrap_or(ModelTrouble::ProviderFailed);
     let message = match error {

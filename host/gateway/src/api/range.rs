@@ -1,49 +1,49 @@
-//! Which part of a file a request asks for, and whether the client has it already (RFC 9110, sections 13 and 14).
+//! Ranges and conditional requests for files (RFC 9110, sections 13 and 14).
 
 use axum::http::{HeaderMap, HeaderName, header};
 use std::os::unix::fs::MetadataExt;
 
-/// What to send.
+/// The part of the file to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyRange {
     Whole,
-    /// These bytes, both included.
+    /// A range of bytes; both ends are inclusive.
     Part {
         first: u64,
         last: u64,
     },
-    /// The client has it already.
+    /// Nothing, because the client already has the file.
     Nothing,
-    /// The file has no such bytes.
+    /// The range is outside of the file.
     Beyond,
 }
 
-/// What tells one state of a file from another: which file it is, its length, and when it was changed.
+/// Returns the entity tag of a file: its inode, length and modification time.
 pub(super) fn tag(meta: &std::fs::Metadata) -> String {
     format!("\"{:x}-{:x}-{:x}.{:x}\"", meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec())
 }
 
-/// What a request asks for of a file with this tag and length. A `Range` that cannot be read, or asks for several parts,
-/// counts as none, which the standard allows.
+/// Returns the part of a file with this tag and length that a request asks for. An invalid `Range`, or one with several parts, is
+/// ignored, as the standard allows.
 pub(super) fn wanted(asked: &HeaderMap, tag: &str, length: u64) -> BodyRange {
     let text = |name: HeaderName| asked.get(name).and_then(|value| value.to_str().ok());
     if text(header::IF_NONE_MATCH).is_some_and(|known| is_among(tag, known)) {
         return BodyRange::Nothing;
     }
-    // The rest of another state of the file would be no part of this one. A date is too coarse to tell.
+    // The file has changed, so the requested part does not belong to the client's version. Dates are too coarse to detect this.
     if text(header::IF_RANGE).is_some_and(|known| known.trim() != tag) {
         return BodyRange::Whole;
     }
     text(header::RANGE).and_then(|range| part(range, length)).unwrap_or(BodyRange::Whole)
 }
 
-/// `None` where it is to be ignored.
+/// Parses a range; `None` if it must be ignored.
 fn part(range: &str, length: u64) -> Option<BodyRange> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     let number = |text: &str| -> Option<Option<u64>> {
         let text = text.trim();
         match text.bytes().all(|byte| byte.is_ascii_digit()) {
-            // More digits than a number has are more than any file has.
+            // Numbers that overflow are larger than any file.
             true if !text.is_empty() => Some(Some(text.parse().unwrap_or(u64::MAX))),
             true => Some(None),
             false => None,

@@ -1,4 +1,4 @@
-//! Runs: what was done for a message.
+//! Runs: the work on messages.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,30 +19,30 @@ use kiso_graph::step::ToolResult;
 use kiso_store::store::{RunFilter, RunId, RunLine, RunStatus, View, is_whole_page};
 
 routes! {
-    /// Runs, the latest first
+    /// Runs, latest first
     GET "/runs" Chat => list, 404 "`before` is not a run";
-    /// The events of a run in order
+    /// The events of a run, in order
     GET "/runs/{run}/trace" Chat => trace, 404 "The run does not exist";
     /// Cancel a run; it stops between its steps
     POST "/runs/{run}/cancel" Chat => cancel, 200 "It is stopping", 404 "The run does not exist", 409 "It has ended";
-    /// Try a run again that is held because kiso was cut off while it worked on it
+    /// Retry a run that is held because kiso was interrupted while it worked on the run
     POST "/runs/{run}/retry" Chat => retry,
         200 "It is taken up again",
         404 "The run does not exist",
         409 "It is not held: it is running, or has ended";
 }
 
-/// Which part of the listing of runs.
+/// Filter and page of the listing of runs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunsPart {
-    /// Only this session's.
+    /// Only runs of this session.
     session: Option<SessionName>,
-    /// Only those with this status.
+    /// Only runs with this status.
     status: Option<RunStatus>,
-    /// Id of the last run of the page before.
+    /// Id of the last run of the previous page.
     before: Option<String>,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
@@ -56,22 +56,22 @@ pub(super) struct EventLine {
     at_ms: i64,
     kind: String,
     body: Value,
-    /// What the run made of the results of its calls, in their order.
+    /// The run's reflections on the results of its calls, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     reflections: Option<Vec<Value>>,
-    /// What models were asked in its step.
+    /// Prompts of the models that were called in the step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     prompts: Vec<Prompt>,
 }
 
-/// What a model was asked.
+/// The prompt of a model.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Prompt {
     role: String,
     text: String,
 }
 
-/// What becomes of a run.
+/// A change of a run's status.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct RunChange {
     run: RunId,
@@ -79,27 +79,27 @@ pub(super) struct RunChange {
     status: &'static str,
 }
 
-/// Events of a page with prompts, each of which may be as long as a model's context.
+/// Maximum number of events on a page with prompts. Each prompt may be as long as a model's context.
 const MAX_PROMPTED: u32 = 20;
 
-/// Which events of a trace.
+/// Filter and page of a trace.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Events {
-    /// Events after this number.
+    /// Only events after this number.
     #[serde(default)]
     after: u32,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
-    /// Whether what models were asked is sent along; a page then has at most 20 entries.
+    /// Include the prompts of models; a page then has at most 20 entries.
     #[serde(default)]
     prompts: bool,
 }
 
 pub(super) async fn list(who: Who, State(app): State<App>, Query(part): Query<RunsPart>) -> JsonResult<Page<RunLine>> {
     let of = part.session;
-    // A session that is named is checked; in all, only those that the caller began are listed.
+    // Checks access to a named session; without one, lists only runs of the caller's sessions.
     let owner = match &of {
         Some(session) => who.check_session(&app, session).await.map(|()| None)?,
         None => who.owner,
@@ -148,7 +148,7 @@ pub(super) async fn trace(
     Ok(Json(Page { items, next }))
 }
 
-/// What the run made of the results of its calls, in their order: the log has the results alone.
+/// Returns the reflections on the results of calls, in order. The log contains only the results.
 fn reflections(kind: &str, body: &Value) -> Option<Vec<Value>> {
     let results = (kind == "called").then(|| Vec::<ToolResult>::deserialize(body.get("results")?).ok()).flatten()?;
     Some(results.iter().map(|result| serde_json::json!(Reflection::of_result(result))).collect())

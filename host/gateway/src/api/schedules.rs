@@ -1,4 +1,4 @@
-//! The schedule. A caller without administrator's rights sees all schedules and changes those that run without them.
+//! Schedules. A caller without administrator rights sees all schedules and changes those that run without these rights.
 
 use axum::Json;
 use axum::extract::State;
@@ -25,7 +25,7 @@ routes! {
         409 "There is already one of that name",
         413 "The message or the body is too large",
         507 "The limit of schedules is reached, or the disk is full; nothing was saved";
-    /// Change a schedule; what is left out stays as it is
+    /// Change a schedule; absent fields stay unchanged
     PATCH "/schedules/{name}" Chat => change,
         400 "The body, a time or a name is not valid",
         403 "The schedule is an administrator's",
@@ -34,9 +34,9 @@ routes! {
     /// Remove a schedule and its receipts
     DELETE "/schedules/{name}" Chat => remove,
         403 "The schedule is an administrator's", 404 "The schedule does not exist";
-    /// What came of each time that it was due, the latest first
+    /// The outcome of each due time, latest first
     GET "/schedules/{name}/receipts" Chat => receipts, 404 "The schedule does not exist";
-    /// Send its message now; its times stay as they are
+    /// Send the schedule's message now; its times do not change
     POST "/schedules/{name}/run" Chat => run,
         202 "The message is on disk and will be answered",
         403 "The schedule is an administrator's",
@@ -46,7 +46,7 @@ routes! {
     /// Pause a schedule
     POST "/schedules/{name}/pause" Chat => pause,
         200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "The schedule does not exist";
-    /// Resume a schedule; times missed while it was paused are skipped
+    /// Resume a schedule; times missed during the pause are skipped
     POST "/schedules/{name}/resume" Chat => resume,
         200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "The schedule does not exist";
 }
@@ -65,11 +65,11 @@ pub(super) struct ScheduleIn {
     zone: Option<String>,
     /// The session that receives the replies.
     session: Option<SessionName>,
-    /// The model that does the work.
+    /// The model for the work.
     model: Option<String>,
 }
 
-/// What changes of a schedule; what is left out stays as it is.
+/// Changes of a schedule; absent fields stay unchanged.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ScheduleChange {
@@ -83,27 +83,27 @@ pub(super) struct ScheduleChange {
     #[serde(default, deserialize_with = "or_null")]
     #[schemars(with = "Option<SessionName>")]
     session: Option<Option<SessionName>>,
-    /// The model that does the work; null for the configured one.
+    /// The model for the work; null for the configured one.
     #[serde(default, deserialize_with = "or_null")]
     #[schemars(with = "Option<String>")]
     model: Option<Option<String>>,
 }
 
-/// A member that is there, if only as null.
+/// Distinguishes null from an absent field.
 fn or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
-/// A message that a schedule sent.
+/// A message sent by a schedule.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct FiredMessage {
     name: String,
-    /// The message's id; `GET /messages/{id}` says what became of it.
+    /// Id of the message; `GET /messages/{id}` returns its state.
     message: Option<i64>,
     status: ReceiptState,
 }
 
-/// All, because there are few.
+/// Returns all schedules on one page, because there are few.
 pub(super) async fn list(who: Who, State(app): State<App>) -> JsonResult<Page<ScheduleView>> {
     let schedules = of(&app);
     let mut items = Vec::new();
@@ -115,7 +115,8 @@ pub(super) async fn list(who: Who, State(app): State<App>) -> JsonResult<Page<Sc
     Ok(Json(Page { items, next: None }))
 }
 
-/// Whether a schedule is for this caller: one that may read only its own sessions has those that report to them.
+/// Returns whether the caller may see a schedule. A caller that may read only its own sessions sees the schedules that report to
+/// them.
 async fn is_own(who: &Who, app: &App, session: Option<&SessionName>) -> bool {
     match session {
         Some(session) => who.check_session(app, session).await.is_ok(),
@@ -123,7 +124,7 @@ async fn is_own(who: &Who, app: &App, session: Option<&SessionName>) -> bool {
     }
 }
 
-/// Fails as for a schedule that does not exist, unless it is for this caller.
+/// Fails with "not found" if the caller may not see the schedule.
 async fn check(who: &Who, app: &App, name: &str) -> Result<(), ApiError> {
     let schedule = of(app).one(name).await?;
     match is_own(who, app, schedule.session.as_ref()).await {
@@ -132,7 +133,7 @@ async fn check(who: &Who, app: &App, name: &str) -> Result<(), ApiError> {
     }
 }
 
-/// Begins the session that a schedule is to report to.
+/// Creates the session that a schedule reports to.
 async fn claim(who: &Who, app: &App, session: Option<&SessionName>) -> Result<(), ApiError> {
     match session {
         Some(session) => who.claim_session(app, session).await.map(|_| ()),

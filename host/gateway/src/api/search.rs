@@ -1,4 +1,4 @@
-//! Messages by their words and tags.
+//! Search for messages by words and tags.
 
 use std::collections::HashMap;
 
@@ -16,28 +16,28 @@ use kiso_base::home::SessionName;
 use kiso_store::store::{PAGE_BYTES, Search};
 
 routes! {
-    /// Messages that have all of these words and #tags, the newest first
-    /// They come from an index; `next` leads to older ones, also where the page is not full.
+    /// Messages with all of these words and #tags, newest first
+    /// The search uses an index; `next` leads to older messages, even if the page is not full.
     GET "/search" Chat => search;
 }
 
-/// Bytes of texts that one request reads; the next goes on behind them.
+/// Bytes of text that one request reads; the next page continues from there.
 const MAX_READ: usize = 64 << 20;
 
-/// Characters of a question.
+/// Maximum length in characters of a query.
 const MAX_QUESTION: usize = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchQuery {
-    /// Words and `#tags` that a message must have, all of them, in any order and case; a word may be the beginning of one.
+    /// Words and `#tags` that a message must contain, all of them, in any order and case; a word may be a prefix.
     #[schemars(length(min = 1, max = MAX_QUESTION), regex(pattern = r"[\p{L}\p{N}]"))]
     q: String,
     /// Only in this session.
     session: Option<SessionName>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     before: Option<i64>,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }

@@ -24,33 +24,33 @@ routes! {
     GET "/sessions" Chat => list;
     /// Rename, pin or archive a session
     PATCH "/sessions/{session}" Chat => change, 200 "The session", 404 "The session does not exist";
-    /// Delete a session with everything that is its own, and the subagents that it spawned
+    /// Delete a session with all its data, and the subagents that it spawned
     DELETE "/sessions/{session}" Admin => delete,
         200 "The sessions that are gone",
         404 "The session does not exist",
         409 "A message is waiting there, or a run is working on one";
-    /// Say up to which message the session was read
+    /// Mark a session as read up to a message
     /// The mark only moves forward.
     POST "/sessions/{session}/read" Chat => read,
         204 "It is noted; other clients are told by the event `session`",
         404 "The session does not exist";
-    /// Messages, the newest page first, each page oldest first
+    /// Messages: the newest page first, each page oldest first
     GET "/sessions/{session}/messages" Chat => of_session, 404 "The session does not exist";
     /// The status of a session
     GET "/status/{session}" Chat => status, 404 "The session does not exist";
 }
 
-/// Which part of the listing of sessions: it is in the order of activity, of which two sessions may have the same.
+/// Page of the listing of sessions. The order is by activity, and two sessions may have the same time.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SessionsPart {
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     #[schemars(regex(pattern = "^[0-9]{1,18}-[0-9]{1,18}$"))]
     before: Option<String>,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
-    /// Only sessions that stand there: a placement, or several with commas between them; all without it.
+    /// Only sessions with this placement, or one of several separated by commas; all by default.
     #[schemars(regex(pattern = "^(listed|pinned|archived)(,(listed|pinned|archived))*$"))]
     placement: Option<String>,
 }
@@ -105,7 +105,7 @@ pub(super) async fn status(_: Who, State(app): State<App>, Path(session): Path<S
     Ok(Json(status_of(&app, session).await?))
 }
 
-/// How things stand in a session.
+/// Returns the status of a session.
 pub(crate) async fn status_of(app: &App, session: SessionName) -> Result<Status, ApiError> {
     let drive = app.0.drive.for_session(&session).await?;
     let of = session.clone();
@@ -123,10 +123,10 @@ pub(crate) async fn status_of(app: &App, session: SessionName) -> Result<Status,
     Ok(Status { session, title, active_ms, placement, model, models, segment_start, branch, running, queued })
 }
 
-/// A visible character, and none that [`is_hidden`].
+/// A title has a visible character, and no character for which [`is_hidden`] is true.
 const TITLE: &str = r"^[^\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]*[^\s\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff][^\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]*$";
 
-/// What changes of a session.
+/// Changes of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("anyOf" = [
@@ -200,15 +200,15 @@ fn placement(name: &str) -> Result<Placement, ApiError> {
     Placement::named(name).ok_or_else(wrong)
 }
 
-/// How far a session was read.
+/// The position up to which a session was read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadPosition {
-    /// Id of the last message that was read.
+    /// Id of the last read message.
     message: i64,
 }
 
-/// That another tab has read further stays so.
+/// A mark that another tab has moved further stays.
 pub(super) async fn read(
     _: Who,
     State(app): State<App>,
@@ -226,11 +226,11 @@ pub(super) async fn read(
     }
 }
 
-/// Sessions that were deleted.
+/// Deleted sessions.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct DeletedSessions {
     deleted: Vec<SessionName>,
-    /// Files could not be removed at once; the daemon tries again. Absent where all were.
+    /// Some files could not be removed yet; the daemon tries again. Absent if all were removed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     files_left: bool,
 }
@@ -241,12 +241,12 @@ pub(super) async fn delete(
     Path(session): Path<SessionName>,
 ) -> JsonResult<DeletedSessions> {
     let (this, of) = (app.clone(), session.clone());
-    // In a task of its own: a client that hangs up must leave neither files behind nor listeners that do not know.
+    // Runs in a separate task: if the client disconnects, files must still be removed and listeners notified.
     let removing = tokio::spawn(async move {
         let RunExecutor { home, store, .. } = &this.0.drive;
         let told = |gone: &[SessionName]| {
             for name in gone {
-                // Whoever listens; nobody has to.
+                // An error only means that nobody listens.
                 let _ = this.0.deleted.send(name.clone());
             }
         };
@@ -262,11 +262,12 @@ pub(super) async fn delete(
         Err(error) => return Err(ApiError::internal(&error)),
     };
     tracing::info!(%session, by = who.name(), "a session was deleted");
-    // Where they are is for the log, not for the client.
+    // The paths are for the log, not for the client.
     Ok(Json(DeletedSessions { deleted: removed.sessions, files_left: !removed.left.is_empty() }))
 }
 
-/// Of no width, or one that turns the order of what stands around it. Joiners are neither: emoji and Persian need them.
+/// Returns true for control characters, for characters without width, and for those that change the direction of text around
+/// them. Joiners are allowed: emoji and Persian need them.
 fn is_hidden(c: char) -> bool {
     let turning = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turning || matches!(c, '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{feff}')

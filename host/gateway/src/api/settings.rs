@@ -1,4 +1,4 @@
-//! What is configured, and what it has cost.
+//! Configuration, models and usage.
 
 use axum::Json;
 use axum::extract::State;
@@ -24,13 +24,13 @@ use kiso_store::store::Totals;
 routes! {
     /// The models of the configuration
     GET "/models" Chat => models;
-    /// Call each model that config.toml currently names, and say what it can do
+    /// Call each model in `config.toml`, and report its capabilities
     POST "/models/check" Admin => check,
         200 "What was found", 400 "config.toml is not valid", 409 "Another check is running";
-    /// What models used, by day (UTC), the latest first
+    /// Usage of models by day (UTC), latest first
     GET "/usage" Chat => usage;
-    /// Every key of config.toml with the value in force
-    /// Keys of providers are not among them: those are in the environment.
+    /// Every key of config.toml with its current value
+    /// Keys of providers are not included: they are in the environment.
     GET "/config" Admin => config, 200 "The configuration";
 }
 
@@ -41,7 +41,7 @@ pub(super) struct ModelsView {
     /// The model of every session without its own.
     default: String,
     items: Vec<ModelView>,
-    /// Models that cannot be called, because they lack their keys.
+    /// Models that cannot be called because their keys are missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unready: Vec<UnreadyModelView>,
     /// Providers that can be added to config.toml.
@@ -53,9 +53,9 @@ pub(super) struct ModelsView {
 #[schemars(rename = "Model")]
 pub(super) struct ModelView {
     model: String,
-    /// Tokens of a prompt.
+    /// Maximum size of a prompt in tokens.
     context_budget: u64,
-    /// Millionths of a US dollar for a million tokens.
+    /// Price in millionths of a US dollar per million tokens.
     input_price_micros: Option<u64>,
     output_price_micros: Option<u64>,
 }
@@ -79,25 +79,25 @@ pub(super) struct PresetView {
     #[schemars(extend("enum" = ["openai", "anthropic"]))]
     kind: &'static str,
     base_url: String,
-    /// Where keys are made; null where none is needed.
+    /// Page for creating a key; null if none is needed.
     key_url: Option<&'static str>,
     advice: String,
-    /// What to add to config.toml.
+    /// Text to add to config.toml.
     toml: String,
     /// The environment variable with its key.
     key_env: Option<String>,
     key_is_set: bool,
 }
 
-/// What checks of models found.
+/// Results of model checks.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ModelChecks {
     checks: Vec<ModelCheck>,
-    /// False where the daemon still uses an older file.
+    /// False if the daemon still uses an older version of the file.
     in_use: bool,
 }
 
-/// What a check of a model found.
+/// Result of a model check.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ModelCheck {
     model: String,
@@ -107,7 +107,7 @@ pub(super) struct ModelCheck {
     built_in: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     capabilities: Option<Vec<ProbeResult>>,
-    /// The next step, where it does not answer.
+    /// The next step, if the model does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<&'static str>,
 }
@@ -159,7 +159,7 @@ pub(super) async fn models(_: Who, State(app): State<App>) -> Json<ModelsView> {
     Json(ModelsView { default: config.model.clone(), items, unready, presets: presets.collect() })
 }
 
-/// One check at a time: each calls models, which costs.
+/// Allows one check at a time: each calls models, which costs money.
 static CHECK: Mutex<()> = Mutex::const_new(());
 
 /// Checks one model, unless another check is running.
@@ -201,7 +201,7 @@ fn busy() -> ApiError {
     ApiError::new(StatusCode::CONFLICT, "busy", message).hint("wait for the end of that check")
 }
 
-/// The keys come from the daemon's environment and its store; none is in the answer.
+/// Uses the keys from the daemon's environment and its store. The response contains no keys.
 pub(super) async fn check(_: Who, State(app): State<App>) -> JsonResult<ModelChecks> {
     let _alone = CHECK.try_lock().map_err(|_| busy())?;
     let drive = app.0.drive.newest();
@@ -212,24 +212,24 @@ pub(super) async fn check(_: Who, State(app): State<App>) -> JsonResult<ModelChe
     for opened in drive.models.each_in(&config) {
         checks.push(probed(&drive, opened).await?);
     }
-    // A file that was changed counts from `kiso config reload` on.
+    // A changed file takes effect after `kiso config reload`.
     let in_use = drive.config.model == config.model && drive.config.providers == config.providers;
     Ok(Json(ModelChecks { checks, in_use }))
 }
 
-/// Which part of the listing of days.
+/// Page of the listing of days.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Days {
     /// A day, such as 2027-01-31.
     #[schemars(extend("format" = "date"))]
     before: Option<String>,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
-/// Model calls, tokens and cost of a day (UTC); the built-in rules are left out.
+/// Model calls, tokens and cost of a day (UTC), without the built-in rules.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Day {
     #[schemars(extend("format" = "date"))]
@@ -237,13 +237,13 @@ pub(super) struct Day {
     calls: u64,
     input_tokens: u64,
     output_tokens: u64,
-    /// Of the tokens of input, those that the provider had read before and kept.
+    /// Input tokens that the provider served from its cache.
     cached_tokens: u64,
-    /// Millionths of a US dollar; null where it is not known.
+    /// Millionths of a US dollar; null if unknown.
     cost_micros: Option<u64>,
 }
 
-/// Days on which models were called.
+/// Returns the usage of days on which models were called.
 pub(super) async fn usage(_: Who, State(app): State<App>, Query(part): Query<Days>) -> JsonResult<Page<Day>> {
     let before = part.before.as_deref().map(day_of).transpose()?;
     let limit = page_size(part.limit)?;
@@ -260,7 +260,7 @@ pub(super) async fn usage(_: Who, State(app): State<App>, Query(part): Query<Day
     Ok(Json(Page { items: items.collect(), next }))
 }
 
-/// Days since 1970 as "2027-01-31".
+/// Formats days since 1970 as "2027-01-31".
 fn named(day: i64) -> String {
     let days = i32::try_from(day).unwrap_or(0);
     let date = jiff::civil::date(1970, 1, 1).checked_add(jiff::Span::new().days(days));

@@ -1,4 +1,4 @@
-//! The files that all sessions share, which tasks see at `/shared`: listed, read, put there and deleted.
+//! The files that all sessions share, which tasks see at `/shared`: listing, reading, writing and deleting them.
 
 use axum::Json;
 use axum::extract::State;
@@ -25,11 +25,11 @@ use kiso_sandbox::effect::overlay::{ShareError, SharedEdit, SharedEntry, SharedF
 use kiso_sandbox::skill::media_type;
 
 routes! {
-    /// The files and directories in a directory of the shared files, by name; hidden ones and links are left out
+    /// The files and directories in a directory of the shared files, by name; without hidden entries and links
     GET "/files" Chat => list, 404 "The directory does not exist";
     /// A shared file, whole or one part of it (Range)
     GET "/files/{*path}" Chat => show, 200 "The file", 404 "The file does not exist";
-    /// Put a file among the shared files, with the directories around it
+    /// Write a shared file; creates missing directories
     PUT "/files/{*path}" Chat => put,
         408 "The file did not arrive in time",
         409 "A file is there already, and `replace` is not true; something else is in its place; or a run works in the session",
@@ -40,30 +40,30 @@ routes! {
     DELETE "/files/{*path}" Chat => remove, 404 "The file does not exist", 409 "A run works in the session";
 }
 
-/// Entries of a directory that are looked at.
+/// Maximum number of directory entries that are read.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Which directory, and which part of its entries.
+/// Selects a directory and a page of its entries.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SharedPart {
-    /// The directory below `/shared`; without it, `/shared` itself.
+    /// The directory below `/shared`; `/shared` itself by default.
     path: Option<FilePath>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     before: Option<String>,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
-/// A part of the entries of a directory.
+/// A page of directory entries.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct SharedPage {
     items: Vec<SharedFile>,
     /// The `before` of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
-    /// True if the directory has more entries than the limit of 20,000. Absent if it has not.
+    /// True if the directory has more than 20,000 entries; otherwise absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     incomplete: bool,
 }
@@ -71,34 +71,36 @@ pub(super) struct SharedPage {
 /// A file or directory that all sessions share.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct SharedFile {
-    /// Below `/shared`.
+    /// Path below `/shared`.
     path: String,
     is_directory: bool,
     /// 0 for a directory.
     bytes: u64,
     /// Milliseconds since 1970 (UTC).
     modified_ms: i64,
-    /// Whether its content or its name is from somebody other than the user: another person, a web page, a tool.
+    /// Whether its content or its name comes from somebody other than the user: another person, a web page, a tool.
     from_outside: bool,
 }
 
-/// The session that undoes a change.
+/// Selects the session that can undo the change.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RemoveQuery {
-    /// The session that can undo it; without it, `default`, or a session of the caller that may not read that.
+    /// The session that can undo the change; by default `default`, or one of the caller's sessions if the caller may not read
+    /// `default`.
     #[serde(default)]
     session: SessionName,
 }
 
-/// The session that undoes a change, and whether a file is replaced.
+/// Selects the session that can undo the change, and whether to replace a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SharePutQuery {
-    /// The session that can undo it; without it, `default`, or a session of the caller that may not read that.
+    /// The session that can undo the change; by default `default`, or one of the caller's sessions if the caller may not read
+    /// `default`.
     #[serde(default)]
     session: SessionName,
-    /// Whether a file that is there is replaced.
+    /// Replace an existing file.
     #[serde(default)]
     replace: bool,
 }
@@ -107,11 +109,11 @@ pub(super) struct SharePutQuery {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct SharedChange {
     path: String,
-    /// The session that can undo it.
+    /// The session that can undo the change.
     session: SessionName,
-    /// The name of the change there: `POST /sessions/{session}/undo` takes it.
+    /// Name of the change in the session, for `POST /sessions/{session}/undo`.
     run: String,
-    /// A sentence for each file that somebody else has changed meanwhile.
+    /// One sentence for each file that somebody else has changed in the meantime.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -138,7 +140,7 @@ pub(super) async fn list(_: Who, State(app): State<App>, Query(part): Query<Shar
         if is_there { files.list(dir, false, MAX_ENTRIES).map(Some) } else { Ok(None) }
     };
     let (entries, incomplete) = blocking(read).await?.ok_or(missing)?;
-    // Paths of other characters cannot be asked for.
+    // Requests cannot name paths with other characters.
     let is_named =
         |entry: &SharedEntry| !entry.is_link && entry.path.to_str().is_some_and(|path| FilePath::parse(path).is_ok());
     let mut items: Vec<SharedFile> = entries.into_iter().filter(is_named).map(SharedFile::from).collect();
@@ -176,7 +178,7 @@ pub(super) async fn show(
     Ok(answer(Download { file, meta, path: path.into(), media_type }, &asked))
 }
 
-/// The body becomes a file without a name in the home first: it may be large, and nobody sees half of it.
+/// Writes the body to an unnamed file in the home first: it may be large, and nobody may see half of it.
 pub(super) async fn put(
     who: Who,
     State(app): State<App>,
@@ -212,7 +214,7 @@ pub(super) async fn remove(
     Ok(Json(change))
 }
 
-/// The session that keeps the change. A caller that may not read `default` has another one for this.
+/// Returns the session that keeps the change. A caller that may not read `default` gets another one.
 async fn keeper(app: &App, who: &Who, wanted: SessionName) -> Result<SessionName, ApiError> {
     let Some(owner) = who.owner.as_ref().filter(|_| wanted == SessionName::default()) else {
         who.claim_session(app, &wanted).await?;
@@ -228,7 +230,7 @@ async fn keeper(app: &App, who: &Who, wanted: SessionName) -> Result<SessionName
     Ok(own)
 }
 
-/// Whether there is room for the session that keeps the change.
+/// Checks that the session exists or may be created, and that the disk has space.
 async fn may_change(app: &App, session: &SessionName) -> Result<(), ApiError> {
     let (drive, of) = (app.0.drive.newest(), session.clone());
     let most = drive.config.limits.max_sessions;
@@ -244,7 +246,7 @@ async fn change(
     edit: SharedEdit,
 ) -> Result<SharedChange, ApiError> {
     let (drive, of, caller) = (app.0.drive.newest(), session.clone(), who.caller());
-    // A task of its own: a client that hangs up leaves no change in a session that nobody finds.
+    // Runs in a separate task: if the client disconnects, the change must not end up in a session that nobody can find.
     let changing = tokio::spawn(async move {
         let done = drive.edit_shared(&of, caller, edit).await?;
         drive.store.write(move |tx| tx.open_session(&of, now_ms())).await?;
@@ -254,7 +256,7 @@ async fn change(
     Ok(SharedChange { path: path.into(), session, run, notes })
 }
 
-/// An empty file of the home that is gone when it is closed.
+/// Creates an unnamed file in the home; it is deleted when it is closed.
 fn nameless(home: &Home) -> io::Result<File> {
     let path = home.cache_dir().join(temp_name());
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
@@ -262,7 +264,7 @@ fn nameless(home: &Home) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads and writes files on a thread where that may take its time.
+/// Runs file operations on a thread that may block.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, ApiError> {
     let done = tokio::task::spawn_blocking(work).await.map_err(|panic| ApiError::internal(&panic))?;
     done.map_err(upload::failed)

@@ -1,4 +1,4 @@
-//! Skills: what there is, and what administrators change about it.
+//! Skills: listing, installing, granting, calling and removing them.
 
 use axum::Json;
 use axum::extract::State;
@@ -26,7 +26,7 @@ use kiso_sandbox::skill::{
 routes! {
     /// The skills, bundled ones first
     GET "/skills" Chat => list;
-    /// Install a skill: a .wasm file of at most 128 MiB, or an Agent Skill of at most 32 MiB, which is a zip archive or a SKILL.md alone
+    /// Install a skill: a .wasm file of at most 128 MiB, or an Agent Skill of at most 32 MiB (a zip archive, or only its SKILL.md)
     POST "/skills" Admin => add,
         201 "It is installed",
         400 "The file is neither a component nor an Agent Skill, or its manifest or a parameter is not valid",
@@ -34,17 +34,17 @@ routes! {
         409 "It asks for something and the request does not say what is granted; or its name is taken; or another one is being uploaded",
         413 "The file is too large",
         422 "It does not load, or its self-test failed";
-    /// What a skill takes, needs and was granted
+    /// Arguments of a skill, and the permissions that it requests and has
     GET "/skills/{name}" Chat => show, 404 "The skill does not exist", 422 "The skill is damaged";
     /// Remove a skill and its grant
     DELETE "/skills/{name}" Admin => remove, 404 "The skill does not exist", 409 "It is a bundled one";
-    /// Replace what a skill may do beyond what every skill may
+    /// Replace the permissions that a skill has beyond those of every skill
     PUT "/skills/{name}/grants" Admin => grant,
         200 "The grant as it is now",
         400 "The body is not what is expected, or grants what the skill does not ask for",
         404 "The skill does not exist";
-    /// Call a skill, or SKILL.FUNCTION, by hand
-    /// The answer comes when the call has ended, well or not: `ok` says so.
+    /// Call a skill, or SKILL.FUNCTION, manually
+    /// The response comes when the call has ended; `ok` tells whether it succeeded.
     POST "/skills/{name}/call" Chat => call,
         200 "How it ended",
         400 "The session or the arguments are not valid",
@@ -53,21 +53,22 @@ routes! {
         507 "There are too many sessions, or the disk is full; nothing was called";
 }
 
-/// Hosts, or secrets, that one request grants.
+/// Maximum number of hosts or secrets in one request.
 const MAX_GRANTED: usize = 100;
 
-/// Which part of the listing.
+/// Page of the listing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SkillsPart {
-    /// Name of the last skill of the page before.
+    /// Name of the last skill of the previous page.
     before: Option<String>,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
-/// Components, bundled ones first, then Agent Skills; each group by name. One that cannot be used has an `error` instead.
+/// Returns components, bundled ones first, then Agent Skills; each group sorted by name. An unusable skill has an `error`
+/// instead.
 pub(super) async fn list(
     _: Who,
     State(app): State<App>,
@@ -92,33 +93,33 @@ pub(super) async fn show(_: Who, State(app): State<App>, Path(name): Path<String
     Ok(Json(blocking(move || skills.info(&name)).await?))
 }
 
-/// What comes with a file.
+/// Options of an upload.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddQuery {
-    /// Name to install it under instead of its own.
+    /// Name for the installation; by default, the skill's own name.
     #[schemars(with = "Option<SkillName>")]
     name: Option<String>,
     /// The permissions to grant. Without this, a skill that requests permissions is not installed.
     grant: Option<Choice>,
 }
 
-/// What is granted of what is asked for.
+/// The part of the requested permissions to grant.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "GrantChoice")]
 pub(super) enum Choice {
-    /// Everything that it asks for.
+    /// All requested permissions.
     All,
-    /// What every skill gets, and `/work` as its manifest asks, as far as that is not more than was allowed before.
+    /// The permissions of every skill, and `/work` as the manifest requests it, but not more than was allowed before.
     Basic,
     /// Nothing, not even `/work`.
     None,
-    /// The grant of the version that it replaces.
+    /// The grant of the version that is replaced.
     Keep,
 }
 
-/// One that asks for something is installed only where the request says what it is granted.
+/// Installs a skill that requests permissions only if the request says what to grant.
 pub(super) async fn add(
     who: Who,
     State(app): State<App>,
@@ -140,7 +141,7 @@ pub(super) async fn add(
         Ok(candidate) => Ok((candidate, upload)),
         Err(error) => Err(upload.name(error)),
     });
-    // Kept to the end, and with it the right to upload: also where nobody waits for the answer any more.
+    // Keeps the right to upload until the end, even if the client no longer waits for the response.
     let (mut candidate, _upload) = examining.await??;
     if candidate.derived && !named {
         return Err(
@@ -169,8 +170,8 @@ pub(super) async fn add(
     Ok(Created(blocking(move || Ok(skills.line(&installed))).await?))
 }
 
-/// It asks for nothing and is granted nothing. An answer is needed where it may be somebody else's than the one that it replaces, or
-/// changes what models are told.
+/// An Agent Skill requests and gets no permissions. It still needs a `grant` if it may come from somebody other than the author
+/// of the skill that it replaces, or if it changes the text that models get.
 async fn add_agent_skill(
     who: Who,
     skills: Skills,
@@ -197,7 +198,7 @@ async fn add_agent_skill(
     Ok(Created(installed.line()))
 }
 
-/// A skill that was removed.
+/// A removed skill.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct RemovedSkill {
     removed: SkillName,
@@ -206,7 +207,7 @@ pub(super) struct RemovedSkill {
 pub(super) async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<RemovedSkill> {
     let skills = app.0.drive.newest().tools.skills().clone();
     let removed = blocking(move || {
-        // Whether there is one is said in the same words as everywhere.
+        // Returns the same error as other routes for a skill that does not exist.
         let name = match SkillName::parse(&name) {
             Ok(name) => name,
             Err(_) => skills.find(&name)?.name().clone(),
@@ -218,7 +219,7 @@ pub(super) async fn remove(who: Who, State(app): State<App>, Path(name): Path<St
     Ok(Json(RemovedSkill { removed }))
 }
 
-/// What a skill is granted: either `grant`, or any of `hosts`, `secrets`, `others` and `limits`.
+/// A grant for a skill: either `grant`, or any of `hosts`, `secrets`, `others` and `limits`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [
@@ -248,35 +249,35 @@ pub(super) struct GrantRequest {
     /// Grants of other capabilities.
     #[schemars(length(max = MAX_GRANTED))]
     others: Option<Vec<NamedGrant>>,
-    /// Whether it has the memory and time that it asks for; what was granted of them stays where this is left out.
+    /// Grant the requested memory and time; if absent, the granted limits stay.
     limits: Option<bool>,
 }
 
-/// A host that is granted.
+/// A host to grant.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GrantedHost {
     host: String,
-    /// Also where its address is private.
+    /// Allow the host even if its address is private.
     #[serde(default)]
     private: bool,
 }
 
-/// A thing by its name in the terms of a capability.
+/// A grant by name, in the terms of a capability.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NamedGrant {
-    /// As in a grant's file.
+    /// Name of the capability, as in a grant file.
     capability: String,
     name: String,
 }
 
-/// What a skill is granted now.
+/// The current grant of a skill.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct SkillGrant {
     skill: SkillName,
     grant: GrantView,
-    /// What it asks for and was not granted, a sentence each.
+    /// Requested permissions that were not granted, one sentence each.
     asks: Vec<String>,
 }
 
@@ -334,14 +335,14 @@ pub(super) async fn grant(
     Ok(Json(granted))
 }
 
-/// A call by hand.
+/// A manual call.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CallRequest {
-    /// Whose workspace the skill sees.
+    /// The session whose workspace the skill sees.
     #[serde(default)]
     session: SessionName,
-    /// As the schema of the tool says.
+    /// Arguments that match the schema of the tool.
     #[serde(default)]
     #[schemars(with = "Option<Map<String, Value>>")]
     args: Option<Value>,
@@ -358,7 +359,7 @@ pub(super) async fn call(
     let wanted = name.clone();
     blocking(move || skills.find_tool(&wanted)).await?;
     who.claim_session(&app, &session).await?;
-    // So that what it leaves in a workspace is found, and can be deleted.
+    // Creates the session, so that files that the skill leaves in its workspace can be found and deleted.
     let of = session.clone();
     drive.store.write(move |tx| tx.open_session(&of, now_ms())).await?;
     let lock = drive.home.lock_session(&session);
@@ -383,21 +384,21 @@ fn busy(why: &str) -> ApiError {
     ApiError::new(StatusCode::CONFLICT, "busy", why).hint("try again when it has finished")
 }
 
-/// Reads and writes files on a thread where that may take its time.
+/// Runs file operations on a thread that may block.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SkillError> + Send + 'static,
 ) -> Result<T, ApiError> {
     blocking_result(|| Ok(work()?)).await
 }
 
-/// The same for work that fails in the words of the interface.
+/// The same for work that returns errors of the API.
 async fn blocking_result<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|panic| Err(ApiError::internal(&panic)))
 }
 
-/// A file that nobody can read in that time is as good as damaged.
+/// A file that cannot be read within the time limit counts as damaged.
 impl From<Overdue> for ApiError {
     fn from(overdue: Overdue) -> ApiError {
         match overdue {

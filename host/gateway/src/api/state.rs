@@ -1,4 +1,4 @@
-//! How the daemon is.
+//! Health and figures of the daemon.
 
 use std::sync::LazyLock;
 
@@ -23,17 +23,17 @@ use kiso_plan::report::{often, size};
 use kiso_store::store::WebhookLine;
 
 routes! {
-    /// Whether messages are accepted
+    /// Report whether messages are accepted
     GET "/health" Open => health, 503 "store.db or the directory sessions was removed or replaced in the home, the store cannot be read, or the daemon is shutting down";
-    /// How the daemon is, in figures
+    /// Figures about the daemon
     GET "/health/details" Chat => details, 200 "As it is now";
-    /// Whether the process answers, whatever else does not work
+    /// Report whether the process responds, even if nothing else works
     GET "/health/live" Open => live;
     /// This document
     GET "/openapi.json" Open => openapi, 200 "The document";
 }
 
-/// That messages are accepted.
+/// Messages are accepted.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Ready {
     #[schemars(extend("const" = "ok"))]
@@ -41,14 +41,14 @@ pub(super) struct Ready {
     version: &'static str,
 }
 
-/// That the process answers.
+/// The process responds.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Alive {
     #[schemars(extend("const" = "alive"))]
     status: &'static str,
 }
 
-/// How the daemon is.
+/// State of the daemon.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Health {
     #[schemars(extend("enum" = ["ok", "ending", "not_ready"]))]
@@ -58,34 +58,34 @@ pub(super) struct Health {
     started_ms: i64,
     /// Milliseconds since 1970 (UTC).
     now_ms: i64,
-    /// Messages that wait.
+    /// Number of queued messages.
     queued: u64,
-    /// Runs that are under way.
+    /// Number of active runs.
     running: u64,
     event_streams: u64,
     sessions: u64,
-    /// Number of the last one.
+    /// Number of the last message.
     messages: u64,
-    /// Number of the last one.
+    /// Number of the last run.
     runs: u64,
     store_bytes: u64,
     wal_bytes: u64,
-    /// Null where the system does not say.
+    /// Free disk space; null if unknown.
     free_bytes: Option<u64>,
-    /// Memory of the process; null where the system does not say.
+    /// Memory of the process; null if unknown.
     rss_bytes: Option<u64>,
     model_slots: Slots,
     webhooks: Webhooks,
     hooks: Vec<HookHealth>,
     /// The servers of [mcp.NAME], in the order of config.toml.
     mcp_servers: Vec<McpServerHealth>,
-    /// The name of the fleet that the home is in; null where it is on one machine. GET /fleet says more.
+    /// Name of the fleet of the home; null if the home is on one machine. GET /fleet has details.
     fleet: Option<String>,
-    /// What needs attention, a sentence each.
+    /// Problems that need attention, one sentence each.
     warnings: Vec<String>,
 }
 
-/// Model calls that could begin, and that wait.
+/// Free places for model calls, and waiting calls.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ModelSlots")]
 struct Slots {
@@ -93,7 +93,7 @@ struct Slots {
     waiting: u64,
 }
 
-/// Deliveries that wait, and that were given up.
+/// Waiting deliveries, and deliveries that were given up.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WebhookDeliveries")]
 struct Webhooks {
@@ -101,12 +101,12 @@ struct Webhooks {
     failed: u64,
 }
 
-/// What came through a hook since the daemon began.
+/// Events of a hook since the daemon started.
 #[derive(Debug, Serialize, JsonSchema)]
 struct HookHealth {
     name: String,
     queued: u64,
-    /// Events that had come before.
+    /// Number of repeated events.
     known: u64,
     ignored: u64,
     refused: u64,
@@ -114,30 +114,30 @@ struct HookHealth {
     trouble: Option<&'static str>,
 }
 
-/// A server whose tools plans can use.
+/// An MCP server with tools for plans.
 #[derive(Debug, Serialize, JsonSchema)]
 struct McpServerHealth {
     name: String,
     kind: ServerKind,
-    /// Whether it is a program of this machine that is in no sandbox.
+    /// Whether it is a program of this machine outside of the sandbox.
     outside_the_sandbox: bool,
     /// Where it runs, in a few words.
     place: String,
-    /// Whether it could be asked for something, as far as that is known without asking it.
+    /// Whether it is expected to respond; it is not contacted to find out.
     usable: bool,
 }
 
-/// Runs that are named because they wait for somebody.
+/// Maximum number of held runs that are listed.
 const MAX_HELD: u32 = 5;
 
-/// That needs a home with its store and its sessions, a store that can be read, and a daemon that is not ending.
+/// Checks that the home has its store and its sessions, that the store is readable, and that the daemon is not stopping.
 pub(super) async fn health(State(app): State<App>) -> JsonResult<Ready> {
     let not_ready = |message: String| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);
     if *app.0.ending.borrow() {
         return Err(not_ready("the daemon is shutting down".to_owned()));
     }
     let check = app.clone();
-    // A disk that is slow must not keep the threads that answer others.
+    // A slow disk must not block the threads that serve other requests.
     let checked = tokio::task::spawn_blocking(move || check.check_home()).await;
     if let Err(fault) = checked.map_err(|panic| ApiError::internal(&panic))? {
         tracing::error!("{}: {fault}", app.0.drive.home.path().display());
@@ -153,7 +153,7 @@ pub(super) async fn health(State(app): State<App>) -> JsonResult<Ready> {
 pub(super) async fn details(_: Who, State(app): State<App>) -> JsonResult<Health> {
     let now = Snapshot::read(&app).await?;
     let (home, tools) = (app.0.drive.home.clone(), app.0.drive.newest().tools.clone());
-    // The disk, the records of skills and the kernel are asked.
+    // Reads from the disk, the records of skills and the kernel.
     let check = app.clone();
     let asked = tokio::task::spawn_blocking(move || {
         let fault = check.check_home().err().map(|fault| format!("{fault}: {}", fault.hint()));
@@ -168,7 +168,7 @@ pub(super) async fn details(_: Who, State(app): State<App>) -> JsonResult<Health
         (false, Some(_)) => "not_ready",
         (false, None) => "ok",
     };
-    // What keeps it from working comes first.
+    // A fault that prevents work comes first.
     if let Some(fault) = fault {
         warnings.insert(0, fault);
     } else if let Some(free) = free_bytes.filter(|free| *free < LOW_DISK) {

@@ -1,4 +1,4 @@
-//! Undo and redo: the workspace as it was before a run, or before one of its tasks.
+//! Undo and redo: restores the workspace to its state before a run, or before one of its tasks.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,41 +19,41 @@ use kiso_sandbox::effect::undo::{ChangeLine, UndoChoice, UndoEntry, UndoError, U
 use kiso_store::store::RunId;
 
 routes! {
-    /// What can be undone and redone in a session, the latest first
+    /// Runs of a session that can be undone and redone, latest first
     GET "/sessions/{session}/undo" Chat => list, 404 "The session does not exist";
-    /// Put files back as they were before the newest work in a session, or before the work of this name
+    /// Restore files to their state before the newest work in a session, or before the named work
     POST "/sessions/{session}/undo" Chat => undo_newest,
         404 "There is nothing to undo",
         409 "A run works in the session, or files have changed since; nothing was changed";
-    /// What undoing a run, or redoing it, would change
+    /// Changes that an undo or redo of a run would make
     GET "/runs/{run}/undo" Chat => plan, 404 "The run does not exist";
-    /// Put the workspace back as it was before a run, or before one of its tasks
+    /// Restore the workspace to its state before a run, or before one of its tasks
     POST "/runs/{run}/undo" Chat => undo,
         404 "The run does not exist, or there is nothing to undo",
         409 "A run works in the session, or files have changed since; nothing was changed";
-    /// Take an undo back
+    /// Redo a run that was undone
     POST "/runs/{run}/redo" Chat => redo,
         404 "The run does not exist, or there is nothing to redo",
         409 "A run works in the session, or files have changed since; nothing was changed";
 }
 
-/// Work that can be undone, or that was and can be redone.
+/// Work that can be undone or redone.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Undo")]
 pub struct UndoLine {
-    /// The number of the entry.
+    /// Number of the entry.
     pub id: u64,
-    /// What it can be used for.
+    /// Whether the entry is for an undo or a redo.
     pub kind: UndoKind,
     pub run: String,
-    /// The tasks of the run, counted from 1 in the order in which they were done.
+    /// Tasks of the run, counted from 1, in the order of execution.
     pub tasks: Vec<usize>,
     /// Milliseconds since 1970 (UTC).
     pub at_ms: i64,
     pub changes: usize,
-    /// Files that were changed and too large to keep.
+    /// Number of changed files that were too large to keep.
     pub lost: usize,
-    /// Bytes of the data that is kept for it.
+    /// Size in bytes of the data that is kept for it.
     pub bytes: u64,
 }
 
@@ -74,71 +74,71 @@ impl From<&UndoEntry> for UndoLine {
     }
 }
 
-/// Which part of the listing.
+/// Page of the listing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UndoPart {
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     before: Option<u64>,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
-/// What is asked about.
+/// Selects an undo or redo.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PlanPart {
-    /// "undo" without it.
+    /// "undo" by default.
     kind: Option<UndoKind>,
-    /// Only this task of the run and those behind it; counted from 1.
+    /// Only this task of the run and later ones; counted from 1.
     task: Option<NonZeroUsize>,
 }
 
-/// How far to go, and whether also where files have changed since.
+/// Extent of an undo, and whether it overwrites files that have changed since.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UndoRequest {
-    /// Only this task of the run and those behind it; counted from 1.
+    /// Only this task of the run and later ones; counted from 1.
     #[serde(default)]
     task: Option<NonZeroUsize>,
-    /// Also where files were changed since. What is overwritten is kept, and a redo brings it back.
+    /// Also overwrite files that have changed since. They are kept, and a redo restores them.
     #[serde(default)]
     force: bool,
 }
 
-/// The work of a session that is undone, and whether also where files have changed since.
+/// The work of a session to undo, and whether to overwrite files that have changed since.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SessionUndoRequest {
-    /// The `run` of the listing, or of a change to the shared files; without it, the newest.
+    /// The `run` of the listing, or of a change to the shared files; the newest work by default.
     #[serde(default)]
     #[schemars(length(min = 1, max = 64))]
     run: Option<String>,
-    /// Also where files were changed since. What is overwritten is kept, and a redo brings it back.
+    /// Also overwrite files that have changed since. They are kept, and a redo restores them.
     #[serde(default)]
     force: bool,
 }
 
-/// Whether also where files have changed since.
+/// Whether to overwrite files that have changed since.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RedoRequest {
-    /// Also where files were changed since. What is overwritten is kept, and an undo brings it back.
+    /// Also overwrite files that have changed since. They are kept, and an undo restores them.
     #[serde(default)]
     force: bool,
 }
 
-/// What was changed, or would be.
+/// The changes that were made, or would be made.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct UndoView {
     run: String,
     changes: Vec<ChangeLine>,
-    /// What somebody has changed since, in words.
+    /// Changes that somebody has made since, as sentences.
     conflicts: Vec<String>,
-    /// What was not kept, in words.
+    /// Data that was not kept, as sentences.
     missing: Vec<String>,
-    /// What could not be changed although `force` was given, in words.
+    /// Files that could not be changed although `force` was given, as sentences.
     problems: Vec<String>,
 }
 
@@ -194,7 +194,7 @@ pub(super) async fn plan(
     let session = session_of(&app, &run).await?;
     let choice = UndoChoice { run: Some(run.to_string()), task: part.task.map(NonZeroUsize::get) };
     let plan = match app.0.drive.undo_plan(&session, part.kind.unwrap_or(UndoKind::Undo), choice).await {
-        // To ask is no mistake: it would change nothing.
+        // Nothing to undo is not an error here: the plan has no changes.
         Err(UndoFailure::Undo(UndoError::Nothing(_))) => {
             UndoPlan { run: run.to_string(), changes: Vec::new(), conflicts: Vec::new(), missing: Vec::new() }
         }

@@ -1,4 +1,4 @@
-//! A file that a client sends: written to disk as it comes, and gone again when it was looked at.
+//! An uploaded file: written to disk while it is received, and deleted after it was examined.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,22 +13,22 @@ use crate::App;
 use crate::error::ApiError;
 use kiso_sandbox::skill::{MAX_WASM_BYTES, SkillError};
 
-/// A directory of the home with the one file in it. There is one at a time.
+/// A directory in the home with the one uploaded file. Only one exists at a time.
 #[derive(Debug)]
 pub(super) struct Upload {
     dir: PathBuf,
     _one: OwnedSemaphorePermit,
 }
 
-/// Seconds that a file may take as a whole.
+/// Time limit for a whole upload.
 const WHOLE: Duration = Duration::from_secs(600);
 
 impl Upload {
-    /// Receives the body of a request. Each piece of it must come within `gateway.request_timeout_s`.
+    /// Receives the body of a request. Each piece must arrive within `gateway.request_timeout_s`.
     pub(super) async fn receive(app: &App, request: Request, one: OwnedSemaphorePermit) -> Result<Upload, ApiError> {
         let dir = app.0.drive.home.cache_dir().join("upload");
         let begin = move || {
-            // A crash may have left it.
+            // A crash may have left the directory.
             let _ = std::fs::remove_dir_all(&dir);
             std::fs::create_dir(&dir)?;
             let upload = Upload { dir, _one: one };
@@ -51,7 +51,7 @@ impl Upload {
         self.dir.join("skill")
     }
 
-    /// What is said of the file, without where it stood for a moment.
+    /// Removes the temporary path from an error about the file.
     pub(super) fn name(&self, mut error: SkillError) -> SkillError {
         let path = self.path().display().to_string();
         if error.skill == path {
@@ -68,14 +68,14 @@ impl Drop for Upload {
     }
 }
 
-/// A place among the files that are uploaded at once. It is waited for as long as a request has.
+/// Waits for a place among the concurrent uploads, up to the time limit of a request.
 pub(super) async fn place(app: &App) -> Result<OwnedSemaphorePermit, ApiError> {
     let wait = Duration::from_secs(app.0.drive.newest_config().gateway.request_timeout_s);
     let place = timeout(wait, app.0.uploads.clone().acquire_owned()).await.ok().and_then(Result::ok);
     place.ok_or_else(|| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many files are being uploaded"))
 }
 
-/// How many bytes a file can have, and the refusal of a larger one.
+/// Returns the maximum size of a file, and the error for larger ones.
 pub(super) fn limit(app: &App) -> (u64, ApiError) {
     let max = app.0.drive.newest_config().gateway.max_upload_mib;
     let too_large = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("a file has at most {max} MiB"))
@@ -90,8 +90,8 @@ pub(super) fn failed(error: std::io::Error) -> ApiError {
     }
 }
 
-/// Gives a body to `sink`, piece by piece, each on a thread where writing may take its time; returns the sink and how many
-/// bytes came. Each piece must come within `gateway.request_timeout_s`, and all of them within ten minutes.
+/// Writes a body to `sink` piece by piece, on a thread that may block; returns the sink and the number of received bytes. Each
+/// piece must arrive within `gateway.request_timeout_s`, and the whole body within ten minutes.
 pub(super) async fn pour<S: Send + 'static>(
     app: &App,
     request: Request,
@@ -103,7 +103,7 @@ pub(super) async fn pour<S: Send + 'static>(
     let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the file did not arrive in time");
     let poured = async {
         let (mut body, mut bytes) = (request.into_body(), 0_u64);
-        // What says itself that it is too large need not come first.
+        // A body that announces an excessive size is refused before it is received.
         if body.size_hint().lower() > most.0 {
             return Err(most.1);
         }
@@ -116,7 +116,7 @@ pub(super) async fn pour<S: Send + 'static>(
             if bytes > most.0 {
                 return Err(most.1);
             }
-            // A piece is what the connection had; the next is not asked for before this one stands.
+            // The next piece is requested only after this one is written, so that memory stays bounded.
             sink = tokio::task::spawn_blocking(move || write(&mut sink, &data).map(|()| sink))
                 .await
                 .map_err(|panic| ApiError::internal(&panic))??;

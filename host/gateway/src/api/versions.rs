@@ -1,4 +1,4 @@
-//! Versions of a turn: asking it again, or with another text, and switching between them.
+//! Versions of a turn: answering it again, editing it, and switching between versions.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,12 +17,12 @@ use kiso_sandbox::effect::undo::{ChangeLine, UndoChoice, UndoError, UndoKind};
 use kiso_store::store::RunId;
 
 routes! {
-    /// A turn: what replacing it would remove from the conversation, and which changes to files it could undo
+    /// A turn: the messages that a replacement would remove from the conversation, and the file changes that it could undo
     GET "/messages/{id}/turn" Chat => turn,
         404 "No such message was sent",
         409 "No run has answered it yet, or it belongs to another version";
-    /// Replace a turn, and what follows it, by another version: the same message again, or another text
-    /// The replaced messages leave the context and stay in the session. The new version is answered before messages that wait.
+    /// Replace a turn, and everything after it, by another version: the same message again, or another text
+    /// The replaced messages leave the context and stay in the session. The new version is answered before queued messages.
     POST "/messages/{id}/replace" Chat => replace,
         202 "The message is on disk and will be answered",
         404 "No such message was sent",
@@ -39,13 +39,13 @@ routes! {
         409 "A run has not ended in the session, or a message waits there";
 }
 
-/// The number of runs, from the last one on, whose changes are listed.
+/// Number of newest runs whose changes are listed.
 const LOOKED_AT: usize = 20;
 
-/// The most changes that are listed.
+/// Maximum number of listed changes.
 const LISTED: usize = 500;
 
-/// A turn, and everything that replacing it would affect.
+/// A turn, and everything that a replacement would affect.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Turn")]
 pub(super) struct TurnView {
@@ -54,30 +54,30 @@ pub(super) struct TurnView {
     messages: Vec<i64>,
     /// The run of the turn and those after it, oldest first.
     runs: Vec<RunId>,
-    /// Whether a run has not ended in the session.
+    /// Whether a run is still active in the session.
     at_work: bool,
-    /// Changes to files that undoing these runs would make: at most 500, of the last 20 runs.
+    /// File changes that an undo of these runs would make: at most 500, of the last 20 runs.
     changes: Vec<ChangeLine>,
     /// Changes that somebody has made since, one sentence each.
     conflicts: Vec<String>,
 }
 
-/// How a turn is replaced.
+/// Options of a replacement.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Replace {
-    /// The new text of the message, at most 1 MiB; without it, the same is answered again.
+    /// The new text of the message, at most 1 MiB; by default, the same message is answered again.
     #[serde(default)]
     #[schemars(length(max = 1_048_576), regex(pattern = r"\S"))]
     text: Option<String>,
-    /// Whether a run that has not ended is cancelled first. Without it, such a run is in the way.
+    /// Cancel an active run first. Without it, an active run causes an error.
     #[serde(default)]
     cancel: bool,
-    /// Whether the files are restored first that the replaced runs changed, also those that were changed since. A redo brings back what
-    /// is overwritten.
+    /// First restore the files that the replaced runs changed, even those that have changed since. A redo restores what is
+    /// overwritten.
     #[serde(default)]
     undo: bool,
-    /// The client's name for the message: sent again with the same one, it is not done again.
+    /// Idempotency key: the same message with the same key is not processed twice.
     #[serde(default)]
     #[schemars(length(min = 1, max = 128))]
     key: Option<String>,
@@ -98,7 +98,7 @@ pub(super) async fn turn(_: Who, State(app): State<App>, Path(id): Path<i64>) ->
             Err(UndoFailure::Undo(UndoError::Nothing(_))) => continue,
             plan => plan?,
         };
-        // A later one of these runs changed it, which is undone first.
+        // The change comes from a later one of these runs, which is undone first.
         let is_undone = |why: &String, path: &str| why.strip_prefix(path).is_some_and(|rest| rest.starts_with(' '));
         let since = plan.conflicts.into_iter().filter(|why| !changes.iter().any(|one| is_undone(why, &one.path)));
         let since: Vec<_> = since.chain(plan.missing).collect();

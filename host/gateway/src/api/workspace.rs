@@ -1,4 +1,4 @@
-//! The files of a session's workspace.
+//! Files of a session's workspace.
 
 use axum::Json;
 use axum::extract::State;
@@ -21,11 +21,11 @@ use kiso_sandbox::engine::limits::{Budget, HitCell, Limit};
 use kiso_sandbox::skill::media_type;
 
 routes! {
-    /// The files of the session's workspace, by path; hidden ones are left out
+    /// The files of the session's workspace, by path; without hidden ones
     GET "/sessions/{session}/files" Chat => list, 404 "The session does not exist";
     /// A file of the workspace, whole or one part of it (Range)
     GET "/sessions/{session}/files/{*path}" Chat => show, 200 "The file", 404 "The file does not exist";
-    /// Put a file into the workspace; a session that is new is made
+    /// Write a file of the workspace; creates the session if needed
     PUT "/sessions/{session}/files/{*path}" Chat => put,
         408 "The file did not arrive in time",
         409 "Something is there already, and `replace` is not true; or it is a directory",
@@ -36,25 +36,25 @@ routes! {
     DELETE "/sessions/{session}/files/{*path}" Chat => remove, 404 "The file does not exist", 409 "It is a directory";
 }
 
-/// Which part of the listing.
+/// Page of the listing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FilesPart {
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     before: Option<String>,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
-/// A part of the listing of a workspace.
+/// A page of the files of a workspace.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct FilesPage {
     items: Vec<WorkspaceFile>,
-    /// What to give for the next page; absent on the last.
+    /// The `before` of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
-    /// Whether there are more entries than are looked at (20,000). Absent where there are not.
+    /// True if the workspace has more than 20,000 entries; otherwise absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     incomplete: bool,
 }
@@ -69,7 +69,7 @@ pub(super) struct WorkspaceFile {
     media_type: String,
 }
 
-/// A file that was uploaded.
+/// An uploaded file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct UploadedFile {
     path: String,
@@ -120,16 +120,16 @@ pub(super) async fn show(
     Ok(answer(opened.await?, &asked))
 }
 
-/// What becomes of a file that is there.
+/// Options of an upload.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PutQuery {
-    /// Whether a file that is there is replaced.
+    /// Replace an existing file.
     #[serde(default)]
     replace: bool,
 }
 
-/// The body becomes the file, also while the session is at work: a person adds what a task may wait for.
+/// Writes the body to the file, even while a run works in the session: a task may be waiting for the file.
 pub(super) async fn put(
     who: Who,
     State(app): State<App>,
@@ -139,7 +139,7 @@ pub(super) async fn put(
 ) -> Result<Created<UploadedFile>, ApiError> {
     let _place = upload::place(&app).await?;
     let (drive, of) = (app.0.drive.newest(), session.clone());
-    // Before it comes, for it may be large; made is the session with the file.
+    // Checked before the body is received, because it may be large. The session is created together with the file.
     let most = drive.config.limits.max_sessions;
     drive.store.read(move |view| view.may_open(&of, most)).await?;
     let budget = Budget::upload(&drive.config.engine);
@@ -150,13 +150,13 @@ pub(super) async fn put(
     let (incoming, _) = upload::pour(&app, request, incoming.await?, write, upload::limit(&app)).await?;
     let (at, replace) = (path.clone(), putting.replace);
     let (drive, of) = (app.0.drive.newest(), session.clone());
-    // In a task of its own: a client that hangs up leaves no file in a session that nobody finds. It may be the first that is
-    // heard of the session.
+    // Runs in a separate task: if the client disconnects, the file must not end up in a session that nobody can find. The session
+    // may be new.
     let finishing = tokio::spawn(async move {
         let bytes = blocking(move || incoming.finish(&at, replace, workspace::attached_label(&at))).await?;
         let opened = of.clone();
         drive.store.write(move |tx| tx.open_session(&opened, now_ms())).await?;
-        // What the workspace holds is kept with the session, which is there only now.
+        // The quota of the workspace is stored in the session, which exists only now.
         drop(quota);
         drive.keep_files(&of).await?;
         Ok::<_, ApiError>(bytes)
@@ -183,7 +183,7 @@ pub(super) async fn remove(
     Ok(NoContent)
 }
 
-/// Reads and writes files on a thread where that may take its time.
+/// Runs file operations on a thread that may block.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
 ) -> Result<T, ApiError> {

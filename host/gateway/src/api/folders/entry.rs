@@ -1,4 +1,4 @@
-//! The folders and changes of a session on the wire.
+//! Request and response types for the folders of a session.
 
 use kiso_agent::drive::FolderView;
 use kiso_sandbox::effect::overlay::{
@@ -8,59 +8,59 @@ use kiso_sandbox::effect::overlay::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Lines of a folder's changes that are listed.
+/// Maximum number of listed entries per folder.
 const MAX_LISTED: usize = 1_000;
 
-/// Endings of a group that are listed.
+/// Maximum number of listed file extensions per group.
 const MAX_ENDINGS: usize = 8;
 
-/// Settings of a repository that are listed.
+/// Maximum number of listed git settings per repository.
 const MAX_SETTINGS: usize = 20;
 
-/// How changes are listed.
+/// Options of the listing.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct FolderListQuery {
-    /// Whether each change is listed, also where many are alike.
+    /// List each change separately, even if many are similar.
     #[serde(default)]
     pub(super) all: bool,
 }
 
-/// The folders that a session has open.
+/// The folders that are open in a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::api) struct FolderList {
     pub(super) items: Vec<OpenFolder>,
-    /// Whether a run works in the session: then none is listed.
+    /// Whether a run works in the session; no folder is listed then.
     pub(super) at_work: bool,
 }
 
-/// A folder that a session has open.
+/// A folder that is open in a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::api) struct OpenFolder {
-    /// Where tasks see it, such as "/project".
+    /// Path of the folder for tasks, such as "/project".
     at: String,
-    /// On the machine.
+    /// Path on the machine.
     path: String,
     /// Whether tasks can change their copy of it.
     write: bool,
-    /// How many changes wait. The changes of a git repository count as one.
+    /// Number of pending changes. The changes of a git repository count as one.
     count: usize,
-    /// Files that are deleted with them.
+    /// Number of files that the changes delete.
     deleted: u64,
-    /// How many of them text from outside decided on, or is in.
+    /// Number of changes that text from outside influenced or that contain such text.
     from_outside: usize,
     changes: Vec<ChangedEntry>,
-    /// Entries that are not listed.
+    /// Number of entries that are not listed.
     more: usize,
 }
 
-/// A change that waits, or many that are alike.
+/// A pending change, or a group of similar changes.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::api) struct ChangedEntry {
-    /// Below the folder. Of a group, the directory that its files are in.
+    /// Path below the folder. For a group, the directory of its files.
     path: String,
     change: EntryChangeKind,
-    /// Of a move: its old path. Of a group of moves, the directory.
+    /// Old path of a moved file. For a group of moves, the old directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     is_directory: bool,
@@ -69,11 +69,11 @@ pub(in crate::api) struct ChangedEntry {
     bytes_before: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_after: Option<u64>,
-    /// Files that are deleted with it.
+    /// Number of files that the change deletes.
     files: u64,
-    /// Whether text from outside decided on it, or is in it.
+    /// Whether text from outside influenced the change or is in it.
     from_outside: bool,
-    /// Why it cannot be accepted.
+    /// The reason why it cannot be accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     collision: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,28 +90,28 @@ pub(in crate::api) enum EntryChangeKind {
     Changed,
     Deleted,
     Moved,
-    /// Of a git repository: everything below its `.git` directory, which is accepted or discarded as a whole.
+    /// A git repository: everything below its `.git` directory, accepted or discarded as a whole.
     Repository,
 }
 
-/// Many changes of one kind in one directory, or everything in a new directory.
+/// Many changes of the same kind in one directory, or all files of a new directory.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::api) struct GroupedChanges {
-    /// Names the group in a request to accept or discard it.
+    /// Identifies the group in a request to accept or discard it.
     id: String,
     files: usize,
-    /// Of all files.
+    /// Total size of all files.
     bytes: u64,
-    /// The names of the first files.
+    /// Names of the first files.
     first: Vec<String>,
-    /// The most frequent endings of the names.
+    /// The most frequent file extensions.
     endings: Vec<NamedEnding>,
 }
 
-/// An ending of file names.
+/// A file extension.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::api) struct NamedEnding {
-    /// Without the dot; empty for names that have none.
+    /// Without the dot; empty for names without an extension.
     ending: String,
     files: usize,
 }
@@ -119,15 +119,15 @@ pub(in crate::api) struct NamedEnding {
 /// The changes of a git repository.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::api) struct RepositoryChanges {
-    /// The changes in a few words, such as "3 commits on branch fix".
+    /// A short summary, such as "3 commits on branch fix".
     summary: String,
-    /// New commits; null if they cannot be counted.
+    /// Number of new commits; null if they cannot be counted.
     commits: Option<u64>,
-    /// The newest of them, up to ten.
+    /// The newest commits, up to ten.
     newest: Vec<RepositoryCommit>,
-    /// Entries below the `.git` directory that changed.
+    /// Number of changed entries below the `.git` directory.
     files: usize,
-    /// Paths of those that git runs or obeys, such as hooks.
+    /// Paths of changed hooks and other files that affect what git runs.
     settings: Vec<String>,
 }
 
@@ -135,17 +135,17 @@ pub(in crate::api) struct RepositoryChanges {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::api) struct RepositoryCommit {
     id: String,
-    /// The first line of its message.
+    /// First line of its message.
     subject: String,
 }
 
-/// A change of a folder.
+/// A change in a folder.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct ChangePart {
     /// The folder.
     pub(super) at: String,
-    /// Below it.
+    /// Path below the folder.
     pub(super) path: String,
 }
 
@@ -155,12 +155,12 @@ pub(in crate::api) struct ChangePart {
 pub(in crate::api) struct SidePart {
     /// The folder.
     pub(super) at: String,
-    /// Below it.
+    /// Path below the folder.
     pub(super) path: String,
     pub(super) side: SideName,
 }
 
-/// The folder's side of a change, or the session's.
+/// One of the two sides of a change: the folder's file or the session's file.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::api) enum SideName {
@@ -168,22 +168,22 @@ pub(in crate::api) enum SideName {
     After,
 }
 
-/// Both sides of a file; null for a side that is missing, long, or not a text.
+/// Both sides of a file; null for a side that is missing, too long, or not a text.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::api) struct FileSides {
     pub(super) before: Option<String>,
     pub(super) after: Option<String>,
-    /// Null for a side that is missing, or is not shown.
+    /// Null for a side that is missing or cannot be shown.
     pub(super) before_kind: Option<FileSideKind>,
     pub(super) after_kind: Option<FileSideKind>,
-    /// The runs of lines that differ, if both sides are texts or one is missing.
+    /// The differing hunks, if both sides are texts or one side is missing.
     pub(super) hunks: Vec<HunkText>,
-    /// Names this list of hunks in a request to accept some of them.
+    /// Identifies this list of hunks in a request to accept some of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) revision: Option<String>,
 }
 
-/// How a file can be shown.
+/// Form in which a file can be shown.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::api) enum FileSideKind {
@@ -193,36 +193,36 @@ pub(in crate::api) enum FileSideKind {
     Binary,
 }
 
-/// A run of lines that differ, with some around them.
+/// A block of differing lines, with some lines around it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::api) struct HunkText {
     /// As in a unified diff, such as "@@ -1,4 +1,5 @@".
     header: String,
-    /// Each begins with "+", "-" or a space.
+    /// Each line begins with "+", "-" or a space.
     lines: Vec<String>,
 }
 
-/// Changes of a folder.
+/// A selection of changes of a folder.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct ChangesRequest {
     /// The folder.
     pub(super) at: String,
-    /// Files and directories below it; all changes without it.
+    /// Files and directories below it; all changes by default.
     #[serde(default)]
     pub(super) paths: Option<Vec<String>>,
-    /// Groups of changes, by their ids, in the place of paths.
+    /// Ids of groups of changes; use either this or `paths`.
     #[serde(default)]
     pub(super) groups: Option<Vec<String>>,
-    /// Only these hunks of the one path, by their numbers from 1. They are accepted only.
+    /// Only these hunks of a single path, by their numbers from 1. Hunks can only be accepted.
     #[serde(default)]
     pub(super) hunks: Option<Vec<usize>>,
-    /// The list that the numbers are from.
+    /// The revision of the list that contains these hunks.
     #[serde(default)]
     pub(super) revision: Option<String>,
 }
 
-/// Whether also where files have changed since.
+/// Options of an undo.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct FolderUndoRequest {
@@ -230,7 +230,7 @@ pub(in crate::api) struct FolderUndoRequest {
     pub(super) force: bool,
 }
 
-/// How many changes it was.
+/// The number of affected changes.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::api) struct SettledChanges {
     /// The folder.
@@ -328,7 +328,7 @@ impl From<&TextHunk> for HunkText {
     }
 }
 
-/// A folder with its changes. `is_grouped`: many alike changes are one entry.
+/// Returns a folder with its changes. With `is_grouped`, many similar changes become one entry.
 pub(super) fn open_folder(view: &FolderView, is_grouped: bool) -> OpenFolder {
     let listed = view.difference.listed(&FolderSelection::All, is_grouped);
     let entry = |line: &ListedChange<'_>| match line {
