@@ -1,4 +1,4 @@
-//! Who asks, and what they may.
+//! Authentication of requests, and the rights of their callers.
 
 pub(crate) mod browser;
 pub(crate) mod own;
@@ -19,49 +19,50 @@ use kiso_base::clock::now_ms;
 use kiso_plan::plan::CallerScope;
 use kiso_store::store::{Login, LoginId, SessionOwner, StoreError, Token, TokenScope};
 
-/// Who may ask for a route.
+/// Access rule of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Access {
     /// Everybody.
     Open,
-    /// Who may chat.
+    /// Callers who may chat.
     Chat,
     /// Administrators.
     Admin,
 }
 
-/// Who asks. Handlers get it as an argument.
+/// The caller of a request. Handlers get it as an argument.
 #[derive(Debug, Clone)]
 pub(crate) struct Who {
-    /// Name of the token, also of the one that a browser is logged in with; `None` where there was none.
+    /// Name of the token, or of the token with which the browser was logged in; `None` without a token.
     pub token: Option<String>,
     pub via: Via,
     pub scope: TokenScope,
-    /// Set for a caller that may read only the sessions that it began; `None`: all of them.
+    /// The caller's identity as the owner of sessions, if the caller may read only sessions that it created; `None` if it may
+    /// read all.
     pub owner: Option<SessionOwner>,
 }
 
-/// By what it is known who asks.
+/// How the caller was authenticated.
 #[derive(Debug, Clone)]
 pub(crate) enum Via {
-    /// A program of this machine, where no token exists.
+    /// A program of this machine, while no token exists.
     Machine,
-    /// What tells the token from another one of that name.
+    /// A token; the handle distinguishes it from other tokens of the same name.
     Token { handle: String },
     /// A browser that is logged in to the page.
     Page { login: LoginId },
 }
 
-/// Where a request comes from.
+/// Address that a request comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub IpAddr);
 
-/// What somebody showed who may not come in, and what to do about it.
+/// Reason for a refusal, and a hint for the caller.
 pub(crate) type AuthProblem = (&'static str, &'static str);
 
 pub(crate) const WRONG_TOKEN: AuthProblem = ("the token is not valid", "`kiso token list` lists the tokens");
 
-/// How old the last use of a login may be before a new one is written down; it is not needed to the second.
+/// A login's time of last use is stored at most once in this interval, because it need not be exact.
 const TOUCH_MS: i64 = 60 * 60_000;
 
 impl Who {
@@ -72,7 +73,7 @@ impl Who {
         }
     }
 
-    /// For the log.
+    /// A name for the log.
     pub(crate) fn name(&self) -> &str {
         match (&self.token, &self.via) {
             (Some(token), _) => token,
@@ -82,8 +83,8 @@ impl Who {
     }
 }
 
-/// Lets a request through that has a valid token or comes from a browser that is logged in, or needs neither: where no token
-/// exists, programs of this machine may chat. A page of another site is none of them, whatever browser it runs in.
+/// Passes a request on if it has a valid token or comes from a logged-in browser, or if it needs neither: while no token exists,
+/// programs of this machine may chat. Pages of other sites are refused, whatever browser they run in.
 pub(crate) async fn authenticate(
     State((app, access)): State<(App, Access)>,
     request: Request,
@@ -105,11 +106,11 @@ pub(crate) async fn authenticate(
     Ok(response)
 }
 
-/// Who asks, and the cookie that the browser is to keep from now on, if it has to hear of that.
+/// Identifies the caller. Also returns the renewed login cookie, if the browser must store a new one.
 async fn identify(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), ApiError> {
     let (headers, store) = (&asked.headers, &app.0.drive.store);
     if headers.contains_key(header::AUTHORIZATION) {
-        // Read anew for each request, so that a token that was revoked is one no more.
+        // Tokens are read from the store for each request, so that a revoked token stops working at once.
         let token = match bearer(headers) {
             Some(given) => store.peek(move |view| view.token_of(&given)).await?,
             None => None,
@@ -136,18 +137,18 @@ async fn identify(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>)
     if !is_local || store.peek(|view| view.has_tokens()).await? || browser::is_of_a_page(headers, &asked.uri) {
         return Err(needs());
     }
-    // A program of this machine has no name by which its sessions could be told from others.
+    // All programs of this machine look the same, so sessions cannot be assigned to one of them.
     Ok((Who { token: None, via: Via::Machine, scope: TokenScope::Chat, owner: None }, None))
 }
 
-/// Whether whoever asks is on this machine, or on the one that hands the connection on: that only this machine's address is
-/// listened on does not say so.
+/// Returns whether the caller is on this machine. Checking the listening address would not be enough, because a tunnel can
+/// forward connections from other machines.
 fn is_of_a_program(of: &Extensions) -> bool {
     of.get::<Peer>().is_some_and(|peer| peer.0.to_canonical().is_loopback())
 }
 
-/// Who is logged in at the browser that shows this cookie. What changes something must come from the page, and nothing may
-/// come from another one. A cookie that is none is not a guess: browsers keep those of logins that have ended.
+/// Identifies the browser with this cookie. Requests that change something must come from kiso's page, and no request may come
+/// from another page. An unknown cookie does not count as a guess, because browsers keep the cookies of ended logins.
 async fn of_browser(app: &App, asked: &Parts, value: &str) -> Result<(Who, Option<HeaderValue>), ApiError> {
     let (headers, now, id) = (&asked.headers, now_ms(), LoginId::of(value));
     let sender = browser::sender(headers, &asked.uri);
@@ -166,7 +167,7 @@ async fn of_browser(app: &App, asked: &Parts, value: &str) -> Result<(Who, Optio
         false => match app.0.drive.store.write(move |tx| tx.touch_login(id, now)).await {
             Ok(()) => browser::keep(headers, app.0.address.port(), value),
             Err(error) => {
-                // Whoever is logged in may read on a full disk, too.
+                // Reading must work even if the disk is full.
                 tracing::warn!("that a login was used is not written down: {error}");
                 None
             }
@@ -175,8 +176,8 @@ async fn of_browser(app: &App, asked: &Parts, value: &str) -> Result<(Who, Optio
     Ok((who_of(app, login), renewed))
 }
 
-/// Who is logged in at the browser that asks for the document of the page. Nobody, as far as it shows, where another site led
-/// here: then it keeps the cookie to itself.
+/// Identifies the browser that requests the page's document. Returns `None` if another site led here, because the browser then
+/// does not send the cookie.
 pub(crate) async fn of_document(app: &App, asked: &Parts) -> Result<Option<Who>, StoreError> {
     let headers = &asked.headers;
     let SessionCookie::Value(value) = browser::shown(headers, app.0.address.port()) else { return Ok(None) };
@@ -188,7 +189,7 @@ pub(crate) async fn of_document(app: &App, asked: &Parts) -> Result<Option<Who>,
     Ok(login.map(|login| who_of(app, login)))
 }
 
-/// Who is logged in.
+/// Converts a login to a caller.
 pub(crate) fn who_of(app: &App, login: Login) -> Who {
     let Login { id, token, scope, .. } = login;
     let scope = match &token {
@@ -203,8 +204,8 @@ pub(crate) fn who_of(app: &App, login: Login) -> Who {
     Who { token: token.map(|token| token.name), via: Via::Page { login: id }, scope, owner }
 }
 
-/// Whether a stream may go on for its caller: the token was not revoked and has lost no rights by a change of `gateway.admins`, the browser
-/// is logged in, or, for a caller without either, no token exists.
+/// Returns whether a stream may continue: the token was not revoked and lost no rights by a change of `gateway.admins`, the
+/// browser is still logged in, or, for a caller without either, still no token exists.
 pub(crate) async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> {
     if who.scope == TokenScope::Admin && !who.token.as_ref().is_none_or(|name| counts_as_admin(app, name)) {
         return Ok(false);
@@ -218,13 +219,13 @@ pub(crate) async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> 
     read.await
 }
 
-/// Whether `gateway.admins` lets a token of this name be an administrator's.
+/// Returns whether `gateway.admins` allows a token of this name to have administrator rights.
 fn counts_as_admin(app: &App, name: &String) -> bool {
     let admins = &app.0.drive.newest_config().gateway.admins;
     admins.is_empty() || admins.contains(name)
 }
 
-/// Somebody showed what is not right, which is counted against their address.
+/// Returns the error for wrong credentials, and counts it against the caller's address.
 pub(crate) fn wrong(app: &App, of: &Extensions, (message, hint): AuthProblem) -> ApiError {
     let peer = of.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0);
     if app.0.failures.count(peer, now_ms()) {
@@ -234,7 +235,7 @@ pub(crate) fn wrong(app: &App, of: &Extensions, (message, hint): AuthProblem) ->
     refused(message).hint(hint)
 }
 
-/// The request does not come from the page, or does not say so.
+/// The error for a request that does not come from the page, or does not have the page's header.
 pub(crate) fn foreign() -> ApiError {
     let message = "the request does not come from kiso's own page";
     ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
@@ -245,7 +246,7 @@ fn refused(message: &str) -> ApiError {
     ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
 }
 
-/// The token of the one header that may have it.
+/// Returns the token, if exactly one header contains one.
 fn bearer(headers: &HeaderMap) -> Option<String> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(one), None) = (given.next(), given.next()) else { return None };
@@ -253,7 +254,7 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
 }
 
-/// What a token may: where `gateway.admins` names some, only those of the scope admin that it names are administrators.
+/// Returns the scope of a token. If `gateway.admins` is not empty, only the admin tokens that it names are administrators.
 fn scope_of(admins: &[String], token: &Token) -> TokenScope {
     let listed = admins.is_empty() || admins.contains(&token.name);
     if token.scope == TokenScope::Admin && listed { TokenScope::Admin } else { TokenScope::Chat }
@@ -283,7 +284,7 @@ mod tests {
         assert_eq!(scope_of(&[], &token("any", TokenScope::Chat)), TokenScope::Chat);
         assert_eq!(scope_of(&admins, &token("root", TokenScope::Admin)), TokenScope::Admin);
         assert_eq!(scope_of(&admins, &token("any", TokenScope::Admin)), TokenScope::Chat);
-        // A name alone makes nobody an administrator.
+        // Being listed does not make a chat token an administrator.
         assert_eq!(scope_of(&admins, &token("phone", TokenScope::Chat)), TokenScope::Chat);
     }
 

@@ -1,9 +1,9 @@
-//! Who holds a connection, and who gives his up when there are no more.
+//! Limits the number of connections, and chooses the connection to close when a new one needs a place.
 //!
-//! A connection without a request under way costs nothing to close: its client connects again when it has something to ask.
-//! So when all places are taken, one of those makes room for the next that comes. The address that holds the most gives one
-//! up, and of its connections the one that has waited longest: who opens thousands takes them from himself. Only where a
-//! request is under way on every connection is the next one refused.
+//! Closing a connection without an active request costs nothing: its client reconnects when it needs to. So when all places are
+//! taken, one of these connections is closed for the next client. It is the longest idle connection of the address with the most
+//! connections, so a client that opens thousands closes its own. A new connection is refused only if every connection has an
+//! active request.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The places of a listener. Cheap to clone.
+/// The places of a listener. Clones are cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionSlots(Arc<Inner>);
 
@@ -24,7 +24,7 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Held {
-    /// Counts up with everything that happens: the order is all that matters of time.
+    /// Event counter; only the order of events matters, not the time.
     last: u64,
     by: HashMap<u64, Holder>,
     networks: HashMap<IpAddr, Network>,
@@ -33,22 +33,22 @@ struct Held {
 #[derive(Debug)]
 struct Holder {
     network: IpAddr,
-    /// Requests under way.
+    /// Number of active requests.
     busy: u32,
-    /// What had happened when there was none any more.
+    /// Value of the counter when the last active request ended.
     since: u64,
     closed: Arc<Notify>,
 }
 
-/// What one address has.
+/// Connections of one address.
 #[derive(Debug, Default)]
 struct Network {
     places: usize,
-    /// Connections without a request under way, by what had happened when there was none any more.
+    /// Connections without active requests, by the counter's value when they became idle.
     idle: BTreeMap<u64, u64>,
 }
 
-/// A place that is held until it is dropped.
+/// A place for a connection, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     places: ConnectionSlots,
@@ -56,7 +56,7 @@ pub(crate) struct ConnectionSlot {
     closed: Arc<Notify>,
 }
 
-/// A request that is under way on a connection, until its answer has been sent.
+/// An active request of a connection, until its response has been sent.
 #[derive(Debug)]
 pub(crate) struct UnderWay {
     places: ConnectionSlots,
@@ -68,13 +68,13 @@ impl ConnectionSlots {
         ConnectionSlots(Arc::new(Inner { max, held: Mutex::default() }))
     }
 
-    /// A place for a connection from this address, if need be that of another one; `None` where every connection has a
-    /// request under way.
+    /// Takes a place for a connection from this address; closes another connection if necessary. Returns `None` if every
+    /// connection has an active request.
     pub(crate) fn take(&self, address: IpAddr) -> Option<ConnectionSlot> {
         let mut held = self.held();
         if held.by.len() >= self.0.max {
             let number = held.idlest()?;
-            // Gone at once; its task ends as soon as it is told.
+            // The place is free at once; the task of the closed connection ends when it gets the notification.
             held.leave(number)?.closed.notify_one();
         }
         held.last += 1;
@@ -92,7 +92,7 @@ impl ConnectionSlots {
 }
 
 impl Held {
-    /// The connection that gives its place up: see the top of this file.
+    /// Returns the connection to close, as described at the top of this file.
     fn idlest(&self) -> Option<u64> {
         let able = self.networks.values().filter_map(|network| Some((network, network.idle.first_key_value()?)));
         let greediest = able.max_by_key(|(network, (since, _))| (network.places, Reverse(**since)));
@@ -132,12 +132,12 @@ impl Held {
 }
 
 impl ConnectionSlot {
-    /// Returns when the place was given to somebody else.
+    /// Completes when this connection must be closed for another one.
     pub(crate) async fn taken(&self) {
         self.closed.notified().await;
     }
 
-    /// A request has begun.
+    /// Marks the start of a request.
     pub(crate) fn under_way(&self) -> UnderWay {
         self.places.held().begin(self.number);
         UnderWay { places: self.places.clone(), number: self.number }
@@ -156,7 +156,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// What counts as one address: of IPv6, the network that a single customer is given.
+/// Returns the network that counts as one address. For IPv6, this is the network that a provider assigns to one customer.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -185,7 +185,7 @@ mod tests {
         let work = one.under_way();
         let four = places.take(address("10.0.0.1")).unwrap();
         assert_eq!([&one, &two, &three, &four].map(is_closed), [false, true, false, false]);
-        // That the closed one goes does not free a second place.
+        // The end of the closed connection does not free a second place.
         drop(two);
         let (busy, also) = (three.under_way(), four.under_way());
         assert!(places.take(address("10.0.0.2")).is_none(), "a request is under way everywhere");

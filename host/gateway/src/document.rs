@@ -1,5 +1,5 @@
-//! The OpenAPI document, made from the tables of routes and from the signatures of their handlers: what a handler takes and
-//! answers is what its types say, so the document cannot differ from it. Only what types do not say stands in the tables.
+//! The OpenAPI document, generated from the tables of routes and from the signatures of their handlers, so that it cannot differ
+//! from what a handler accepts and returns. The tables contain only what the types do not express.
 
 pub(crate) mod signature;
 
@@ -17,21 +17,21 @@ use crate::auth::Access;
 use crate::error::{ErrorBody, openai};
 use crate::wire::Letter;
 
-/// A method and path that is served.
+/// A method and path.
 pub(crate) struct Route {
     pub method: Method,
-    /// As the router reads it: `{*rest}` takes the rest of a path.
+    /// In the router's syntax: `{*rest}` matches the rest of a path.
     pub path: &'static str,
     pub access: Access,
-    /// What it does, in the lines of its comment.
+    /// Description: the lines of its doc comment.
     pub about: &'static [&'static str],
-    /// What a status means here, where the usual sentence does not say it.
+    /// Meaning of a status for this route, if it differs from the usual sentence.
     pub statuses: &'static [(u16, &'static str)],
     pub router: fn() -> MethodRouter<App>,
     pub describe: fn(&mut Operation<'_>),
 }
 
-/// A table of routes: comment, method, path, who may ask and the handler; then statuses with what they mean.
+/// A table of routes: doc comment, method, path, access rule and handler; then statuses with their meanings.
 macro_rules! routes {
     ($( $(#[doc = $about:literal])+ $method:ident $path:literal $access:ident => $handler:path $(, $status:literal $why:literal)*; )*) => {
         pub(in crate) const ROUTES: &[$crate::document::Route] = &[$(
@@ -49,7 +49,7 @@ macro_rules! routes {
 }
 pub(crate) use routes;
 
-/// The whole document, for this version of kiso.
+/// Returns the whole document for this version of kiso.
 pub(crate) fn document<'r>(routes: impl Iterator<Item = &'r Route>) -> Map<String, Value> {
     let mut schemas = Schemas::new();
     let error = schemas.output::<ErrorBody>();
@@ -106,8 +106,7 @@ pub(crate) fn document<'r>(routes: impl Iterator<Item = &'r Route>) -> Map<Strin
     }
 }
 
-/// The schemas of what is read and of what is written: a field with a default may be left out of the one, and is always in the
-/// other.
+/// The schemas of inputs and outputs: a field with a default is optional in inputs and always present in outputs.
 struct Schemas {
     read: SchemaGenerator,
     written: SchemaGenerator,
@@ -129,7 +128,7 @@ impl Schemas {
         self.written.subschema_for::<T>().to_value()
     }
 
-    /// Every schema with a name, by it. What is read and written alike is one.
+    /// Returns all schemas by name. Types with equal input and output schemas appear once.
     fn finish(mut self) -> Map<String, Value> {
         let mut all: BTreeMap<String, Value> = self.written.take_definitions(true).into_iter().collect();
         all.values_mut().for_each(|schema| walk(schema, &exact));
@@ -154,14 +153,14 @@ fn walk(schema: &mut Value, visit: &impl Fn(&mut Map<String, Value>)) {
     }
 }
 
-/// A comment is as wide as a line of code; a description is one line.
+/// Joins the lines of a doc comment, because a description is one line.
 fn unwrapped(object: &mut Map<String, Value>) {
     if let Some(Value::String(text)) = object.get_mut("description") {
         *text = text.replace('\n', " ");
     }
 }
 
-/// Of what is written, a member that may be absent is never null: it is absent instead.
+/// In outputs, an optional member is never null; it is absent instead.
 fn exact(object: &mut Map<String, Value>) {
     let required = object.get("required").cloned().unwrap_or_default();
     let members = object.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten();
@@ -169,7 +168,7 @@ fn exact(object: &mut Map<String, Value>) {
     unwrapped(object);
 }
 
-/// Of what is read, an integer is within the range of its type.
+/// In inputs, limits an integer to the range of its type.
 fn bounded(object: &mut Map<String, Value>) {
     let range = match object.get("format").and_then(Value::as_str) {
         Some("int64") => Some((json!(i64::MIN), json!(i64::MAX))),
@@ -186,7 +185,7 @@ fn bounded(object: &mut Map<String, Value>) {
     unwrapped(object);
 }
 
-/// Whether a list of names, if it is one, has this one.
+/// Returns whether a value is a list that contains this name.
 pub(crate) fn contains(names: &Value, name: &str) -> bool {
     names.as_array().is_some_and(|names| names.iter().any(|one| one == name))
 }
@@ -214,14 +213,14 @@ fn not_null(member: &mut Value) {
     }
 }
 
-/// An operation, as far as its handler's types have said what it is.
+/// An operation of the document, while the types of its handler are added.
 pub(crate) struct Operation<'s> {
     schemas: &'s mut Schemas,
-    /// Names of the parameters in its path.
+    /// Names of its path parameters.
     pub names: Vec<String>,
     parameters: Vec<Value>,
     body: Option<Value>,
-    /// The content of each answer, by status.
+    /// Content of each response, by status.
     answers: BTreeMap<u16, Option<Value>>,
 }
 
@@ -230,7 +229,7 @@ impl<'s> Operation<'s> {
         let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
         let names = names.map(str::to_owned).collect();
         let mut operation = Operation { schemas, names, parameters: Vec::new(), body: None, answers: BTreeMap::new() };
-        // What is checked before the handler is asked, and what every write can meet.
+        // Errors from checks before the handler, and errors that any write can cause.
         operation.refuses(&[400, 414]);
         if route.access != Access::Open {
             operation.refuses(&[401, 403, 429]);
@@ -241,12 +240,12 @@ impl<'s> Operation<'s> {
         operation
     }
 
-    /// Takes in what the types of a handler say.
+    /// Adds the types of a handler.
     pub(crate) fn of<P>(&mut self, handler: &impl Handler<P>) {
         handler.describe(self);
     }
 
-    /// Errors, which have one form.
+    /// Adds error responses, which all have the same schema.
     pub(crate) fn refuses(&mut self, statuses: &[u16]) {
         self.sends(statuses);
     }
@@ -261,27 +260,27 @@ impl<'s> Operation<'s> {
         self.refuses(&[408, 413]);
     }
 
-    /// The schema of something that is read.
+    /// Returns the schema of an input type.
     pub(crate) fn input<T: JsonSchema>(&mut self) -> Value {
         self.schemas.read.subschema_for::<T>().to_value()
     }
 
-    /// The same with its members in place, also where it has a name.
+    /// The same with the members inline, even for a named type.
     pub(crate) fn members<T: JsonSchema>(&mut self) -> Value {
         T::json_schema(&mut self.schemas.read).to_value()
     }
 
-    /// The schema of something that is written.
+    /// Returns the schema of an output type.
     pub(crate) fn output<T: JsonSchema>(&mut self) -> Value {
         self.schemas.output::<T>()
     }
 
-    /// Answers without a body that has a schema.
+    /// Adds responses without a schema for the body.
     pub(crate) fn sends(&mut self, statuses: &[u16]) {
         self.answers.extend(statuses.iter().map(|status| (*status, None)));
     }
 
-    /// Takes in a parameter with the description in its schema.
+    /// Adds a parameter, with the description from its schema.
     pub(crate) fn parameter(&mut self, place: &str, name: &str, required: bool, mut schema: Value) {
         not_null(&mut schema);
         walk(&mut schema, &bounded);
@@ -302,7 +301,7 @@ impl<'s> Operation<'s> {
         let mut responses = Map::new();
         for (status, content) in self.answers {
             let mut response = json!({ "description": own.get(&status).copied().unwrap_or_else(|| usual(status)) });
-            // A range that a file does not have is refused without a word.
+            // The response for an unsatisfiable range has no body.
             let refused = (status >= 400 && status != 416).then(|| json!({ "application/json": { "schema": error } }));
             if let Some(content) = content.or(refused) {
                 response["content"] = content;
@@ -330,7 +329,7 @@ impl<'s> Operation<'s> {
     }
 }
 
-/// What a status means where the table of routes says nothing.
+/// The default meaning of a status, for routes that do not define their own.
 fn usual(status: u16) -> &'static str {
     match status {
         200 => "The request succeeded",

@@ -1,4 +1,4 @@
-//! Errors as clients get them: `{"error": {"code", "message", "hint"}}`.
+//! Errors as clients receive them: `{"error": {"code", "message", "hint"}}`.
 
 pub(crate) mod openai;
 
@@ -21,15 +21,15 @@ use kiso_store::store::{NotReplaced, StoreError};
 pub struct ApiError {
     #[serde(skip)]
     pub status: StatusCode,
-    /// A stable word for programs.
+    /// A stable identifier for programs.
     pub code: &'static str,
     pub message: String,
-    /// The next step for whoever reads the error.
+    /// The next step for the reader of the error.
     pub hint: Option<String>,
-    /// The member of the request that is wrong; only OpenAI's interface says it.
+    /// The invalid member of the request; only OpenAI's API reports it.
     #[serde(skip)]
     pub param: Option<String>,
-    /// Whether what was asked is done all the same, so that it must not be sent again.
+    /// Whether the request took effect despite the error, so that it must not be sent again.
     #[serde(skip)]
     pub accepted: bool,
     #[serde(flatten)]
@@ -43,22 +43,22 @@ pub(crate) struct ErrorBody {
     error: ApiError,
 }
 
-/// With the code `grant_needed`: what an installation would have to be granted.
+/// With the code `grant_needed`: the permissions that an installation requires.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct GrantNeeded {
     /// The skill's name.
     pub skill: String,
-    /// What it asks for.
+    /// The requested permissions.
     pub asks: GrantView,
-    /// Why the file is not taken for the next version of what is installed; absent where it is.
+    /// Why the file is not accepted as the next version of the installed skill; absent if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
-    /// What models are told, and what is checked, otherwise than now: `- ` before what goes, `+ ` before what comes.
+    /// Changes to the texts for models and to what is checked: `- ` before removed lines, `+ ` before added ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub change: Vec<String>,
 }
 
-/// The error that an answer was made from, beside it: for the counters, and for those who say it in another form.
+/// The error of a response, attached to it: for the counters, and for other error formats.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal(pub Box<ApiError>);
 
@@ -81,7 +81,7 @@ impl ApiError {
         ApiError::new(StatusCode::NOT_FOUND, "not_found", what)
     }
 
-    /// There is no session of this name, or none that the caller may read.
+    /// The session does not exist, or the caller may not read it.
     pub(crate) fn no_session(name: &SessionName) -> ApiError {
         ApiError::not_found(format!("there is no session {:?}", name.as_str()))
             .hint("a session begins with its first message; a token of scope chat reads those that it began")
@@ -91,13 +91,13 @@ impl ApiError {
         ApiError::new(StatusCode::BAD_REQUEST, "bad_request", why)
     }
 
-    /// A mistake or misfortune of the host. What it was is for the log, not for the client.
+    /// An internal error of the host. The details are for the log, not for the client.
     pub fn disk_full() -> ApiError {
         let message = "the disk is full; nothing was saved";
         ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", message).hint("free some space and try again")
     }
 
-    /// All sessions and the store together hold as much as they may.
+    /// The sessions and the store have reached their storage limit.
     pub fn home_full(hit: &LimitHit) -> ApiError {
         let message = format!("storage limit reached: {hit}");
         ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "home_full", message)
@@ -117,13 +117,13 @@ impl IntoResponse for ApiError {
         response.extensions_mut().insert(refusal);
         let headers = response.headers_mut();
         if accepted {
-            // The official clients of OpenAI's interface send again what failed, unless this says otherwise.
+            // The official clients for OpenAI's API retry failed requests unless this header forbids it.
             headers.insert(HeaderName::from_static("x-should-retry"), HeaderValue::from_static("false"));
         } else if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }
         if status == StatusCode::UNAUTHORIZED {
-            // The next guess costs a connection.
+            // Makes the next guess cost a new connection.
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

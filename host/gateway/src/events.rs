@@ -1,4 +1,4 @@
-//! `GET /events`: what happens, as server-sent events.
+//! `GET /events`: server-sent events.
 
 use std::convert::Infallible;
 use std::sync::atomic::Ordering;
@@ -25,28 +25,29 @@ use super::{App, count};
 use kiso_base::home::SessionName;
 
 routes! {
-    /// What happens, as server-sent events
-    /// `message`, `run`, `event` and `session` have ids, by which a client that was away goes on; `notify`, `live`, `deleted`,
-    /// `gap`, `alive`, `unauthorized` and `shutdown` have none of their own. docs/api.md describes each.
+    /// Events of all sessions, as server-sent events
+    /// `message`, `run`, `event` and `session` have ids from which a client can resume after a pause; `notify`, `live`,
+    /// `deleted`, `gap`, `alive`, `unauthorized` and `shutdown` have none. docs/api.md describes each.
     GET "/events" Chat => follow, 200 "A stream without end", 503 "Too many streams are open";
 }
 
-/// Time without anything, after which an event shows that the connection stands: a browser tells its page of no comments.
+/// Idle time after which an event shows that the connection is alive. A comment would not do, because a browser does not pass
+/// comments on to its page.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// How often a stream looks whether its client may still have it. It does so too before it sends what has happened.
+/// How often a stream checks whether its client is still authorized. It also checks before it sends events.
 const LOOK: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventQuery {
-    /// Only this session's.
+    /// Only events of this session.
     session: Option<SessionName>,
-    /// Begin after this id.
+    /// Start after this id.
     after: Option<i64>,
 }
 
-/// The header that a browser sends when it connects again.
+/// The header that a browser sends when it reconnects.
 #[derive(Debug)]
 pub(crate) struct LastEventId(Option<i64>);
 
@@ -67,7 +68,7 @@ impl Describe for LastEventId {
     }
 }
 
-/// A stream with the client that may lose the right to it.
+/// A stream whose client may lose its authorization.
 struct Sending {
     app: App,
     who: Who,
@@ -108,13 +109,13 @@ impl Sending {
             return None;
         }
         loop {
-            // What was read together was allowed together.
+            // One check is enough for events that were read together.
             let anew = self.following.waiting() == 0;
             let told = tokio::select! {
                 _ = self.look.tick() => None,
                 told = self.following.next() => Some(told?),
             };
-            // A piece of a text comes with each token of a model; those are allowed as the last look found it.
+            // Live text arrives with each token of a model, so it relies on the last check.
             let live = told.as_ref().is_some_and(|told| told.name == "live");
             if told.is_none() || anew && !live {
                 match auth::still_may(&self.app, &self.who).await {

@@ -1,7 +1,7 @@
-//! Tokens that were wrong, by address.
+//! Counts invalid tokens by address.
 //!
-//! A token has 192 random bits and cannot be guessed. An address that tries is told to stop all the same, so that it costs
-//! little and shows in the log; whoever has a token that is right is let in also from there.
+//! A token has 192 random bits and cannot be guessed. An address that tries is still told to wait, so that attempts cost little
+//! and appear in the log. Valid tokens are accepted from such an address, too.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,21 +9,21 @@ use std::sync::{Mutex, PoisonError};
 
 use super::connection_slots::network;
 
-/// Wrong tokens within a minute after which an address is told to wait.
+/// Number of invalid tokens within a minute after which an address must wait.
 const FREE: u32 = 20;
 
-/// Milliseconds after which an address begins anew.
+/// Milliseconds after which the count of an address restarts.
 const WINDOW_MS: i64 = 60_000;
 
-/// Addresses that are remembered. Where there are more, those that began first are forgotten.
+/// Maximum number of remembered addresses. If there are more, the oldest are forgotten.
 const MAX_ADDRESSES: usize = 1_024;
 
-/// Who tried, when that began, and how often.
+/// Addresses with the start of their window and their number of attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Mutex<HashMap<IpAddr, (i64, u32)>>);
 
 impl Failures {
-    /// Counts a wrong token; true if the address has sent too many of them.
+    /// Counts an invalid token; returns true if the address has sent too many.
     pub(crate) fn count(&self, address: IpAddr, now_ms: i64) -> bool {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let address = network(address);
@@ -36,7 +36,7 @@ impl Failures {
             }
         }
         let (began, count) = known.entry(address).or_insert((now_ms, 0));
-        // Also where the clock was set back.
+        // Also restarts if the clock was set back.
         if !(0..WINDOW_MS).contains(&(now_ms - *began)) {
             (*began, *count) = (now_ms, 0);
         }

@@ -1,5 +1,5 @@
-//! What happens, as one stream for every channel: what is in the feed has an id, by which a client that was away goes on;
-//! what a model is writing at the moment has none.
+//! Events as one stream for every channel. Entries of the feed have an id, from which a client can resume after a pause; text
+//! that a model is writing at the moment has none.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::Ordering;
@@ -19,69 +19,68 @@ use kiso_store::secret::Vault;
 use kiso_store::secret::vault::is_sealed;
 use kiso_store::store::{self, MessageRole, Notice, NoticeKind, RunId, SessionOwner, StoreError, View};
 
-/// Notices that are read at once.
+/// Number of notices per read.
 const BATCH: u32 = 64;
 
-/// Bytes of texts after which a batch ends before it is full: it waits in memory for a client that may read slowly, and
-/// there are as many of them as clients.
+/// Bytes of text after which a batch ends early: each client has a batch in memory and may read it slowly.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Notices, of all sessions, that are read without going to another thread, which takes longer than reading them.
+/// Up to this number of notices, of all sessions, the feed is read on the current thread, because switching threads takes longer.
 const SHORT: i64 = 4;
 
-/// Bytes of an event's body that is sent along; of a larger one, `GET /runs/ID/trace` has it.
+/// Maximum size in bytes of an event's body in the stream; `GET /runs/ID/trace` returns larger ones.
 const MAX_BODY: usize = 64 << 10;
 
-/// What a client wants to hear.
+/// Filter of a client's event stream.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subscription {
-    /// Only this session's; without it, all.
+    /// Only events of this session; all sessions if `None`.
     pub session: Option<SessionName>,
-    /// Begin after this id; without it, with what happens from now on.
+    /// Start after this id; with new events if `None`.
     pub after: Option<i64>,
-    /// Whether pieces of texts are told while they are written.
+    /// Whether to include text while a model writes it.
     pub live: bool,
-    /// Only of sessions that this caller began; without it, of all.
+    /// Only events of sessions that this caller created; all sessions if `None`.
     pub owner: Option<SessionOwner>,
 }
 
-/// Something that happened, in the form in which every channel tells it.
+/// An event, in the form that all channels use.
 #[derive(Debug, Clone)]
 pub(crate) struct Notification {
     /// "message", "run", "event", "notify", "session", "live", "deleted", "gap" or, as the last, "shutdown".
     pub name: &'static str,
-    /// Of the feed's notice; a client that was away goes on behind it.
+    /// Id of the feed's notice; a client can resume after it.
     pub id: Option<i64>,
     pub data: Value,
-    /// Of a reply: the messages that it answers. Empty for one behind which its run goes on.
+    /// For a reply: the messages that it answers. Empty if the run continues after the reply.
     pub answers: Vec<i64>,
 }
 
 impl Notification {
-    /// Something that is worth nothing later.
+    /// Creates an event without an id, which is useless later.
     pub(crate) fn now(name: &'static str, data: Value) -> Notification {
         Notification { name, id: None, data, answers: Vec::new() }
     }
 }
 
-/// A stream that is being told. Ends after "shutdown".
+/// A stream of events. Ends after "shutdown".
 pub(crate) struct Following {
     app: App,
     wanted: Subscription,
-    /// The last notice that there was when it began.
+    /// The last notice at the start of the stream.
     pub newest: i64,
     last: i64,
     ready: VecDeque<Notification>,
-    /// Whether the feed may hold something that was not read.
+    /// Whether the feed may contain unread notices.
     behind: bool,
     feed: watch::Receiver<i64>,
-    /// `None` before it is listened to, and where it is not wanted.
+    /// `None` before the first read, and if live text is not wanted.
     live: Option<broadcast::Receiver<Live>>,
-    /// Whether what was said so far in the steps that runs are at is to be told: behind what is in the feed.
+    /// Whether the text of the current steps so far must be sent first, after the notices of the feed.
     so_far: bool,
-    /// A piece whose session is not checked yet.
+    /// Live text whose session was not checked yet.
     piece: Option<Live>,
-    /// Sessions that the subscriber began.
+    /// Sessions that belong to the subscriber.
     owned: HashSet<SessionName>,
     deleted: broadcast::Receiver<SessionName>,
     ending: watch::Receiver<bool>,
@@ -89,7 +88,7 @@ pub(crate) struct Following {
     _counted: StreamCount,
 }
 
-/// Counts the streams that are open.
+/// Counts open streams.
 struct StreamCount(App);
 
 impl StreamCount {
@@ -106,17 +105,17 @@ impl Drop for StreamCount {
 }
 
 impl Following {
-    /// Begins to listen. What happens from here on is told by [`Following::next`].
+    /// Starts a stream. [`Following::next`] returns the events from now on.
     pub(crate) async fn new(app: App, wanted: Subscription) -> Result<Following, StoreError> {
         let store = &app.0.drive.store;
-        // Before the feed is read, so that nothing falls between.
+        // Subscribes before the feed is read, so that no notice is missed in between.
         let feed = store.feed_changes();
         let (start, end) = store.read(|view| Ok((view.feed_start()?, view.feed_end()?))).await?;
         let last = wanted.after.unwrap_or(end).clamp(0, end);
         let mut ready = VecDeque::new();
-        // What was forgotten meanwhile cannot be told; the client has to look for itself.
+        // Deleted notices cannot be sent; the client must reload.
         if wanted.after.is_some_and(|after| after > end) {
-            // An older store was put in the place of the one that the client knew.
+            // The store was replaced by an older one since the client's last request.
             let data = json!({ "missed_from": 0, "to": end });
             ready.push_back(Notification { name: "gap", id: Some(last), data, answers: Vec::new() });
         } else if last + 1 < start {
@@ -142,12 +141,12 @@ impl Following {
         })
     }
 
-    /// How much of what was read together has not been given out yet.
+    /// Returns the number of events that were read and not yet returned.
     pub(crate) fn waiting(&self) -> usize {
         self.ready.len()
     }
 
-    /// Waits for what comes next; `None` when nothing more will. Whoever stops waiting misses nothing.
+    /// Waits for the next event; `None` at the end of the stream. Cancel-safe: no event is lost.
     pub(crate) async fn next(&mut self) -> Option<Notification> {
         loop {
             if let Some(told) = self.ready.pop_front() {
@@ -177,22 +176,22 @@ impl Following {
                 }
             }
             tokio::select! {
-                // The texts of a step come before the notice that the step is over, where both wait; a deleted session comes before
-                // the texts of one that was begun with its name.
+                // If both are ready, the text of a step comes before the notice about the step's end, and the deletion of a
+                // session before text of a new session of the same name.
                 biased;
                 _ = self.ending.wait_for(|ending| *ending) => {
                     self.over = true;
                     return Some(Notification::now("shutdown", json!({})));
                 }
                 name = self.deleted.recv() => match name {
-                    // The store no longer has its owner, so only sessions that this stream has told of can be compared. From here on,
-                    // one of the same name may be somebody else's.
+                    // The store no longer knows the owner, so only sessions that this stream has reported are considered. A later
+                    // session of the same name may belong to somebody else.
                     Ok(name) if self.wanted.owner.is_some() && !self.owned.remove(&name) => {}
                     Ok(name) if self.wanted.session.as_ref().is_none_or(|session| *session == name) => {
                         return Some(Notification::now("deleted", json!({ "name": name })));
                     }
                     Ok(_) => {}
-                    // Some were missed: whoever listens has to look for itself what there is.
+                    // Some deletions were missed, so the client must reload.
                     Err(RecvError::Lagged(_)) => {
                         self.owned.clear();
                         let data = json!({ "missed_from": self.last, "to": self.last });
@@ -205,17 +204,17 @@ impl Following {
                         self.piece = Some(said);
                     }
                     Ok(_) => {}
-                    // It begins again with all of it; and the events of the meantime have waited long enough.
+                    // Live text restarts with the whole text so far. The feed is read first, because its events have waited.
                     Err(RecvError::Lagged(_)) => (self.so_far, self.behind) = (true, true),
                     Err(RecvError::Closed) => return None,
                 },
-                // The sender lives as long as the store.
+                // No error: the sender lives as long as the store.
                 _ = self.feed.changed() => self.behind = true,
             }
         }
     }
 
-    /// Makes ready what runs have said so far, and listens from there on.
+    /// Queues the text of the current steps so far, and subscribes to live text from there on.
     async fn begin_live(&mut self) {
         let (pieces, so_far) = self.app.0.hub.subscribe(self.wanted.session.as_ref());
         let mut shown = Vec::new();
@@ -224,13 +223,13 @@ impl Following {
                 shown.push(live(said));
             }
         }
-        // Nothing is awaited from here on: whoever stopped waiting before starts over.
+        // No await from here on, so a cancelled call is simply repeated.
         self.so_far = false;
         self.live = Some(pieces);
         self.ready.extend(shown);
     }
 
-    /// Whether the subscriber may read this session. One that cannot be checked now is not told.
+    /// Returns whether the subscriber may read this session. If that cannot be checked now, the event is not sent.
     async fn may_read(&mut self, session: &SessionName) -> bool {
         let Some(owner) = self.wanted.owner.clone() else { return true };
         if self.owned.contains(session) {
@@ -244,7 +243,7 @@ impl Following {
         owns
     }
 
-    /// Makes ready what is in the feed since the last notice; whether there is more.
+    /// Queues the notices since the last one; returns whether there are more.
     async fn read(&mut self) -> Result<bool, StoreError> {
         let (session, last, owner) = (self.wanted.session.clone(), self.last, self.wanted.owner.clone());
         let (vault, end) = (self.app.0.drive.vault.clone(), *self.feed.borrow_and_update());
@@ -281,7 +280,7 @@ impl Following {
     }
 }
 
-/// The next piece; none ever comes where none is wanted.
+/// Waits for live text; never returns if live text is not wanted.
 async fn heard(live: &mut Option<broadcast::Receiver<Live>>) -> Result<Live, RecvError> {
     match live {
         Some(live) => live.recv().await,
@@ -293,15 +292,15 @@ fn live(said: &Live) -> Notification {
     Notification::now("live", value(said))
 }
 
-/// What is told of a notice, with the bytes of its text; nothing if what it is about has gone. The last one has its id, so
-/// that a client that has it has all.
+/// Returns the events of a notice, with the size of their texts; nothing if their subject was deleted. The last event has the id,
+/// so a client that knows the id has received all of them.
 fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Vec<(Notification, usize)>, StoreError> {
     let Notice { id, session, kind, run, seq, message } = notice;
     let (mut answers, mut before) = (Vec::new(), None);
     let told = match (kind, run, seq, message) {
         (NoticeKind::Message, _, _, Some(message)) => match view.message(message)? {
             None => None,
-            // Its number was used again.
+            // The message's number was reused by another session.
             Some((of, _)) if of != session => None,
             Some((_, message)) => {
                 if let (MessageRole::Assistant, Some(run)) = (message.role, &message.run) {
@@ -332,10 +331,10 @@ fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Vec<(Notificat
     Ok(before.map(|before| (before, 0)).into_iter().chain(told).collect())
 }
 
-/// What an event of a run says to the user at once: the output of a task with `notify: true`, or a notice. For those who
-/// do not read events; it has no id of its own, and comes again with its event.
+/// Returns what an event of a run tells the user at once: the output of a task with `notify: true`, or a notice. It is for
+/// clients that do not read events, has no id, and precedes the event itself.
 fn notification(session: &SessionName, run: &RunId, event: &store::Event) -> Option<Notification> {
-    // Most events say nothing, and are not read for it.
+    // Most events contain no such text, so they are not parsed.
     if is_sealed(&event.body) || event.kind != "told" && !event.body.contains("\"say\":") {
         return None;
     }
@@ -348,7 +347,7 @@ fn notification(session: &SessionName, run: &RunId, event: &store::Event) -> Opt
     Some(Notification::now("notify", data))
 }
 
-/// The JSON of a shape of ours, which has one.
+/// Serializes one of our own types, which cannot fail.
 fn value(shape: &impl Serialize) -> Value {
     serde_json::to_value(shape).unwrap_or_default()
 }

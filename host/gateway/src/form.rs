@@ -1,4 +1,4 @@
-//! What holds for every request, whatever it asks for, and for every answer.
+//! Checks for every request, and headers for every response.
 
 use std::sync::atomic::Ordering;
 
@@ -10,14 +10,15 @@ use axum::response::{IntoResponse, Response};
 use super::App;
 use super::error::{ApiError, Refusal, openai};
 
-/// Bytes of a request's target; what a client chooses freely belongs into the body.
+/// Maximum length in bytes of a request's target. Larger inputs belong in the body.
 const MAX_TARGET: usize = 8 << 10;
 
-/// Refuses what two programs could read in two ways, and gives every answer its headers.
+/// Refuses ambiguous requests, which two programs could read in two ways, and sets the headers of every response.
 pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
     let counters = &app.0.counters;
     counters.requests.fetch_add(1, Ordering::Relaxed);
-    // Whoever reads such a body by its length takes the rest of it for a request; so nothing may follow.
+    // A program that reads such a body by its length would take the rest for another request. So the connection is closed after
+    // it.
     let last = request.headers().contains_key(header::TRANSFER_ENCODING);
     let speaks_openai = openai::serves(request.uri().path());
     let (mut response, malformed) = match malformed(&request) {

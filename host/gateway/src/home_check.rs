@@ -1,7 +1,7 @@
-//! Checks that the home still has what nothing works without: the store, whole, the directory of the sessions, and some space.
+//! Checks that the home still has everything it needs: the intact store, the directory of the sessions, and some disk space.
 //!
-//! Connections that are open go on with a file that was removed, so a read of the store does not notice it. Files are only looked
-//! up here and never opened: closing the store's file would drop the locks that SQLite has on it in this process.
+//! Open connections keep working with a file that was removed, so reading the store does not detect it. The files are only looked
+//! up here and never opened: closing the store's file would release the locks that SQLite has on it in this process.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use kiso_base::home::Home;
 use kiso_store::store::Store;
 
-/// Compares the home with what it was when the daemon started.
+/// Compares the home with its state at the start of the daemon.
 #[derive(Debug)]
 pub(crate) struct HomeCheck {
     home: Home,
@@ -18,7 +18,7 @@ pub(crate) struct HomeCheck {
     store: Option<(u64, u64)>,
 }
 
-/// Why the home cannot work any more.
+/// Why the home is unusable.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HomeFault {
     #[error("{file} was removed from kiso's home")]
@@ -42,7 +42,7 @@ impl HomeCheck {
         HomeCheck { home: home.clone(), store }
     }
 
-    /// Looks up both, and asks what is known of the store and how much space there is. Blocks for as long as the file system takes.
+    /// Looks up both files, and checks the state of the store and the free space. May block on the file system.
     pub(crate) fn run(&self, store: &Store, reserve_mib: u64) -> Result<(), HomeFault> {
         self.look_up()?;
         if let Some(detail) = store.damage() {
@@ -61,7 +61,7 @@ impl HomeCheck {
         }
         let sessions = self.home.path().join(SESSIONS);
         let sessions = fs::metadata(sessions).map_err(|error| HomeFault::from_io(SESSIONS, error))?;
-        // Another directory is as good: the workspaces of sessions are made where they are missing.
+        // Only the existence matters: workspaces of sessions are created when they are missing.
         if !sessions.is_dir() {
             return Err(HomeFault::Replaced { file: SESSIONS });
         }
@@ -77,7 +77,7 @@ impl HomeFault {
         }
     }
 
-    /// The next step for whoever reads the error.
+    /// The next step for the reader of the error.
     pub(crate) fn hint(&self) -> &'static str {
         match self {
             HomeFault::Removed { file: STORE } | HomeFault::Replaced { file: STORE } => {

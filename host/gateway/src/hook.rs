@@ -1,12 +1,12 @@
-//! `POST /hooks/NAME`: an event of another program becomes a message, by a template of the administrator.
+//! `POST /hooks/NAME`: turns an event of another program into a message, with a template from the administrator.
 //!
 //! ```text
 //!  request ─▶ known name ─▶ size ─▶ signature and time ─▶ rate ─▶ JSON ─▶ conditions ─▶ template ─▶ files ─▶ intake
 //! ```
 //!
-//! Nothing of an event is believed before its signature is. What is in it is from outside all the same: it becomes data of the
-//! message ([`mod@render`]), never a command, a tag or an instruction of the template, and the message is worked on as a subagent's,
-//! with the rights of a user.
+//! An event is not trusted before its signature was verified. Even then, its content is from outside: it becomes data of the
+//! message ([`mod@render`]), never a command, a tag or an instruction of the template. The message is processed like a
+//! subagent's, with the rights of a user.
 
 mod files;
 mod meter;
@@ -44,7 +44,7 @@ pub use self::verify::{HookError, HookKey};
 
 routes! {
     /// Send an event to a hook of config.toml
-    /// The hook's own signature or token is what authenticates; a token of kiso is not needed.
+    /// Authentication is the hook's own signature or token; no token of kiso is needed.
     POST "/hooks/{name}" Open => receive,
         200 "The event came before, or the hook ignores events like it",
         202 "The message is on disk and will be answered",
@@ -58,14 +58,14 @@ routes! {
         507 "There are too many sessions, the storage limit is reached, or the disk is full; nothing was saved";
 }
 
-/// What became of an event.
+/// The outcome of an event.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EventReceipt {
     hook: String,
     status: EventStatus,
-    /// The session in which it is worked on; null where it is ignored.
+    /// The session that processes it; null if the event is ignored.
     session: Option<SessionName>,
-    /// The message's id, for `GET /messages/{id}`; null where it is ignored.
+    /// The message's id, for `GET /messages/{id}`; null if the event is ignored.
     message: Option<i64>,
 }
 
@@ -128,7 +128,7 @@ async fn take(app: &App, hook: &HookSettings, request: axum::extract::Request) -
         let sent: Vec<_> = files.iter().map(|file| file.name().to_owned()).collect();
         let names =
             attachment::put(&app.0.drive.newest(), &session, files, LabelId::of(&label), Incoming::begin).await?;
-        // Another file of the session may have had one of the names.
+        // The session may already have had a different file with one of these names.
         if names != sent {
             files::rename(&mut event.body, &sent.into_iter().zip(names.iter().cloned()).collect::<Vec<_>>());
             text = filled(hook, &event).await?;
@@ -153,15 +153,15 @@ async fn take(app: &App, hook: &HookSettings, request: axum::extract::Request) -
     })
 }
 
-/// The label of everything that comes through a hook.
+/// Returns the label of everything that comes through a hook.
 fn hook_label(hook: &HookSettings) -> Label {
     Label::of(Integrity::World, Confidentiality::Session, &format!("hook:{}", hook.name))
 }
 
-/// The message that an event becomes.
+/// Returns the message for an event.
 async fn filled(hook: &HookSettings, event: &OutsideEvent) -> Result<String, ApiError> {
     let (template, event) = (hook.template.clone(), event.clone());
-    // It may be some MiB.
+    // The event may be several MiB.
     let text = compute::run("filling the template of a hook", move || render(&template, &event)).await?;
     text.map_err(|missing| {
         ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "missing_field", missing.to_string())
@@ -174,7 +174,7 @@ const WRONG_SIGNATURE: auth::AuthProblem = (
     "`kiso hook secret NAME` prints the secret that the sender needs",
 );
 
-/// The body as JSON, and the files in it; plain text is a string.
+/// Parses the body as JSON and extracts its files; plain text becomes a string.
 fn body_of(headers: &HeaderMap, bytes: &[u8]) -> Result<(Value, Vec<Attachment>), ApiError> {
     let parsed = || -> Result<_, ApiError> {
         let mut body = json::parse(bytes)?;
@@ -200,7 +200,7 @@ fn body_of(headers: &HeaderMap, bytes: &[u8]) -> Result<(Value, Vec<Attachment>)
     }
 }
 
-/// What came through each hook since the daemon began, by name.
+/// Returns the counters of each hook since the daemon's start, by name.
 pub(super) fn counts(app: &App) -> Vec<(String, HookCounts)> {
     let config = app.0.drive.newest_config();
     config.hooks.iter().map(|hook| (hook.name.clone(), app.0.hooks.counts(&hook.name))).collect()

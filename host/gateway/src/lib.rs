@@ -1,8 +1,8 @@
-//! How programs and people reach the daemon: HTTP on a port, and JSON lines on a socket; and clients of tools that start kiso
-//! themselves, over standard streams.
+//! The daemon's interfaces to programs and people: HTTP on a port, JSON lines on a socket, and MCP over standard streams for
+//! clients that start kiso themselves.
 //!
-//! A request is authenticated, checked against its limits, and then handed on; nothing here knows of runs or skills more
-//! than what the store says about them.
+//! A request is authenticated, checked against limits, and passed on. This crate knows about runs and skills only what the store
+//! contains.
 
 mod api;
 mod attachment;
@@ -60,7 +60,7 @@ pub use self::socket::lines::{Lines, NoLine};
 pub use self::socket::{Socket, SocketError};
 pub use self::wire::{Letter, Message, open_message, shown};
 
-/// What every request needs.
+/// Shared state of all requests.
 #[derive(Debug, Clone)]
 pub struct App(Arc<Inner>);
 
@@ -69,21 +69,21 @@ struct Inner {
     drive: RunExecutor,
     intake: Intake,
     hub: Hub,
-    /// Of the environment, for skills that are called by hand.
+    /// Secrets from the environment, for manual calls of skills.
     secrets: Secrets,
     began_ms: i64,
-    /// Where HTTP is served.
+    /// Address of the HTTP server.
     address: SocketAddr,
-    /// An upload at a time: each takes as much memory as a skill is large.
+    /// Allows one upload at a time: each takes as much memory as a skill is large.
     upload: Arc<tokio::sync::Semaphore>,
-    /// Places for files that are uploaded into workspaces.
+    /// Places for uploads of files into workspaces.
     uploads: Arc<tokio::sync::Semaphore>,
-    /// Requests of OpenAI's interface are admitted one after the other: which conversation one belongs to depends on those before.
+    /// Requests of OpenAI's API are admitted one at a time, because earlier requests determine the conversation of a later one.
     conversations: Arc<tokio::sync::Mutex<()>>,
-    /// Answers clients of the Model Context Protocol.
+    /// Answers MCP clients.
     mcp: mcp::Server,
     mcp_sessions: mcp::HttpSessions,
-    /// Tells streams of sessions that were deleted: nothing of one is left in the feed.
+    /// Notifies streams of deleted sessions, because the feed keeps nothing of them.
     deleted: broadcast::Sender<SessionName>,
     /// Whether the daemon is shutting down; streams end with it.
     ending: watch::Receiver<bool>,
@@ -95,14 +95,14 @@ struct Inner {
     polls: Polls,
 }
 
-/// Files that are uploaded into workspaces at once; more wait. Each has a thread while a piece of it is written.
+/// Maximum number of concurrent uploads into workspaces; others wait. Each occupies a thread while a piece is written.
 const MAX_UPLOADS: usize = 8;
 
-/// Deletions that wait for a stream whose client is slow.
+/// Maximum number of queued deletions for a stream with a slow client.
 const MAX_DELETED: usize = 256;
 
 impl App {
-    /// `secrets` are those of the environment, `address` is where HTTP is served; `ending` becomes true when the daemon ends.
+    /// `secrets` are from the environment, `address` is that of the HTTP server; `ending` becomes true when the daemon ends.
     pub fn new(
         drive: RunExecutor,
         queue: &Queue,
@@ -144,20 +144,19 @@ impl App {
 }
 
 impl App {
-    /// Where messages are taken in: for channels that are not connections.
+    /// Returns the intake for messages, for channels that are not connections.
     pub fn intake(&self) -> &Intake {
         &self.0.intake
     }
 
-    /// Whether the home is fit for work. Blocks for as long as the disk takes.
+    /// Checks that the home is usable. May block on the disk.
     fn check_home(&self) -> Result<(), HomeFault> {
         let drive = &self.0.drive;
         self.0.home_check.run(&drive.store, drive.newest_config().limits.reserve_mib)
     }
 
-    /// Puts files that came with a message into the workspace of its session; the names that they have there. `label` is the
-    /// sender's. What went wrong is for
-    /// a person.
+    /// Writes files of a message to the workspace of its session; returns their names there. `label` is the sender's label. The
+    /// error is a text for a person.
     pub async fn put_files(
         &self,
         session: &SessionName,
@@ -169,16 +168,16 @@ impl App {
     }
 }
 
-/// What one connection may take.
+/// Time limits of a connection.
 #[derive(Debug, Clone, Copy)]
 struct ConnectionTimeouts {
-    /// For a request's head, and again for its body.
+    /// For a request's head, and separately for its body.
     request: Duration,
-    /// For a client that does not read what it asked for.
+    /// For a client that does not read its response.
     stalled: Duration,
 }
 
-/// Whether only programs of this machine can reach an address.
+/// Returns whether only programs of this machine can reach an address.
 fn is_local(address: &SocketAddr) -> bool {
     address.ip().is_loopback()
 }

@@ -1,4 +1,5 @@
-//! The port: accepts connections, and gives each its limits. So are connections served that reached this machine another way.
+//! The HTTP listener: accepts connections, and applies limits to each. It also serves connections that were forwarded by another
+//! machine.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -29,52 +30,52 @@ use kiso_agent::drive::RunExecutor;
 use kiso_base::system::end_unacknowledged;
 use kiso_store::store::TokenScope;
 
-/// Bytes of a request's head.
+/// Maximum size in bytes of a request's head.
 const MAX_HEAD: usize = 32 << 10;
 
-/// Headers of a request.
+/// Maximum number of headers in a request.
 const MAX_HEADERS: usize = 64;
 
-/// Milliseconds to wait when the system has no more descriptors.
+/// Delay after the system ran out of descriptors.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// Descriptors that are kept for everything but connections: the store, skills and tasks, models.
+/// Descriptors that are reserved for everything except connections: the store, skills and tasks, models.
 const OTHER_FILES: u64 = 256;
 
-/// Sent, as far as it goes without waiting, where every connection has a request under way.
+/// Sent, as long as that needs no waiting, when every connection has an active request.
 const NO_PLACE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// A port that is listened on.
+/// A listening port.
 #[derive(Debug)]
 pub struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
-    /// `None` where connections come by the port only.
+    /// `None` without forwarded connections.
     tunnelled: Option<mpsc::Receiver<TunnelledConnection>>,
 }
 
-/// A connection that a client made to another machine, which hands it on.
+/// A connection that a client made to another machine, which forwards it.
 #[derive(Debug)]
 pub struct TunnelledConnection {
-    /// Its bytes, both ways.
+    /// The bytes of both directions.
     pub stream: DuplexStream,
-    /// Where the client is, as the other machine sees it.
+    /// The client's address, as seen by the other machine.
     pub peer: IpAddr,
 }
 
-/// A connection, however it came here.
+/// A connection of either kind.
 enum ClientStream {
     Port(TcpStream),
     Tunnel(DuplexStream),
 }
 
-/// What HTTP needs of a connection. Boxed, so that the code that serves one is in the program once.
+/// The requirements of HTTP on a connection. Boxed, so that the serving code is compiled only once.
 trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for T {}
 
-/// Why a port cannot be listened on.
+/// Why listening on a port failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     #[error("gateway.bind = {bind:?} is not an address of this machine, such as \"127.0.0.1\"")]
@@ -101,7 +102,8 @@ impl HttpListener {
         Ok(HttpListener { listener, address, tunnelled: None })
     }
 
-    /// Goes on with a port that is listened on already: who connected meanwhile is served, too. Within the runtime that serves.
+    /// Uses a port that is already listening; clients that have connected in the meantime are served. Must be called in the
+    /// runtime that serves.
     pub async fn of(drive: &RunExecutor, listener: std::net::TcpListener) -> Result<HttpListener, ListenError> {
         let nowhere = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
         let address = listener.local_addr().map_err(|error| ListenError::Io { address: nowhere, error })?;
@@ -112,18 +114,18 @@ impl HttpListener {
         Ok(HttpListener { listener, address, tunnelled: None })
     }
 
-    /// Serves these connections as well, as if they had come by the port: they count among gateway.max_connections, and what
-    /// may be asked from another address than this machine's needs a token.
+    /// Also serves these forwarded connections. They count towards gateway.max_connections, and requests from addresses other
+    /// than this machine's need a token.
     pub fn with_tunnel(self, tunnelled: mpsc::Receiver<TunnelledConnection>) -> HttpListener {
         HttpListener { tunnelled: Some(tunnelled), ..self }
     }
 
-    /// Where it is, with the port that the system chose if 0 was asked for.
+    /// Returns the address, with the port that the system chose for port 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `ending` is true; then lets each request that is under way come to its end.
+    /// Serves until `ending` is true, and then completes active requests.
     pub async fn serve(self, app: App, mut ending: watch::Receiver<bool>) {
         let HttpListener { listener, mut tunnelled, .. } = self;
         let places = ConnectionSlots::new(room_for(app.0.drive.config.gateway.max_connections));
@@ -140,7 +142,7 @@ impl HttpListener {
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    // Told once, not ten times a second.
+                    // Logged once, not ten times a second.
                     if !std::mem::replace(&mut out_of_breath, true) {
                         tracing::warn!("a connection could not be accepted: {error}");
                     }
@@ -173,7 +175,7 @@ impl HttpListener {
     }
 }
 
-/// Who may come in by an address: only this machine where there is no token.
+/// Checks that an address may be used: without a token, only addresses of this machine.
 async fn check_tokens(drive: &RunExecutor, address: SocketAddr) -> Result<(), ListenError> {
     let tokens = drive.store.read(|view| view.tokens()).await?;
     if !is_local(&address) && tokens.is_empty() {
@@ -187,7 +189,7 @@ async fn check_tokens(drive: &RunExecutor, address: SocketAddr) -> Result<(), Li
     Ok(())
 }
 
-/// The next connection that comes through the tunnel; never returns where none can come any more.
+/// Waits for the next forwarded connection; never returns if there can be no more.
 async fn next_of(tunnelled: &mut Option<mpsc::Receiver<TunnelledConnection>>) -> TunnelledConnection {
     if let Some(connections) = tunnelled {
         if let Some(connection) = connections.recv().await {
@@ -199,7 +201,7 @@ async fn next_of(tunnelled: &mut Option<mpsc::Receiver<TunnelledConnection>>) ->
 }
 
 impl ClientStream {
-    /// Says that there is no place, and closes it.
+    /// Reports that there is no place, and closes the connection.
     fn refuse(self) {
         match self {
             ClientStream::Port(stream) => drop(stream.try_write(NO_PLACE)),
@@ -248,16 +250,16 @@ async fn serve_one(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        // Also for the next request of a connection that is kept open.
+        // Also applies to the next request of a kept-open connection.
         .header_read_timeout(patience.request)
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEAD)
         .serve_connection(io, service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
-        // What goes wrong on a connection is the client's, and it has been told where that was possible.
+        // An error on a connection concerns only its client, which has received it if possible.
         _ = connection.as_mut() => return,
-        // Nothing is under way on it.
+        // The connection has no active request.
         () = place.taken() => return,
         _ = ending.wait_for(|ending| *ending) => {}
     }
@@ -265,15 +267,15 @@ async fn serve_one(
     let _ = connection.await;
 }
 
-/// Bytes of a request's head as it was parsed. The buffer that it is read into is bounded by [`MAX_HEAD`] before each read, so that
-/// a head may be longer than that by what one read brings.
+/// Returns the size in bytes of a request's head after parsing. The read buffer is limited to [`MAX_HEAD`] before each read, so a
+/// head may exceed the limit by the size of one read.
 fn head_bytes(request: &hyper::Request<Incoming>) -> usize {
     let line = request.method().as_str().len() + request.uri().to_string().len() + " HTTP/1.1\r\n ".len();
     let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
     line + headers.sum::<usize>() + "\r\n".len()
 }
 
-/// The answer to a head that is too large: what hyper answers itself where it notices.
+/// Returns the response for a head that is too large, the same as hyper sends.
 fn too_large() -> axum::response::Response {
     let mut response = axum::response::Response::new(Body::empty());
     *response.status_mut() = hyper::StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
@@ -281,7 +283,7 @@ fn too_large() -> axum::response::Response {
     response
 }
 
-/// The body of an answer; the request is under way until it has been sent.
+/// Body of a response. The request stays active until the body has been sent.
 struct Sent {
     body: Body,
     _under_way: UnderWay,
@@ -304,15 +306,14 @@ impl HttpBody for Sent {
     }
 }
 
-/// A peer that is gone without a word is noticed when what was sent to it is not acknowledged; without this, that takes the
-/// system a quarter of an hour.
+/// Detects dead peers by unacknowledged data; otherwise the system takes a quarter of an hour.
 pub fn notice_death(stream: &TcpStream, stalled: Duration) {
     end_unacknowledged(stream, stalled);
     let _ = rustix::net::sockopt::set_socket_keepalive(stream, true);
 }
 
-/// How many connections there may be: as many as are configured, unless the system does not give as many descriptors. Asks
-/// it for all that it would.
+/// Returns the maximum number of connections: the configured one, unless the system allows fewer descriptors. Raises the
+/// process's limit of descriptors as far as possible.
 fn room_for(configured: u64) -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);

@@ -1,5 +1,5 @@
-//! The Model Context Protocol, for every program that uses tools of others: over standard streams (`kiso mcp`) and over HTTP
-//! (`/mcp` of the daemon); docs/mcp.md describes it.
+//! Model Context Protocol server, for programs that use external tools: over standard streams (`kiso mcp`) and over HTTP (`/mcp`
+//! of the daemon); docs/mcp.md describes it.
 //!
 //! ```text
 //!  stdio ─┐                                      ┌─ tools/call ──▶ the tools that plans call, under the same limits
@@ -7,11 +7,11 @@
 //!   HTTP ─┘                                      └─ the tool run ─▶ intake and queue, or the run itself without a daemon
 //! ```
 //!
-//! Both eras of the protocol are spoken on the same door. A client of the older one says `initialize` first, and over HTTP gets an
-//! `Mcp-Session-Id`; one of the newer one says with each request which version it speaks, and nothing is kept between two of them.
+//! Both eras of the protocol use the same endpoint. A client of the older era begins with `initialize`, and over HTTP gets an
+//! `Mcp-Session-Id`. A client of the newer era names its version in each request, and no state is kept between requests.
 //!
-//! The layer of JSON-RPC is written here, because what stands in front of a sandbox has to bound what it reads before it is
-//! parsed, and to speak two eras at once; the protocol's own crate does neither, and brings twenty others along.
+//! JSON-RPC is implemented here, because a server in front of a sandbox must limit its input before parsing it, and must support
+//! two eras at once. The protocol's own crate does neither, and adds twenty dependencies.
 
 mod admission;
 mod catalog;

@@ -1,4 +1,4 @@
-//! A message as its owner reads it, with what became of the run behind it.
+//! A message for its owner, with the outcome of its run.
 
 use super::trouble::RunTrouble;
 use super::wire::{Message, Reply, VersionRun, open_message};
@@ -9,7 +9,7 @@ use kiso_plan::block::Block;
 use kiso_store::secret::Vault;
 use kiso_store::store::{self, MessageRole, StoreError, View};
 
-/// [`open_message`] with what is known of a reply.
+/// Returns the message of [`open_message`] with the data of its reply.
 pub fn whole_message(
     view: &View<'_>,
     vault: &Vault,
@@ -30,10 +30,10 @@ pub fn whole_message(
     let Some((status, Some(outcome))) = run.map(|run| view.ending(&run)).transpose()?.flatten() else {
         return Ok(message);
     };
-    // One that an older version wrote may have another form.
+    // An outcome that an older version wrote may have another format.
     let Ok(outcome) = serde_json::from_str::<Outcome>(&outcome) else { return Ok(message) };
     let shown = output::reply(&outcome);
-    // A run that went on with further messages has given other replies before.
+    // A run that continued with further messages has given other replies before.
     if message.text != shown {
         return Ok(message);
     }
@@ -41,7 +41,7 @@ pub fn whole_message(
     let trouble = RunTrouble::from_ending(&outcome.ending);
     let Outcome { reply, files, mut blocks, thought_ms, .. } = outcome;
     if blocks.is_empty() {
-        // The files are told as data.
+        // The files are separate data, so the text does not list them.
         let text = without_list.or_else(|| (reply != shown).then_some(reply));
         blocks.extend(text.map(|text| Block::Text { text }));
     }
@@ -50,12 +50,12 @@ pub fn whole_message(
     Ok(message)
 }
 
-/// The run of each version, and the number of its text. A turn with several messages has the text of all of them.
+/// Returns the run of each version, and the number of its wording. A turn with several messages has the text of all of them.
 fn version_runs(view: &View<'_>, vault: &Vault, versions: &[i64]) -> Result<Vec<VersionRun>, StoreError> {
     let mut wordings: Vec<Vec<String>> = Vec::new();
     let mut runs = Vec::with_capacity(versions.len());
     for id in versions {
-        // One that was deleted meanwhile has no text to compare.
+        // A version that was deleted in the meantime has no text to compare.
         let Some((session, first)) = view.message(*id)? else { continue };
         let run = first.run.clone();
         let mut asked = run.as_ref().map(|run| view.messages_of_run(run)).transpose()?.unwrap_or_else(|| vec![first]);

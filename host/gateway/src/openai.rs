@@ -1,4 +1,4 @@
-//! OpenAI's interface, for every program that speaks it: chat completions and responses (docs/clients.md).
+//! OpenAI's API, for programs that support it: chat completions and responses (docs/clients.md).
 //!
 //! ```text
 //!  chat completion ─┐                    ┌─ the session that the program's conversation is
@@ -6,8 +6,8 @@
 //!         response ─┘                    └─▶ turn: follows the message to its reply ─▶ JSON, or events while it happens
 //! ```
 //!
-//! What a program sends is a message to a session, through the intake that every message passes. The earlier messages that it
-//! sends along are compared with the session's, and are never messages again.
+//! A request of a program becomes a message to a session, through the same intake as every other message. Earlier messages in the
+//! request are only compared with those of the session; they are not sent again.
 
 pub(crate) mod chat;
 mod chore;

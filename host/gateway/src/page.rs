@@ -1,8 +1,8 @@
-//! The page: files for a browser, compiled in. `/` is the first of them; the others stand under an address that has the
-//! digest of all, so that a browser keeps them for good and never mixes those of two versions.
+//! The page: files for a browser, compiled into the program. `/` is its document; the others have an address with the digest of
+//! all files, so that a browser can cache them forever and never mixes two versions.
 //!
-//! Everybody may have these files. What they show is asked for with the cookie of [`super::auth`]; only who is logged in stands in
-//! the document already, so that nothing has to wait for that answer.
+//! Everybody may read these files. The page requests its data with the cookie of [`super::auth`]. Only the login's data is
+//! embedded in the document, so that the page need not wait for another response.
 
 mod bundle;
 mod files;
@@ -25,52 +25,52 @@ use super::error::ApiError;
 use super::wire::{Html, PageFile, Path};
 
 routes! {
-    /// The page: the first of its files
+    /// The document of the page
     GET "/" Open => index, 200 "The file, as gzip where the client accepts it";
-    /// Another file of the page, which may be kept for good
+    /// Another file of the page, which may be cached forever
     GET "/page/{digest}/{*file}" Open => file,
         200 "The file, as gzip where the client accepts it",
         404 "The file does not exist, or the digest is that of another version of the page";
 }
 
-/// What the page may load and run: its own files. Nothing that a model or a skill says can become a script, and no request
-/// leaves for another machine. `blob:` is for files that the user has chosen and for pictures that the page draws; the two
-/// policies of trusted types are the page's own and the one of what cleans Markdown.
+/// Content security policy of the page: it may load and run only its own files. Text of a model or a skill can never become a
+/// script, and no request goes to another machine. `blob:` is for files that the user has chosen and for pictures that the page
+/// draws. The two trusted-types policies are the page's own and that of the Markdown sanitizer.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; \
     media-src 'self' blob:; connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'; frame-src 'none'; object-src 'none'; require-trusted-types-for 'script'; \
     trusted-types dompurify kiso";
 
-/// What the browser gives the page beyond that: nothing but the clipboard, for copying, and the whole screen, for videos;
-/// these two it gives by itself.
+/// Permissions policy: the page gets only clipboard access for copying and full screen for videos, which browsers allow by
+/// default.
 const PERMISSIONS: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), \
     encrypted-media=(), geolocation=(), gyroscope=(), hid=(), idle-detection=(), local-fonts=(), magnetometer=(), \
     microphone=(), midi=(), payment=(), picture-in-picture=(), publickey-credentials-get=(), screen-wake-lock=(), \
     serial=(), usb=(), window-management=(), xr-spatial-tracking=()";
 
-/// The page's files are scripts, styles and pictures for the document above, which has the policy; only a worker goes by its
-/// own. So they have what a worker needs, and what keeps one that is opened by itself from being more than a text: there are
-/// many of them, and the first load is to be small.
+/// Policy of the other files. They are scripts, styles and pictures of the document, which has its own policy; only a worker uses
+/// the policy of its file. So this policy has what a worker needs, and makes a file that is opened directly harmless. It is short
+/// because there are many files and the first load must stay small.
 const POLICY_OF_FILES: &str = "default-src 'none'; script-src 'self'; frame-ancestors 'none'";
 
-/// Of the document. [`super::form`] adds those of every answer.
+/// Headers of the document. [`super::form`] adds those of every response.
 const OF_THE_DOCUMENT: [(HeaderName, &str); 3] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (HeaderName::from_static("permissions-policy"), PERMISSIONS),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-/// Of every other file.
+/// Headers of every other file.
 const OF_FILES: [(HeaderName, &str); 2] =
     [(header::CONTENT_SECURITY_POLICY, POLICY_OF_FILES), (header::CACHE_CONTROL, FOR_GOOD)];
 
-/// Asked for anew each time, so that an update is noticed.
+/// The browser must revalidate each time, so that it notices an update.
 const LOOK_AGAIN: &str = "no-cache";
 
-/// Kept nowhere, as it says who is logged in.
+/// Must not be cached, because it contains the login.
 const NOT_KEPT: &str = "no-store";
 
-/// Its address changes when it does.
+/// The address changes with the content.
 const FOR_GOOD: &str = "public, max-age=31536000, immutable";
 
 pub(crate) async fn index(State(app): State<App>, asked: Parts) -> Result<Html, ApiError> {
@@ -79,7 +79,7 @@ pub(crate) async fn index(State(app): State<App>, asked: Parts) -> Result<Html, 
         Ok(Some(who)) => (files.index_for(&who), NOT_KEPT),
         Ok(None) => (files.index.clone(), LOOK_AGAIN),
         Err(error) => {
-            // The page itself can show what is wrong.
+            // The page itself can show the problem.
             tracing::warn!("who is logged in cannot be read: {}", error.message);
             (files.index.clone(), NOT_KEPT)
         }
@@ -89,7 +89,7 @@ pub(crate) async fn index(State(app): State<App>, asked: Parts) -> Result<Html, 
     Ok(Html(response))
 }
 
-/// Who is logged in at the browser that asks for the document, as JSON.
+/// Returns the login of the browser that requests the document, as JSON.
 async fn logged_in(app: &App, asked: &Parts) -> Result<Option<String>, ApiError> {
     let Some(who) = auth::of_document(app, asked).await? else { return Ok(None) };
     let who = serde_json::to_string(&LoginView::of(&who, app).await?);
@@ -112,7 +112,7 @@ fn files() -> Result<Arc<Files>, ApiError> {
 async fn send(file: Arc<File>, more: &[(HeaderName, &'static str)], asked: &HeaderMap) -> Result<Response, ApiError> {
     let media_type = file.media_type;
     let (body, zipped) = match takes_gzip(asked) {
-        // The first time takes a moment.
+        // The first compression takes a moment.
         true => tokio::task::spawn_blocking(move || file.gzip()).await.map_err(|error| ApiError::internal(&error))?,
         false => (file.bytes.clone(), false),
     };
@@ -122,7 +122,7 @@ async fn send(file: Arc<File>, more: &[(HeaderName, &'static str)], asked: &Head
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
-    // A cache between must not give one browser the form that another asked for.
+    // A cache in between must not send one client the encoding that another one requested.
     headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     if zipped {
@@ -131,7 +131,7 @@ async fn send(file: Arc<File>, more: &[(HeaderName, &'static str)], asked: &Head
     Ok(response)
 }
 
-/// Whether the client names gzip among what it takes, and not with the weight 0 (RFC 9110, section 12.5.3).
+/// Returns whether the client accepts gzip with a weight other than 0 (RFC 9110, section 12.5.3).
 fn takes_gzip(asked: &HeaderMap) -> bool {
     let lines = asked.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|item| {

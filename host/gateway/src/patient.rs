@@ -1,4 +1,4 @@
-//! A connection whose other end may not make us wait for ever.
+//! A connection with a time limit for writes.
 
 use std::future::Future;
 use std::io;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// Fails a write that makes no progress for some time: a client that asks and does not read would otherwise hold its
-/// connection, and what was to be sent, as long as it likes.
+/// Fails a write that makes no progress for some time. Otherwise a client that does not read would keep its connection and its
+/// response in memory forever.
 #[derive(Debug)]
 pub(crate) struct Patient<T> {
     inner: T,
     stalled: Duration,
-    /// Runs while a write waits.
+    /// Active while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 

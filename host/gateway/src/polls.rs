@@ -1,25 +1,25 @@
-//! Clients that ask again and again what became of a message. Who asks a second time within a moment hears of it when there is
-//! something new, or a little later, so that a poll costs next to nothing and its client still learns at once.
+//! Support for clients that poll the state of a message. A second request within a moment waits a little for a change, so that
+//! polling costs little and the client still learns of changes at once.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How soon a client asks again that polls.
+/// Requests within this time count as polling.
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// How long an answer waits for something new.
+/// How long a response waits for a change.
 pub(crate) const HELD: Duration = Duration::from_millis(200);
 
-/// Messages that are asked for within a moment; of more, some are answered at once.
+/// Maximum number of remembered messages; polls of further messages are answered at once.
 const REMEMBERED: usize = 4_096;
 
-/// When each message was asked for last.
+/// The time of the last request for each message.
 #[derive(Debug, Default)]
 pub(crate) struct Polls(Mutex<HashMap<i64, Instant>>);
 
 impl Polls {
-    /// Whether this message was asked for a moment ago. It is asked for now.
+    /// Returns whether the message was requested a moment ago, and records this request.
     pub(crate) fn is_asked_again(&self, message: i64) -> bool {
         let (now, mut asked) = (Instant::now(), self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if asked.len() >= REMEMBERED && !asked.contains_key(&message) {

@@ -1,4 +1,4 @@
-//! What a run's log says to a reader while it goes on, which chat clients show as thoughts.
+//! Describes the events of a run for a reader; chat clients show this as thoughts.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use kiso_plan::plan::TaskKind;
 use kiso_plan::report::TaskStatus;
 use kiso_plan::verdict::Status;
 
-/// A few lines of Markdown on an event; `None` for one that says nothing to a reader.
+/// Returns a few lines of Markdown about an event; `None` if the event is not interesting to a reader.
 pub fn of(event: &Event) -> Option<String> {
     let mut text = String::new();
     match &event.result {

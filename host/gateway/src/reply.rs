@@ -1,4 +1,4 @@
-//! A message on its way to its reply: what it has come to, and what can be told of the reply while it is written.
+//! Outcome of a message, and the text of its reply while it is written.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use kiso_plan::plan::TaskKind;
 use kiso_store::secret::Vault;
 use kiso_store::store::{JobState, RunId, Scope, Store, StoreError};
 
-/// Bytes of what a model writes that are told while it does.
+/// Maximum size in bytes of text that is sent while a model writes it.
 const MAX_WRITTEN: usize = 256 << 10;
 
-/// What a message came to.
+/// The outcome of a message.
 #[derive(Debug, Clone)]
 pub struct TurnAnswer {
     pub text: String,
@@ -24,13 +24,14 @@ pub struct TurnAnswer {
 }
 
 impl TurnAnswer {
-    /// Of what was answered without a run.
+    /// Creates the outcome of a message that was answered without a run.
     pub fn at_once(text: String) -> TurnAnswer {
         TurnAnswer { text, state: JobState::Done, usage: Usage::default(), run: None }
     }
 }
 
-/// What a message has come to, if it is answered; how it stands otherwise. `None` where it is not, or of another session.
+/// Returns the outcome of a message if it is answered, otherwise its state. `None` if the message does not exist or belongs to
+/// another session.
 pub async fn standing(
     store: &Store,
     vault: &Vault,
@@ -52,46 +53,46 @@ pub async fn standing(
     read.await
 }
 
-/// Tells a reply in pieces that are its beginning, from the log and the live text of its run.
+/// Produces a reply in consecutive pieces, from the log and the live text of its run.
 #[derive(Debug, Default)]
 pub struct ReplyWriter {
-    /// What the run has said for good.
+    /// Final text of the run so far.
     said: String,
-    /// What of the reply was told.
+    /// The part of the reply that was sent.
     told: String,
-    /// What the model has written in the step that the run is at, and the number of that.
+    /// Text that the model has written in the current step, whose number is in `step`.
     written: String,
     step: Option<u64>,
     writing: Writing,
 }
 
-/// Whether what is told of the reply is its beginning.
+/// Which text can be sent early because it is certainly a prefix of the reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Writing {
-    /// What is said for good.
+    /// Only final text.
     #[default]
     Committed,
-    /// Each word, as the model writes it: the run does nothing but talk.
+    /// Each word as the model writes it, because the run is pure conversation.
     Live,
-    /// No more until the reply stands, because something of it is not known.
+    /// None until the reply is complete, because a part of it is unknown.
     Off,
 }
 
 impl ReplyWriter {
-    /// A step whose event cannot be read here: what is too large to be sent along may be a part of the reply.
+    /// Handles a step whose event cannot be read here: an event that is too large to be sent may contain a part of the reply.
     pub fn missed(&mut self, kind: &str) {
         if matches!(kind, "executed" | "conversed" | "reviewed") {
             self.writing = Writing::Off;
         }
     }
 
-    /// The next piece of the reply that an event of the run brings; may be empty.
+    /// Returns the next piece of the reply after an event of the run; may be empty.
     pub fn hear_event(&mut self, event: &Event) -> String {
         match &event.result {
             StepResult::Routed { routing, .. } if self.writing != Writing::Off => {
                 let talks = routing.effort == Effort::Low;
                 self.writing = if talks { Writing::Live } else { Writing::Committed };
-                // Words overtake what the log says of the step before.
+                // Live text can arrive before the event of the previous step.
                 self.live_piece()
             }
             StepResult::Conversed { .. } => self.say(event.say.as_deref()),
@@ -100,7 +101,7 @@ impl ReplyWriter {
         }
     }
 
-    /// The next piece that live text brings, as it comes with the event `live`.
+    /// Returns the next piece of the reply after an event `live`.
     pub fn hear_live(&mut self, data: &Value) -> String {
         let text = data["text"].as_str().unwrap_or_default();
         match data["type"].as_str() {
@@ -114,7 +115,7 @@ impl ReplyWriter {
                     return self.live_piece();
                 }
             }
-            // All of it so far, in the place of what was missed.
+            // The whole text so far, which replaces missed pieces.
             Some("text") if data["cut"].as_bool() != Some(true) => {
                 self.step = data["seq"].as_u64();
                 text.clone_into(&mut self.written);
@@ -131,7 +132,7 @@ impl ReplyWriter {
         String::new()
     }
 
-    /// What is left to tell of the whole reply.
+    /// Returns the rest of the reply.
     pub fn end(&mut self, reply: &str) -> String {
         if self.writing != Writing::Off && reply.starts_with(&self.told) {
             return self.up_to(reply);
@@ -140,7 +141,7 @@ impl ReplyWriter {
         format!("{gap}{reply}")
     }
 
-    /// What the model has written, where it is the reply. That has no white space around it.
+    /// Returns the next piece of the model's text if it is the reply, which has no surrounding white space.
     fn live_piece(&mut self) -> String {
         if self.writing != Writing::Live {
             return String::new();
@@ -151,7 +152,7 @@ impl ReplyWriter {
         piece
     }
 
-    /// What the run has said for good: the reply is made of these, with an empty line between.
+    /// Adds final text. A reply consists of such texts, separated by empty lines.
     fn say(&mut self, say: Option<&str>) -> String {
         let Some(say) = say else { return String::new() };
         if !self.said.is_empty() {

@@ -1,4 +1,4 @@
-//! What a client sends with a request: read to its end, also where nobody wants the rest of it.
+//! Request bodies, which are read to the end even if nobody needs the rest.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,23 +11,23 @@ use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::runtime::Handle;
 
-/// Bytes that are still read, and dropped, of a body that nobody reads to its end. Where a connection ends with bytes on the way, the
-/// client often loses the answer that says why.
+/// Maximum size in bytes of the rest of an unused body that is read and discarded. If a connection is closed while data is in
+/// transit, the client often loses the error response.
 const MAX_DROPPED: u64 = 32 << 20;
 
-/// The body of a request. What is left of it when it is dropped is read beside the answer, as far as its limits go.
+/// The body of a request. When it is dropped, the rest is read in the background, within limits.
 #[derive(Debug)]
 pub(crate) struct RequestBody {
-    /// `None` as soon as the rest of it is read elsewhere.
+    /// `None` once the rest is read in the background.
     incoming: Option<Incoming>,
-    /// The client waits until somebody wants the body.
+    /// Whether the client waits for "100 Continue" before it sends the body.
     awaits: bool,
-    /// For the rest.
+    /// Time limit for the rest.
     patience: Duration,
 }
 
 impl RequestBody {
-    /// A request whose rest has to come within `patience` if nobody wants it.
+    /// Wraps a request; if nobody reads its body, the rest must arrive within `patience`.
     pub(crate) fn of(request: Request<Incoming>, patience: Duration) -> Request<RequestBody> {
         let awaits = request.headers().contains_key(header::EXPECT);
         request.map(|incoming| RequestBody { incoming: Some(incoming), awaits, patience })
@@ -55,7 +55,7 @@ impl HttpBody for RequestBody {
 impl Drop for RequestBody {
     fn drop(&mut self) {
         let Some(mut incoming) = self.incoming.take() else { return };
-        // What says itself that it is larger is not read, and who has not begun need not.
+        // A body that announces a larger size is not read, and a client that has not started to send need not start.
         if self.awaits || incoming.is_end_stream() || incoming.size_hint().lower() > MAX_DROPPED {
             return;
         }

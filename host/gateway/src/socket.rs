@@ -1,12 +1,12 @@
-//! The unix socket `kiso.sock` of the home: JSON lines both ways, for programs of the home's owner. docs/socket.md is the
-//! protocol.
+//! The unix socket `kiso.sock` of the home: JSON lines in both directions, for programs of the home's owner. docs/socket.md
+//! describes the protocol.
 //!
 //! ```text
 //! accept ─▶ owner or root? ─▶ register ─▶ ┌ a line of the client ─▶ done ─▶ its answer
 //!                                         └ something happened ─▶ told
 //! ```
 //!
-//! A connection is one task that waits for the client and for the feed; while neither says anything, it costs nothing.
+//! A connection is one task that waits for the client and for the feed; an idle connection costs nothing.
 
 mod file;
 pub(crate) mod lines;
@@ -30,17 +30,17 @@ use super::App;
 use super::error::ApiError;
 use axum::http::StatusCode;
 
-/// How long to wait when the system has no more descriptors.
+/// Delay after the system ran out of descriptors.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// A socket that is listened on. Its file goes with it.
+/// A listening socket. Its file is removed together with it.
 #[derive(Debug)]
 pub struct Socket {
     listener: UnixListener,
     file: SocketFile,
 }
 
-/// Why the socket cannot be made.
+/// Why the socket cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     #[error("{path} is too long for a socket, with {} bytes; choose a home with a shorter path (--home)", path.as_os_str().len())]
@@ -51,11 +51,11 @@ pub enum SocketError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// Removes the file when it goes, unless a daemon that came after has put its own there.
+/// Removes the file when it is dropped, unless a later daemon has created a new one at the path.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
-    /// Device and number of the file.
+    /// Device and inode of the file.
     made: (u64, u64),
 }
 
@@ -68,8 +68,8 @@ impl Drop for SocketFile {
 }
 
 impl Socket {
-    /// Makes the socket, for its owner alone, in place of one that a killed daemon left: the caller holds the lock of the
-    /// home's daemon, so nobody listens on that.
+    /// Creates the socket, accessible only to its owner. Replaces a socket that a killed daemon left: the caller holds the lock
+    /// of the home's daemon, so nobody listens on the old one.
     pub fn bind(path: &Path) -> Result<Socket, SocketError> {
         let named = || path.to_path_buf();
         if std::os::unix::net::SocketAddr::from_pathname(path).is_err() {
@@ -85,16 +85,16 @@ impl Socket {
         let listener = UnixListener::bind(path).map_err(failed)?;
         let made = fs::symlink_metadata(path).map_err(failed)?;
         let file = SocketFile { path: named(), made: (made.dev(), made.ino()) };
-        // The home is closed to others, so nobody has come in before this.
+        // The home is closed to other users, so nobody can have connected before this.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
         Ok(Socket { listener, file })
     }
 
-    /// Serves until `ending` is true, and then until every connection was told.
+    /// Serves until `ending` is true, and then until every connection was notified.
     pub async fn serve(self, app: App, mut ending: watch::Receiver<bool>) {
         let Socket { listener, file } = self;
         let gateway = &app.0.drive.config.gateway;
-        // As many as the port has, and apart from those: who fills the port must not lock the owner out.
+        // The same number as for the port, but counted separately: clients that fill the port must not lock the owner out.
         let places = Arc::new(Semaphore::new(usize::try_from(gateway.max_connections).unwrap_or(usize::MAX >> 4)));
         let mut connections = JoinSet::new();
         loop {
@@ -134,7 +134,7 @@ impl Socket {
 }
 
 async fn serve_one(app: &App, stream: UnixStream, max_line: usize, stalled: Duration) {
-    // The file's mode says the same; where a file system knows no modes, this is what holds.
+    // The file's mode has the same effect, but some file systems do not support modes.
     let allowed = [rustix::process::geteuid().as_raw(), 0];
     match stream.peer_cred() {
         Ok(peer) if allowed.contains(&peer.uid()) => {}
@@ -145,7 +145,7 @@ async fn serve_one(app: &App, stream: UnixStream, max_line: usize, stalled: Dura
         }
         Err(error) => return tracing::warn!("a connection to the socket has no known user: {error}"),
     }
-    // What goes wrong on a connection is the client's, and it has been told where that was possible.
+    // An error on a connection concerns only its client, which has received it if possible.
     let _ = talk::converse(app, Lines::new(stream, max_line, stalled)).await;
 }
 
@@ -155,7 +155,7 @@ fn too_many(max: u64) -> ApiError {
         .hint("gateway.max_connections in config.toml raises this limit")
 }
 
-/// Says why a connection is closed, without waiting for anybody: a fresh connection has room for one line.
+/// Sends the reason why a connection is closed, without waiting: the buffer of a new connection has room for one line.
 fn refuse(stream: &UnixStream, error: &ApiError) {
     let _ = stream.try_write(format!("{}\n", wire::error(None, error)).as_bytes());
 }

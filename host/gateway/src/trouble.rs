@@ -1,4 +1,4 @@
-//! Why a run did not do its work, for a person: what happened and the next step.
+//! Explains to a person why a run failed: the reason and the next step.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,15 +11,15 @@ use kiso_plan::limits::LimitReached;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Trouble")]
 pub struct RunTrouble {
-    /// A stable word for programs: `limit`, `policy`, `needs_model`, `failed`, or what is wrong with the model, such as `no_key`.
+    /// A stable identifier for programs: `limit`, `policy`, `needs_model`, `failed`, or a problem of the model, such as `no_key`.
     pub code: &'static str,
     pub title: String,
-    /// The next step, in words.
+    /// The next step, as text.
     pub advice: String,
     pub remedy: Remedy,
 }
 
-/// The next step, as a client can offer it.
+/// The next step, as an action of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Remedy {
@@ -27,19 +27,19 @@ pub enum Remedy {
     Retry,
     /// Connect a model, enter its key again, or choose another one.
     ConnectModel {
-        /// `provider:model`, where the text names it.
+        /// `provider:model`, if it is known.
         model: Option<String>,
     },
     /// Change a setting of config.toml.
     ChangeSetting { setting: String },
     /// Begin a new conversation.
     NewChat,
-    /// Look at the rules about what leaves the sandbox.
+    /// Show the rules for data that leaves the sandbox.
     ShowRules,
 }
 
 impl RunTrouble {
-    /// The trouble of a run with this ending; `None` if it is done or was stopped by its user.
+    /// Returns the trouble of a run with this ending; `None` if it is done or was stopped by its user.
     pub fn from_ending(ending: &Ending) -> Option<RunTrouble> {
         match ending {
             Ending::Done | Ending::Cancelled => None,
@@ -79,7 +79,7 @@ impl RunTrouble {
             let (title, advice) = (trouble.title().to_owned(), trouble.remedy().to_owned());
             return RunTrouble { code: trouble.code(), title, advice, remedy };
         }
-        // The words of the built-in model.
+        // The text of the built-in model's error.
         if reason.contains("need a language model") {
             return RunTrouble {
                 code: "needs_model",

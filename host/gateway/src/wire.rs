@@ -1,4 +1,4 @@
-//! The shapes of requests and answers. Times are milliseconds since 1970 (UTC).
+//! Types of requests and responses. Times are milliseconds since 1970 (UTC).
 
 mod path;
 
@@ -30,18 +30,18 @@ use kiso_store::secret::Vault;
 use kiso_store::secret::vault::SEALED;
 use kiso_store::store::{self, JobState, MessageRole, Placement, RunId, RunLine, RunStatus};
 
-/// Entries of a page, where the request does not say.
+/// Default number of entries per page.
 pub(crate) const PAGE: u32 = 50;
 
-/// Entries of a page at most.
+/// Maximum number of entries per page.
 pub(crate) const MAX_PAGE: u32 = 500;
 
-/// A message that is on disk.
+/// A message that was stored.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Accepted")]
 pub(crate) struct AcceptedMessage {
     pub session: SessionName,
-    /// The message's id; `GET /messages/{id}` says what became of it.
+    /// Id of the message; `GET /messages/{id}` returns its state.
     pub message: i64,
     pub status: Admission,
 }
@@ -64,22 +64,22 @@ pub struct Message {
     pub text: String,
     /// Milliseconds since 1970 (UTC).
     pub at_ms: i64,
-    /// The run that it began, or that it came from.
+    /// The run that the message started, or that wrote it.
     pub run: Option<RunId>,
     /// `#tags` of the text, without the `#`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// The first messages of all versions of the turn that this message begins, oldest first, its own among them; left out where there
-    /// is one.
+    /// The first messages of all versions of the turn that this message begins, oldest first, including this one; absent if there
+    /// is only one version.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<i64>,
-    /// The same versions, each with its run and the number of its text; left out where there is one.
+    /// The same versions, each with its run and the number of its wording; absent if there is only one version.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub version_runs: Vec<VersionRun>,
-    /// Whether it is of a version of the conversation that is not shown; left out where it is not.
+    /// Whether it belongs to a version of the conversation that is not shown; absent if it does not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub replaced: bool,
-    /// The number of the approval that it asks for; `text` is the same question for programs without buttons.
+    /// Number of the approval that it asks for; `text` is the same question for programs without buttons.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<i64>,
     #[serde(flatten)]
@@ -91,66 +91,66 @@ pub struct Message {
 pub struct VersionRun {
     /// Its first message.
     pub message: i64,
-    /// The run that answers it, once there is one.
+    /// The run that answers it, once it has started.
     pub run: Option<RunId>,
-    /// The number of its text, from 0: versions with the same number are different answers to the same text.
+    /// Number of its wording, from 0: versions with the same number are different answers to the same text.
     pub wording: usize,
 }
 
-/// What is known of a reply beside its text: of the last message of a run that has ended.
+/// Data of a reply besides its text; only for the last message of a run that has ended.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Reply {
-    /// How the run ended, of its last reply.
+    /// The status with which the run ended.
     pub status: RunStatus,
-    /// The same as `text` in parts, without its list of files; left out where all of it is Markdown.
+    /// The content of `text` in parts, without its list of files; absent if all of it is Markdown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Block>,
-    /// What the run made.
+    /// Files that the run created.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileNote>,
-    /// Milliseconds that models thought before they answered; left out where they did not. `GET /runs/{run}` has their thoughts.
+    /// Milliseconds that models thought before they answered; absent if they did not. `GET /runs/{run}` returns the thoughts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thought_ms: Option<u64>,
-    /// Why the work was not done, with the next step.
+    /// The reason why the work was not done, with the next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<RunTrouble>,
 }
 
-/// What somebody is told who is not connected. As JSON, it is the body of a webhook's request (docs/webhooks.md).
+/// A notification for a receiver that is not connected. As JSON, it is the body of a webhook request (docs/webhooks.md).
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Told")]
 pub struct Letter {
-    /// The same in every attempt.
+    /// The same for all attempts.
     pub id: String,
     #[schemars(extend("enum" = ["reply", "notify", "run", "test"]))]
     pub event: &'static str,
     pub session: Option<SessionName>,
     /// The reply; null for other events.
     pub message: Option<Message>,
-    /// What a run said on its way; absent in other events.
+    /// Text that a run sent before its end; absent in other events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Whether the text was longer.
+    /// Whether the text was truncated.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
     pub run: Option<RunId>,
-    /// How a run ended; absent in other events.
+    /// Final status of a run; absent in other events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<RunStatus>,
     /// Milliseconds since 1970 (UTC).
     pub at_ms: i64,
-    /// From 1.
+    /// Counted from 1.
     pub attempt: u32,
-    /// Whether nothing of what it is about may be sent there.
+    /// Whether the content is left out because it may not be sent there.
     #[serde(skip)]
     pub withheld: bool,
-    /// Of the member of a fleet that sends it: it grows with each owner of the home.
+    /// Epoch of the fleet member that sends it; it increases with each owner of the home.
     #[serde(skip)]
     pub epoch: Option<u64>,
 }
 
 impl Letter {
-    /// A test that a person asked for.
+    /// Creates the test notification that a person requested.
     pub fn test(now_ms: i64) -> Letter {
         Letter {
             id: format!("test-{now_ms}"),
@@ -168,13 +168,13 @@ impl Letter {
         }
     }
 
-    /// As JSON.
+    /// Returns the JSON.
     pub fn bytes(&self) -> Vec<u8> {
         kiso_base::json::bytes(self)
     }
 }
 
-/// What became of a message.
+/// The state of a message.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Job {
     pub message: i64,
@@ -190,47 +190,47 @@ pub(crate) struct Job {
 pub(crate) struct Status {
     pub session: SessionName,
     pub title: Option<String>,
-    /// When its last message came, in milliseconds since 1970 (UTC).
+    /// Time of its last message, in milliseconds since 1970 (UTC).
     pub active_ms: i64,
     pub placement: Placement,
-    /// The model that makes plans here.
+    /// The session's model for plans.
     pub model: String,
     /// The model of every role.
     pub models: BTreeMap<&'static str, String>,
-    /// The message after which the segment begins; 0 for the first.
+    /// The message after which the current segment begins; 0 for the first segment.
     pub segment_start: i64,
-    /// The message that began the branch that is shown; 0 for the first one. Another one means that a version of a turn was added, or
-    /// switched to.
+    /// The message that began the current branch; 0 for the first branch. A different value means that a version of a turn was
+    /// added, or switched to.
     pub branch: i64,
-    /// The run that is under way.
+    /// The active run.
     pub running: Option<RunId>,
-    /// How many messages wait.
+    /// Number of queued messages.
     pub queued: usize,
 }
 
-/// A part of a listing.
+/// A page of a listing.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "{T}Page")]
 pub(crate) struct Page<T> {
     pub items: Vec<T>,
-    /// What to give for the next page; absent on the last.
+    /// The `before` of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// Which part of a listing whose entries have ids.
+/// Page of a listing whose entries have ids.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Part {
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     pub before: Option<i64>,
-    /// Entries of the page; 50 without it.
+    /// Number of entries per page; 50 by default.
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<u32>,
 }
 
-/// A run as it may be shown: as long as no model has checked its message for secrets, without it. Cut off, what is sealed
-/// cannot be opened; the session's messages have it.
+/// Prepares a run for clients: the message is left out until a model has checked it for secrets. A sealed text is truncated here
+/// and cannot be decrypted; the session's messages contain the whole text.
 pub fn shown(mut run: RunLine) -> RunLine {
     if run.message.starts_with(SEALED) {
         run.message.clear();
@@ -238,7 +238,7 @@ pub fn shown(mut run: RunLine) -> RunLine {
     run
 }
 
-/// A message as its owner reads it: what is sealed is opened. One that cannot be is said to be so.
+/// Decrypts a message for its owner. If that fails, the text says so.
 pub fn open_message(vault: &Vault, session: SessionName, message: store::Message) -> Message {
     let store::Message { id, role, text, at_ms, run, tags } = message;
     let text = match vault.open_text(SEALED_RUN, &text) {
@@ -261,7 +261,7 @@ pub fn open_message(vault: &Vault, session: SessionName, message: store::Message
     }
 }
 
-/// How many entries a page is to have: as many as were asked for, if that is allowed.
+/// Returns the number of entries per page: the requested one, if it is allowed.
 pub(crate) fn page_size(asked: Option<u32>) -> Result<u32, ApiError> {
     match asked {
         None => Ok(PAGE),
@@ -290,7 +290,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// A body of JSON, read within the limits of size and time.
+/// A JSON body, read within the limits of size and time.
 #[derive(Debug)]
 pub(crate) struct Body<T>(pub T);
 
@@ -304,18 +304,18 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     }
 }
 
-/// A body of JSON with files inside of it, which may be larger than what a client usually sends.
+/// A JSON body with embedded files, which may be larger than usual.
 #[derive(Debug)]
 pub(crate) struct LargeBody<T>(pub T);
 
-/// Bytes of such a body. It is in memory as a whole, and so are the files in it; a larger file has a request of its own.
+/// Maximum size in bytes of such a body. The whole body and its files are in memory; a larger file needs its own request.
 pub(crate) const MAX_LARGE_BODY: usize = 16 << 20;
 
 impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for LargeBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<LargeBody<T>, ApiError> {
-        // As many as files that are uploaded have a place; the others wait. What says that it is small needs none.
+        // Large bodies share the places of file uploads; others wait. A body that announces a small size needs no place.
         let usual = app.0.drive.newest_config().gateway.max_body_kib << 10;
         let is_small = request.body().size_hint().upper().is_some_and(|bytes| bytes <= usual);
         let _place = match is_small {
@@ -335,9 +335,9 @@ impl From<json::JsonError> for ApiError {
     }
 }
 
-/// The bytes of a body, at most `max`, within the time that a request has.
+/// Returns the bytes of a body of at most `max` bytes, within the time limit of a request.
 pub(crate) async fn read_body(request: Request, app: &App, max: usize, hint: &str) -> Result<Bytes, ApiError> {
-    // What says itself that it is too large need not come first.
+    // A body that announces an excessive size is refused before it is received.
     if request.body().size_hint().lower() > max as u64 {
         return Err(too_large(max, hint));
     }
@@ -347,12 +347,12 @@ pub(crate) async fn read_body(request: Request, app: &App, max: usize, hint: &st
         let message = format!("the body did not arrive within {} s", wait.as_secs());
         ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
     };
-    // A connection that broke gets no answer anyway.
+    // A broken connection gets no response anyway.
     let bytes = read.map_err(late)?.map_err(|_| ApiError::bad_request("the body is incomplete"))?;
     bytes.ok_or_else(|| too_large(max, hint))
 }
 
-/// All bytes of a body; none where they are more than `max`.
+/// Returns all bytes of a body; `None` if there are more than `max`.
 async fn collect(mut body: axum::body::Body, max: usize) -> Result<Option<Bytes>, axum::Error> {
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -370,7 +370,7 @@ fn too_large(max: usize, hint: &str) -> ApiError {
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).hint(hint)
 }
 
-/// JSON, or why there is none.
+/// A JSON response, or an error.
 pub(crate) type JsonResult<T> = Result<Json<T>, ApiError>;
 
 macro_rules! json_answers {
@@ -388,13 +388,13 @@ macro_rules! json_answers {
 }
 
 json_answers! {
-    /// JSON of something that is new.
+    /// A JSON response for something that was created.
     Created CREATED
-    /// JSON of something that will be done.
+    /// A JSON response for something that was queued.
     Queued ACCEPTED
 }
 
-/// That it is done, and nothing more.
+/// A response that confirms success without a body.
 #[derive(Debug)]
 pub(crate) struct NoContent;
 
@@ -404,7 +404,7 @@ impl IntoResponse for NoContent {
     }
 }
 
-/// One of two answers.
+/// One of two responses.
 #[derive(Debug)]
 pub(crate) enum Either<A, B> {
     A(A),
@@ -437,13 +437,13 @@ macro_rules! media {
 media! {
     /// A file, whole or in part.
     SentFile
-    /// The page.
+    /// The document of the page.
     Html
     /// Another file of the page.
     PageFile
     /// Samples in the text format of Prometheus.
     Metrics
-    /// A JSON object a line.
+    /// Lines of JSON, one object each.
     JsonLines
 }
 
@@ -464,10 +464,10 @@ macro_rules! raw_bodies {
 }
 
 raw_bodies! {
-    /// A body that is a file, read as it comes.
+    /// A body that is a file, streamed.
     FileBody
-    /// A body that is an event of another program, read when it is known how large it may be.
+    /// A body that is an event of another program; read after its maximum size is known.
     EventBody
-    /// A body that is a component, read as it comes.
+    /// A body that is a component, streamed.
     WasmBody
 }

@@ -1,54 +1,55 @@
-//! Browsers: the cookie by which one is logged in to the page, and where a request comes from that it sends by itself.
+//! Browser logins: the login cookie, and detecting which page caused a request.
 //!
-//! A browser sends the cookie with every request to this address, whoever made it send that. `SameSite=Strict` keeps it from
-//! those of other sites, but pages of other ports of this machine are no other site. So the browser is asked: it says with
-//! `Sec-Fetch-Site` or with `Origin` which page a request is from, and no page can change that.
+//! A browser sends the cookie with every request to this address, whichever page caused the request. `SameSite=Strict` excludes
+//! pages of other sites, but pages of other ports on this machine count as the same site. So the browser's headers are checked:
+//! `Sec-Fetch-Site` or `Origin` names the page that caused a request, and no page can forge them.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
 use kiso_store::store::LOGIN_MS;
 
-/// What the page sends along. A page of another origin cannot without being asked first, which is never answered.
+/// Header of the page's requests. Pages of another origin would need a preflight request to send it, and kiso never answers
+/// those.
 const PAGE: HeaderName = HeaderName::from_static("x-kiso-page");
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// What the login cookies of all ports begin with.
+/// Prefix of the login cookies of all ports.
 const COOKIE: &str = "kiso-";
 
-/// Characters of a cookie's value: those of 256 bits in hex.
+/// Length of a cookie's value: 256 bits in hex.
 const VALUE: usize = 64;
 
-/// The cookie with which a request shows who its browser is logged in as.
+/// The login cookie of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionCookie<'a> {
-    /// There is none.
+    /// There is no cookie.
     Nothing,
     Value(&'a str),
-    /// There are several, or one that cannot be ours: somebody else wrote them.
+    /// There are several cookies, or one that kiso cannot have set.
     Unclear,
 }
 
-/// Whose page made the browser send a request.
+/// The page that caused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sender {
-    /// The page of this daemon.
+    /// This daemon's page.
     Own,
     Foreign,
-    /// No page, as far as is known: a person who typed the address, or a program.
+    /// No known page: a person who typed the address, or a program.
     Nobody,
 }
 
-/// The cookie's name. Browsers keep one jar for all ports of a machine, and each daemon has its own login.
+/// Returns the cookie's name. Browsers share cookies between all ports of a machine, but each daemon has its own login.
 fn cookie(port: u16) -> String {
     format!("{COOKIE}{port}")
 }
 
-/// The login cookie of the daemon at this port.
+/// Returns the login cookie for the daemon at this port.
 pub(crate) fn shown(headers: &HeaderMap, port: u16) -> SessionCookie<'_> {
     let name = cookie(port);
     let mut shown = SessionCookie::Nothing;
-    // By bytes: programs at other ports may have put anything beside it.
+    // Compares bytes, because programs at other ports may have set cookies with any content.
     for pair in headers.get_all(header::COOKIE).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b';')) {
         let mut parts = pair.splitn(2, |byte| *byte == b'=');
         if parts.next().map(<[u8]>::trim_ascii) != Some(name.as_bytes()) {
@@ -64,13 +65,12 @@ pub(crate) fn shown(headers: &HeaderMap, port: u16) -> SessionCookie<'_> {
     shown
 }
 
-/// Has the browser keep a value as long as the login lives that it is of. Where a proxy says that it was asked with TLS, it
-/// is shown in such requests alone.
+/// Returns the header that sets the cookie for the lifetime of the login. If a proxy reports TLS, the cookie is limited to TLS.
 pub(crate) fn keep(asked: &HeaderMap, port: u16, value: &str) -> Option<HeaderValue> {
     cookie_for(asked, port, value, LOGIN_MS / 1_000)
 }
 
-/// Has the browser forget it.
+/// Returns the header that deletes the cookie.
 pub(crate) fn forget(asked: &HeaderMap, port: u16) -> Option<HeaderValue> {
     cookie_for(asked, port, "", 0)
 }
@@ -85,13 +85,13 @@ fn cookie_for(asked: &HeaderMap, port: u16, value: &str, seconds: i64) -> Option
     Some(value)
 }
 
-/// Whether the request says that it is from the page. Only together with [`sender`] is that worth anything.
+/// Returns whether the request has the page's header. This is meaningful only together with [`sender`].
 pub(crate) fn says_page(headers: &HeaderMap) -> bool {
     headers.get(PAGE).is_some_and(|value| value == "1")
 }
 
-/// Whose page a request is from. `Sec-Fetch-Site` counts more than `Origin`, which names another host than the request does
-/// where a proxy stands between.
+/// Returns the page that caused a request. `Sec-Fetch-Site` takes precedence over `Origin`, which names a different host than the
+/// request if there is a proxy.
 pub(crate) fn sender(headers: &HeaderMap, uri: &Uri) -> Sender {
     let mut sites = headers.get_all(FETCH_SITE).iter();
     match (sites.next(), sites.next()) {
@@ -108,7 +108,7 @@ pub(crate) fn sender(headers: &HeaderMap, uri: &Uri) -> Sender {
     }
 }
 
-/// Whether an origin is the host that is asked.
+/// Returns whether an origin has the host of the request.
 fn is_host(origin: &HeaderValue, headers: &HeaderMap, uri: &Uri) -> bool {
     let asked = match uri.authority() {
         Some(authority) => Some(authority.as_str()),
@@ -121,15 +121,15 @@ fn is_host(origin: &HeaderValue, headers: &HeaderMap, uri: &Uri) -> bool {
     matches!((origin, asked), (Some(origin), Some(asked)) if origin.eq_ignore_ascii_case(asked))
 }
 
-/// Whether a page that a browser shows may have made it send the request, also one that reaches this machine by a name of
-/// its own.
+/// Returns whether a page in a browser may have caused the request, even if the page reaches this machine under a foreign host
+/// name.
 pub(crate) fn is_of_a_page(headers: &HeaderMap, uri: &Uri) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let named = is_own_name(host) && uri.authority().is_none_or(|authority| is_own_name(authority.as_str()));
     sender(headers, uri) != Sender::Nobody || headers.contains_key(header::ORIGIN) || says_page(headers) || !named
 }
 
-/// Whether this machine is called so, by itself: a name that somebody else's server may resolve is none of these.
+/// Returns whether a host name always means this machine. Names that somebody else's server may resolve are excluded.
 fn is_own_name(host: &str) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => (name, port),
@@ -236,11 +236,11 @@ mod tests {
         ] {
             assert_eq!(of(lines, "/msg"), expected, "{lines:?}");
         }
-        // A target with a host of its own is what the request is for.
+        // If the target contains a host, that host applies.
         let origin = [("origin", "http://kiso.lan:8333")];
         assert_eq!(of(&origin, "http://other.example/msg"), Sender::Foreign);
         assert_eq!(of(&origin, "http://kiso.lan:8333/msg"), Sender::Own);
-        // Without a host there is nothing that an origin could be.
+        // Without a host, no origin can match.
         assert_eq!(sender(&headers(&[("origin", "http://")]), &Uri::from_static("/")), Sender::Foreign);
     }
 

@@ -1,8 +1,8 @@
-//! Callers that may read only the sessions that they began: tokens of scope chat, and browsers that a link with that scope
-//! logged in. A session of somebody else is answered as one that does not exist.
+//! Callers that may read only sessions that they created: tokens of scope chat, and browsers that were logged in by a link with
+//! that scope. Sessions of others look as if they did not exist.
 //!
-//! Paths that name a session, a run, a message or an approval are checked here, before their handlers. Where the name comes in
-//! a body or a query, or many are listed, the handler checks. A route that is not in [`subject`] is refused.
+//! Paths that name a session, a run, a message or an approval are checked here, before their handlers. If the name is in a body
+//! or a query, or if the route lists many, the handler checks. A route that is not in [`subject`] is refused.
 
 use axum::RequestPartsExt;
 use axum::extract::{MatchedPath, RawPathParams};
@@ -16,7 +16,7 @@ use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_store::store::{SessionOwner, StoreError, Tx, View};
 
-/// The part of a route by which it is decided whether such a caller may use it.
+/// The part of a request that determines whether such a caller may use the route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     /// The session in its path.
@@ -29,11 +29,11 @@ enum Subject {
     Approval,
     /// Its handler checks each session that it reads.
     Handler,
-    /// It shows no session.
+    /// The route shows no session.
     Nothing,
 }
 
-/// The subject of a route; `None` for one that such callers may not use.
+/// Returns the subject of a route; `None` if such callers may not use the route.
 fn subject(path: &str) -> Option<Subject> {
     Some(match path {
         "/messages/{id}" | "/messages/{id}/turn" | "/messages/{id}/replace" | "/messages/{id}/show" => Subject::Message,
@@ -71,7 +71,7 @@ fn subject(path: &str) -> Option<Subject> {
 }
 
 impl Who {
-    /// Whether the caller may read this session.
+    /// Returns whether the caller may read this session.
     pub(crate) fn may_read(&self, view: &View<'_>, session: &SessionName) -> Result<bool, StoreError> {
         match &self.owner {
             Some(owner) => view.owns_session(owner, session),
@@ -79,7 +79,7 @@ impl Who {
         }
     }
 
-    /// Fails as if the session did not exist, if the caller may not read it.
+    /// Fails as if the session did not exist if the caller may not read it.
     pub(crate) async fn check_session(&self, app: &App, session: &SessionName) -> Result<(), ApiError> {
         let Some(owner) = self.owner.clone() else { return Ok(()) };
         let of = session.clone();
@@ -89,7 +89,7 @@ impl Who {
         }
     }
 
-    /// The same, and begins a session that does not exist yet for the caller; true if it was begun here.
+    /// The same, but creates the session for the caller if it does not exist; returns true if it was created.
     pub(crate) async fn claim_session(&self, app: &App, session: &SessionName) -> Result<bool, ApiError> {
         let Some(owner) = self.owner.clone() else { return Ok(false) };
         if self.check_session(app, session).await.is_ok() {
@@ -103,7 +103,7 @@ impl Who {
         app.0.drive.store.write(write).await?.ok_or_else(|| ApiError::no_session(session))
     }
 
-    /// Makes a session without an owner the caller's, whose name only the caller can have made.
+    /// Makes the caller the owner of a session without one. Only for session names that nobody but the caller can have created.
     pub(crate) async fn adopt_session(&self, app: &App, session: &SessionName) -> Result<(), ApiError> {
         let Some(owner) = self.owner.clone() else { return Ok(()) };
         if self.check_session(app, session).await.is_ok() {
@@ -117,7 +117,7 @@ impl Who {
     }
 }
 
-/// Takes back a session that was begun for a message which was then refused, unless something has come into it.
+/// Removes a session that was created for a message that was then refused, unless the session has other content by now.
 pub(crate) async fn abandon_session(app: &App, session: &SessionName) {
     let of = session.clone();
     let write = move |tx: &Tx<'_>| match tx.last_messages(&of, 1)?.is_empty() {
@@ -172,7 +172,7 @@ pub(super) async fn check(app: &App, who: &Who, asked: &mut Parts) -> Result<(),
     }
 }
 
-/// Fails with this message unless there is a session, and the caller began it.
+/// Fails with this message unless the session exists and the caller created it.
 async fn require_owned(
     app: &App,
     owner: SessionOwner,
@@ -189,7 +189,7 @@ async fn require_owned(
     }
 }
 
-/// Whether a route that callers without an administrator's rights may use says which sessions it shows.
+/// Returns whether a route for callers without administrator rights has a subject.
 #[cfg(test)]
 pub(crate) fn is_known(path: &str) -> bool {
     subject(path).is_some()

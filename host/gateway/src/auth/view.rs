@@ -1,4 +1,4 @@
-//! Who a caller is, as they are told.
+//! The caller, as shown to the caller.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,29 +8,29 @@ use crate::App;
 use kiso_base::clock::now_ms;
 use kiso_store::store::{StoreError, TokenScope};
 
-/// Who a caller is.
+/// The caller.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct LoginView {
-    /// Name of the token, also of the one that the browser logged in with; null without one.
+    /// Name of the token, or of the token with which the browser was logged in; null without a token.
     name: Option<String>,
     scope: TokenScope,
     via: Way,
-    /// Of kiso.
+    /// Version of kiso.
     version: &'static str,
     /// The daemon's clock, in milliseconds since 1970 (UTC).
     now_ms: i64,
-    /// The last event that there was: `GET /events?after=` it misses nothing that comes after this answer.
+    /// Id of the last event: `GET /events?after=` with this id misses no event after this response.
     last_event_id: i64,
 }
 
-/// By what a caller is known.
+/// How the caller was authenticated.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Way {
-    /// A browser that is logged in.
+    /// A logged-in browser.
     Page,
     Token,
-    /// A program of the same machine, while there is no token.
+    /// A program of the same machine, while no token exists.
     Machine,
 }
 

@@ -1,4 +1,4 @@
-//! What the types in a handler's signature say of its operation.
+//! Describes operations by the types in their handlers' signatures.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,7 +17,7 @@ use crate::wire::{
     Queued, SentFile, WasmBody,
 };
 
-/// A handler whose types say what it takes and answers.
+/// A handler whose types describe its inputs and outputs.
 pub(crate) trait Handler<P> {
     fn describe(&self, operation: &mut Operation<'_>);
 }
@@ -41,7 +41,7 @@ macro_rules! handlers {
 
 handlers!(() (A) (A B) (A B C) (A B C D) (A B C D E));
 
-/// What a type in the signature of a handler says of its operation.
+/// A type in a handler's signature that describes a part of the operation.
 pub(crate) trait Describe {
     fn describe(operation: &mut Operation<'_>);
 }
@@ -96,14 +96,14 @@ impl<T: JsonSchema> Describe for LargeBody<T> {
 
 impl Describe for FileBody {
     fn describe(operation: &mut Operation<'_>) {
-        // Without a body, the file is empty.
+        // A missing body means an empty file.
         operation.takes(false, "application/octet-stream", json!({ "type": "string", "format": "binary" }));
     }
 }
 
 impl Describe for EventBody {
     fn describe(operation: &mut Operation<'_>) {
-        // Whatever its sender makes.
+        // The sender of the event chooses the structure.
         operation.takes(true, "application/json", json!({}));
     }
 }
@@ -120,7 +120,7 @@ impl<R: Describe> Describe for Result<R, ApiError> {
     }
 }
 
-/// With headers of its own.
+/// A response with additional headers.
 impl<R: Describe> Describe for (HeaderMap, R) {
     fn describe(operation: &mut Operation<'_>) {
         R::describe(operation);
@@ -177,7 +177,7 @@ impl Describe for PageFile {
     }
 }
 
-/// A file has its own media type, and a browser may ask for a part of it.
+/// A file has its own media type, and a browser may request a part of it.
 impl Describe for SentFile {
     fn describe(operation: &mut Operation<'_>) {
         operation.sends(&[200, 206, 304, 416]);

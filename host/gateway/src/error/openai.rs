@@ -1,4 +1,4 @@
-//! Errors as clients of OpenAI's interface get them: `{"error": {"message", "type", "param", "code"}}`.
+//! Errors in the format of OpenAI's API: `{"error": {"message", "type", "param", "code"}}`.
 
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::ApiError;
 
-/// Whether what is served at this path speaks OpenAI's interface.
+/// Returns whether the route at this path belongs to OpenAI's API.
 pub(crate) fn serves(path: &str) -> bool {
     path.starts_with("/v1/")
 }
@@ -22,14 +22,14 @@ pub(crate) struct ErrorBody {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OpenAiErrorDetails")]
 struct ErrorDetails {
-    /// With what to do about it.
+    /// Includes the hint.
     message: String,
     #[serde(rename = "type")]
     #[schemars(extend("enum" = ["invalid_request_error", "authentication_error", "permission_error", "rate_limit_error", "server_error"]))]
     kind: &'static str,
-    /// The member of the request that is wrong.
+    /// The invalid member of the request.
     param: Option<String>,
-    /// A stable word for programs, the same as everywhere in kiso.
+    /// A stable identifier for programs, the same as in the rest of the API.
     code: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl ErrorBody {
     }
 }
 
-/// The body that says an error in this form.
+/// Returns the body of an error in this format.
 pub(crate) fn body(error: &ApiError) -> Body {
     Body::from(kiso_base::json::bytes(&ErrorBody::of(error)))
 }

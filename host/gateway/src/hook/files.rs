@@ -1,6 +1,7 @@
-//! Files in an event: data URLs in its JSON, and the files of a form.
+//! Files in an event: data URLs in its JSON, and files of a form.
 //!
-//! They go into the workspace of the hook's session. In the event, each stands as its name there, so a template shows that.
+//! The files are stored in the workspace of the hook's session. In the event, each is replaced by its name, which templates then
+//! show.
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
@@ -9,16 +10,16 @@ use crate::attachment::{Attachment, MAX_ATTACHMENTS};
 use crate::error::ApiError;
 use kiso_base::json;
 
-/// Fields of a form.
+/// Maximum number of fields in a form.
 const MAX_FIELDS: usize = 100;
 
-/// Bytes of the headers of a field.
+/// Maximum size in bytes of a field's headers.
 const MAX_HEADERS: usize = 4 << 10;
 
-/// With this begins a text that is a file.
+/// Prefix of a text that is a file.
 const DATA_URL: &str = "data:";
 
-/// Takes the files out of an event. Each leaves its name in its place.
+/// Extracts the files from an event. Each is replaced by its name.
 pub fn take(body: &mut Value) -> Result<Vec<Attachment>, ApiError> {
     let mut files = Vec::new();
     take_from(body, None, &mut files)?;
@@ -52,7 +53,7 @@ fn too_many() -> ApiError {
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
 }
 
-/// Puts other names in the place of those that the files had on their way.
+/// Replaces the original names of files by their final names.
 pub(super) fn rename(body: &mut Value, names: &[(String, String)]) {
     match body {
         Value::String(text) => {
@@ -66,14 +67,14 @@ pub(super) fn rename(body: &mut Value, names: &[(String, String)]) {
     }
 }
 
-/// Reads `multipart/form-data`: an object with a member for each field. A file is its name; a field of the type `application/json` is
-/// what it says, and any other is text.
+/// Parses `multipart/form-data` into an object with a member for each field. A file becomes its name; a field of the type
+/// `application/json` is parsed, and any other becomes a string.
 pub(super) fn read_form(content_type: &str, bytes: &[u8]) -> Result<(Value, Vec<Attachment>), ApiError> {
     let wrong = |why: &str| ApiError::bad_request(format!("the form cannot be read: {why}"));
     let boundary = parameter(content_type, "boundary").filter(|boundary| (1..=70).contains(&boundary.len()));
     let boundary = boundary.ok_or_else(|| wrong("its content type names no boundary"))?;
     let between = format!("\r\n--{boundary}");
-    // The first boundary has no line before it.
+    // The first boundary has no line break before it.
     let mut rest =
         bytes.strip_prefix(&between.as_bytes()[2..]).ok_or_else(|| wrong("it does not begin with its boundary"))?;
     let (mut body, mut files) = (Map::new(), Vec::new());
@@ -87,7 +88,7 @@ pub(super) fn read_form(content_type: &str, bytes: &[u8]) -> Result<(Value, Vec<
         let (head, content) = field(&part[..end]).ok_or_else(|| wrong("a field has no headers"))?;
         let name = parameter(&head.disposition, "name").ok_or_else(|| wrong("a field has no name"))?;
         let value = match parameter(&head.disposition, "filename") {
-            // A browser sends the field of a file that nobody chose.
+            // A browser sends an empty field if no file was chosen.
             Some(file) if file.is_empty() && content.is_empty() => continue,
             Some(_) if files.len() == MAX_ATTACHMENTS => return Err(too_many()),
             Some(file) => {
@@ -104,7 +105,7 @@ pub(super) fn read_form(content_type: &str, bytes: &[u8]) -> Result<(Value, Vec<
     Ok((Value::Object(body), files))
 }
 
-/// The headers of a field that matter.
+/// The relevant headers of a field.
 struct FieldHead {
     disposition: String,
     is_json: bool,
@@ -122,7 +123,7 @@ fn field(part: &[u8]) -> Option<(FieldHead, &[u8])> {
     Some((FieldHead { disposition: header("content-disposition")?, is_json }, &part[end + 4..]))
 }
 
-/// The value of `name="…"` or `name=…` in a header.
+/// Returns the value of `name="…"` or `name=…` in a header.
 fn parameter(header: &str, name: &str) -> Option<String> {
     let mut rest = header.split_once(';')?.1;
     loop {
@@ -130,7 +131,7 @@ fn parameter(header: &str, name: &str) -> Option<String> {
         let (key, after) = (key.trim(), after.trim_start());
         let (value, next) = match after.strip_prefix('"') {
             Some(quoted) => {
-                // A quotation mark in the name is `\"`, and a browser writes `%22`.
+                // A quotation mark in the name is escaped as `\"`; browsers write `%22`.
                 let is_end = |at: &usize| !quoted[..*at].ends_with('\\');
                 let end = quoted.match_indices('"').map(|(at, _)| at).find(is_end)?;
                 (quoted[..end].replace("\\\"", "\""), quoted[end + 1..].trim_start().trim_start_matches(';'))
@@ -151,7 +152,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|window| window == wanted)
 }
 
-/// A name of one word: it stands outside the fences of the message, so it must not be a sentence.
+/// Reduces a name to one word: it is outside of the message's fences, so it must not be a sentence.
 fn word(name: &str) -> String {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     name.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect()

@@ -1,4 +1,4 @@
-//! How many events of each hook come: what it may take within a minute, and what became of them since the daemon began.
+//! Rate limits and counters of hooks: the events of each hook per minute, and their outcomes since the daemon's start.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,21 +6,21 @@ use std::sync::{Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Milliseconds of the time that a rate is about.
+/// Length in milliseconds of the rate's period.
 const MINUTE_MS: u64 = 60_000;
 
-/// Whether an event became a message.
+/// Outcome of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EventStatus {
     Queued,
-    /// It came before, by its id or its signature.
+    /// A repeated event, recognized by its id or its signature.
     Known,
-    /// The hook's conditions do not hold for it.
+    /// The event does not match the hook's conditions.
     Ignored,
 }
 
-/// What is known of hooks, by name. Names are those of the configuration, so there are few.
+/// State of each hook, by name. Names come from the configuration, so there are few.
 #[derive(Debug, Default)]
 pub struct HookMeter(Mutex<HashMap<String, Gauge>>);
 
@@ -30,32 +30,33 @@ struct Gauge {
     counts: HookCounts,
 }
 
-/// Events that may come at once: as many as in a minute, and each that came is given back after its share of one.
+/// A token bucket: its capacity is the number of events per minute, and it refills evenly over a minute.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
-    /// In parts of an event, of which one has [`MINUTE_MS`]: a millisecond gives back as many parts as a minute has events.
+    /// Remaining capacity. One event is [`MINUTE_MS`] units, so each millisecond adds as many units as the rate allows events per
+    /// minute.
     left: u64,
     at_ms: i64,
 }
 
-/// What became of the events of a hook.
+/// Counts of a hook's events by outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookCounts {
     pub queued: u64,
     pub known: u64,
     pub ignored: u64,
     pub refused: u64,
-    /// The code of the last refusal; none where the last event was taken.
+    /// Error code of the last refusal; `None` if the last event was accepted.
     pub trouble: Option<&'static str>,
 }
 
 impl HookMeter {
-    /// Whether another event may come now, which then has come.
+    /// Returns whether another event may come now, and counts it.
     pub fn admits(&self, hook: &str, per_minute: u64, now_ms: i64) -> bool {
         self.with(hook, |gauge| {
             let full = per_minute.saturating_mul(MINUTE_MS);
             let bucket = gauge.bucket.get_or_insert(Bucket { left: full, at_ms: now_ms });
-            // Nothing is given back where the clock was set back.
+            // Adds nothing if the clock was set back.
             let passed = now_ms.saturating_sub(bucket.at_ms).max(0).unsigned_abs();
             bucket.left = bucket.left.saturating_add(passed.saturating_mul(per_minute)).min(full);
             bucket.at_ms = now_ms;
@@ -69,7 +70,7 @@ impl HookMeter {
         })
     }
 
-    /// An event was taken, or needed not to be.
+    /// Counts an event that was not refused.
     pub fn count(&self, hook: &str, status: EventStatus) {
         self.with(hook, |Gauge { counts, .. }| {
             counts.trouble = None;
@@ -81,7 +82,7 @@ impl HookMeter {
         });
     }
 
-    /// An event was refused, for the reason that this code names.
+    /// Counts a refused event, with its error code.
     pub fn count_refused(&self, hook: &str, code: &'static str) {
         self.with(hook, |Gauge { counts, .. }| {
             counts.trouble = Some(code);

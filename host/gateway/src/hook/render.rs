@@ -1,8 +1,8 @@
-//! What an event becomes: the template, with the event's parts as data.
+//! Renders an event as a message: the template, with the event's parts as data.
 //!
-//! Where the template has a place, a part that is a single plain word stands there itself: a name, a number, a URL. Anything else
-//! could be read as an instruction, a command or a tag. In its place stands what it is called, and the text stands below the
-//! template between fences, longer than any in it.
+//! A placeholder of the template is replaced by a part of the event if the part is a single plain word: a name, a number, a URL.
+//! Anything else could be read as an instruction, a command or a tag. It is replaced by a label, and the text follows the
+//! template between fences that are longer than any fence in the text.
 
 use std::fmt::Write;
 
@@ -13,33 +13,33 @@ use kiso_plan::prompt::DATA_BELOW;
 
 use kiso_base::config::{EventField, EventPart, HookCondition, HookTemplate, TemplatePiece};
 
-/// Characters of a word that stands in its place.
+/// Maximum length in characters of a word that is inserted in place.
 const MAX_WORD: usize = 200;
 
-/// Bytes of a part of an event that go into a message; its head is what matters.
+/// Maximum size in bytes of a part of an event in a message; the beginning is the most important.
 const MAX_TEXT: usize = 64 << 10;
 
-/// Names that are told where one is missing.
+/// Maximum number of available names in an error about a missing one.
 const MAX_NAMES: usize = 20;
 
-/// An event as it came.
+/// A received event.
 #[derive(Debug, Clone)]
 pub struct OutsideEvent {
     pub headers: HeaderMap,
     pub body: Value,
 }
 
-/// The template names something that the event does not have.
+/// The template uses a field that the event does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the event has no {name}{}", there.as_deref().map(|there| format!("; there are {there}")).unwrap_or_default())]
 pub struct MissingField {
     pub name: String,
-    /// What there is where it was looked for.
+    /// Available names where the field was expected.
     pub there: Option<String>,
 }
 
 impl OutsideEvent {
-    /// Whether all of these hold.
+    /// Returns whether all conditions match.
     pub fn fits(&self, conditions: &[HookCondition]) -> bool {
         conditions
             .iter()
@@ -64,7 +64,7 @@ impl OutsideEvent {
             value = next.ok_or_else(|| missing(names(value)))?;
         }
         Ok(match value {
-            // Interfaces write null for what there is none of, such as the text of an issue.
+            // APIs send null for absent values, such as an issue without a text.
             Value::Null if field.optional => String::new(),
             Value::String(text) => text.clone(),
             Value::Array(_) | Value::Object(_) => format!("{value:#}"),
@@ -73,7 +73,7 @@ impl OutsideEvent {
     }
 }
 
-/// What an object has, for a person.
+/// Lists the members of an object for a person.
 fn names(value: &Value) -> Option<String> {
     let members = value.as_object().filter(|members| !members.is_empty())?;
     let shown =
@@ -82,7 +82,7 @@ fn names(value: &Value) -> Option<String> {
     Some(shown.collect::<Vec<_>>().join(", ") + more)
 }
 
-/// The message that an event becomes.
+/// Returns the message for an event.
 pub fn render(template: &HookTemplate, event: &OutsideEvent) -> Result<String, MissingField> {
     let (mut message, mut below): (String, Vec<(&str, String)>) = (String::new(), Vec::new());
     for piece in &template.pieces {
@@ -115,7 +115,7 @@ pub fn render(template: &HookTemplate, event: &OutsideEvent) -> Result<String, M
     Ok(message)
 }
 
-/// The text without what controls a terminal, and not too long.
+/// Returns the text without terminal control characters, shortened to the limit.
 fn plain(text: &str) -> String {
     let kept = &text[..text.floor_char_boundary(MAX_TEXT)];
     let mut plain: String =
@@ -126,7 +126,7 @@ fn plain(text: &str) -> String {
     plain.trim_end().to_owned()
 }
 
-/// Whether a text is one word that can be neither an instruction nor a mark of kiso's: it begins with a letter or a digit.
+/// Returns whether a text is one word that cannot be an instruction or a marker of kiso: it begins with a letter or a digit.
 fn is_word(text: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "._-:/+,%?=&~".contains(c);
     text.starts_with(char::is_alphanumeric) && text.chars().all(plain) && text.chars().count() <= MAX_WORD
@@ -199,7 +199,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever an event says: outside of the fences stand only the template, plain words and names.
+        /// Whatever an event contains, only the template, plain words and names are outside of the fences.
         #[test]
         fn no_text_leaves_its_fence(text in "(~{1,6}|[#!$/@`\n\r a-zA-Z]|\u{1b}){0,40}") {
             let (template, _) = template("Look: {body.x}.", "");

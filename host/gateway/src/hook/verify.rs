@@ -1,4 +1,4 @@
-//! Whether an event is from who it says: its signature, or the secret itself, and how old that is.
+//! Authentication of events: verifies the signature or the secret itself, and the event's age.
 
 use std::fmt;
 
@@ -11,19 +11,19 @@ use kiso_base::config::{HookAuth, HookSettings};
 use kiso_base::home::Home;
 use kiso_store::secret::{SecretValue, derived};
 
-/// Keeps these secrets apart from everything else that is derived from the home's key.
+/// Separates these secrets from others that are derived from the home's key.
 const INFO: &str = "kiso hook 1: events of ";
 
-/// Characters of a secret that somebody else chose, at least: fewer could be tried.
+/// Minimum length in characters of a secret that a third party chose; shorter ones could be guessed.
 const LEAST_KEY: usize = 16;
 
-/// Characters of a delivery's id.
+/// Maximum length in characters of a delivery's id.
 const MAX_ID: usize = 200;
 
-/// Signatures in one header: while a secret is changed, a sender signs with both.
+/// Maximum number of signatures in one header: during a change of the secret, a sender signs with both secrets.
 const MAX_SIGNATURES: usize = 8;
 
-/// Headers in which senders name a delivery.
+/// Headers that may contain the id of a delivery.
 const ID_HEADERS: [&str; 3] = ["idempotency-key", "x-github-delivery", "webhook-id"];
 
 /// The secret of a hook.
@@ -44,7 +44,7 @@ pub enum HookError {
     ShortKey { hook: String, variable: String },
 }
 
-/// Why an event is not believed.
+/// Why an event is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     #[error("the signature or token of the event is not valid")]
@@ -55,16 +55,16 @@ pub enum Rejection {
     BadId,
 }
 
-/// What a delivery can be recognized by.
+/// Identifies repeated deliveries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeliveryMarks {
     id: Option<String>,
-    /// What was signed: the same bytes of a signature are the same delivery, whatever its id says, which nobody may have signed.
+    /// The signature: equal signature bytes mean the same delivery, whatever its id, because the id may be unsigned.
     signature: Option<Vec<u8>>,
 }
 
 impl DeliveryMarks {
-    /// A digest for each.
+    /// Returns a digest for each mark.
     pub fn keys(&self) -> Vec<Vec<u8>> {
         let key = |kind: &[u8], bytes: &[u8]| digest(&SHA256, &[kind, b"\0", bytes].concat()).as_ref().to_vec();
         let id = self.id.as_deref().map(|id| key(b"id", id.as_bytes()));
@@ -74,7 +74,7 @@ impl DeliveryMarks {
 }
 
 impl HookKey {
-    /// The secret of a hook. `environment` gives the value of a variable.
+    /// Returns the secret of a hook. `environment` returns the value of a variable.
     pub fn open(
         home: &Home,
         hook: &HookSettings,
@@ -94,12 +94,12 @@ impl HookKey {
         Ok(HookKey(SecretValue::new(secret)))
     }
 
-    /// As the sender needs it.
+    /// Returns the secret in the form that the sender needs.
     pub fn secret(&self) -> &SecretValue {
         &self.0
     }
 
-    /// Whether the event was sent by somebody who has the secret, and not long ago, where its signature says when.
+    /// Checks that the sender of the event has the secret, and that the event is recent if its signature contains a time.
     pub fn verify(
         &self,
         hook: &HookSettings,
@@ -109,7 +109,7 @@ impl HookKey {
     ) -> Result<DeliveryMarks, Rejection> {
         let header = |name: &str| {
             let mut all = headers.get_all(name).iter();
-            // Which of two would be meant is unclear.
+            // Several headers are ambiguous.
             all.next().filter(|_| all.next().is_none()).and_then(|value| value.to_str().ok()).map(str::trim)
         };
         let shown = header(hook.auth_header()).ok_or(Rejection::Wrong)?;
@@ -155,7 +155,7 @@ impl HookKey {
         hmac::Key::new(hmac::HMAC_SHA256, self.0.expose().as_bytes())
     }
 
-    /// The key that the text of the secret means there: base64 behind `whsec_`.
+    /// Decodes the secret in the format of Standard Webhooks: base64 after `whsec_`.
     fn standard_key(&self) -> Result<hmac::Key, Rejection> {
         let text = self.0.expose();
         let bytes =
@@ -163,7 +163,7 @@ impl HookKey {
         Ok(hmac::Key::new(hmac::HMAC_SHA256, &bytes))
     }
 
-    /// In a time that says nothing about how much of it is right.
+    /// Compares in constant time, so that the duration does not reveal how much is correct.
     fn is_token(&self, shown: &str) -> Result<(), Rejection> {
         let token = match shown.split_once(' ') {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
@@ -174,12 +174,12 @@ impl HookKey {
         hmac::verify(&key, token.as_bytes(), own.as_ref()).map_err(|_| Rejection::Wrong)
     }
 
-    /// The one of the codes that is the signature of what was signed.
+    /// Returns the code that is the valid signature of the data.
     fn is_signed(&self, key: hmac::Key, signed: &[&[u8]], codes: &[Vec<u8>]) -> Result<Vec<u8>, Rejection> {
         let mut context = hmac::Context::with_key(&key);
         signed.iter().for_each(|part| context.update(part));
         let right = context.sign();
-        // Equal MACs of both are compared, as ring does it: in the same time whatever they are.
+        // Compares the MACs of both values, as ring does it, so that the comparison takes constant time.
         let right_mac = hmac::sign(&key, right.as_ref());
         let found = codes.iter().find(|code| hmac::verify(&key, code, right_mac.as_ref()).is_ok());
         found.cloned().ok_or(Rejection::Wrong)
@@ -190,7 +190,8 @@ fn hex_of(text: &str) -> Result<Vec<u8>, Rejection> {
     HEXLOWER_PERMISSIVE.decode(text.as_bytes()).map_err(|_| Rejection::Wrong)
 }
 
-/// Whether seconds since 1970 are near enough. Asked when the signature is right: nobody else is told of the clock.
+/// Checks that a time in seconds since 1970 is recent enough. Called only after the signature was verified, so that nobody else
+/// learns the clock.
 fn is_fresh(sent: &str, now_s: i64, max_s: u64) -> Result<(), Rejection> {
     let sent: i64 = sent.parse().map_err(|_| Rejection::Wrong)?;
     let off_s = now_s.abs_diff(sent);

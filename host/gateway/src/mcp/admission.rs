@@ -1,12 +1,12 @@
-//! Which calls may be in the sandbox at once, so that some that never end do not keep the others out.
+//! Limits concurrent calls in the sandbox, so that calls that never end do not block all others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Places of clients in the sandbox. Of those that the sandbox has, a quarter is left to runs, and one tool has half at most: ten
-/// calls of a tool that spins leave room for every other tool.
+/// Places of clients in the sandbox. A quarter of the sandbox's places is reserved for runs, and one tool gets at most half of
+/// the rest: ten calls of a tool that never ends leave room for every other tool.
 #[derive(Debug)]
 pub(super) struct SandboxQueue {
     all: Arc<Semaphore>,
@@ -14,7 +14,7 @@ pub(super) struct SandboxQueue {
     by_tool: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
-/// A place, which is given back when this is dropped.
+/// A place, which is returned when this is dropped.
 #[derive(Debug)]
 pub(super) struct SandboxPermit {
     _of_tool: (OwnedSemaphorePermit, Arc<Semaphore>),
@@ -22,14 +22,14 @@ pub(super) struct SandboxPermit {
 }
 
 impl SandboxQueue {
-    /// `max_calls` is how many calls the sandbox takes at once.
+    /// `max_calls` is the number of concurrent calls in the sandbox.
     pub(super) fn new(max_calls: u64) -> SandboxQueue {
         let calls = usize::try_from(max_calls).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         let all = Arc::new(Semaphore::new((calls - calls / 4).max(1)));
         SandboxQueue { all, of_one: (calls / 2).max(1), by_tool: Mutex::default() }
     }
 
-    /// Waits for a place for a call of this tool. Those of one tool wait behind each other, in their order.
+    /// Waits for a place for a call of this tool. Calls of the same tool queue in order.
     pub(super) async fn enter(&self, tool: &str) -> SandboxPermit {
         let of_tool = self.of_tool(tool);
         let own = kiso_base::compute::permit(&of_tool).await;

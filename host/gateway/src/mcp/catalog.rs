@@ -1,4 +1,4 @@
-//! The list of tools, as clients see it.
+//! The list of tools for clients.
 
 use serde_json::{Value, json};
 
@@ -7,17 +7,17 @@ use kiso_agent::tool::EXEC;
 use kiso_agent::tool::builtin::MEMORY_SEARCH;
 use kiso_llm::ToolSpec;
 
-/// The tool that hands a message to kiso.
+/// The tool that sends a message to kiso.
 pub(super) const RUN: &str = "run";
 
-/// A tool as it is called, and as it is listed.
+/// A tool with its specification for calls and its entry in the list.
 #[derive(Debug)]
 pub(super) struct OfferedTool {
     pub spec: ToolSpec,
     pub listed: Value,
 }
 
-/// Makes the list of tools. A skill of the name `run` gives way to the tool.
+/// Returns the list of tools. The tool `run` replaces a skill of the same name.
 pub(super) fn offered(specs: Vec<ToolSpec>) -> Vec<OfferedTool> {
     let run = ToolSpec {
         name: RUN.to_owned(),

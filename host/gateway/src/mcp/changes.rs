@@ -1,4 +1,4 @@
-//! Telling clients that the tools have changed.
+//! Notifies clients of changes of the tools.
 
 use std::time::Duration;
 
@@ -8,11 +8,10 @@ use super::era::SUBSCRIPTION;
 use super::server::Server;
 use kiso_base::rpc::{self, RequestId, RpcError};
 
-/// How often it is looked whether the tools are still the same, while somebody wants to hear of that: who installs a skill may be
-/// another process.
+/// How often to poll for changes of the tools while a client listens: another process may install a skill.
 pub(super) const LOOK: Duration = Duration::from_secs(1);
 
-/// Waits until the tools are others than those of a revision; the new one.
+/// Waits until the tools differ from those of a revision; returns the new revision.
 pub(super) async fn changed(server: &Server, known: u64) -> u64 {
     loop {
         tokio::time::sleep(LOOK).await;
@@ -23,21 +22,21 @@ pub(super) async fn changed(server: &Server, known: u64) -> u64 {
     }
 }
 
-/// What a client of the older era is told.
+/// The notification for a client of the older era.
 pub(super) fn list_changed() -> Value {
     rpc::notification("notifications/tools/list_changed", json!({}))
 }
 
-/// Changes of the tools that a client of the newer era listens to.
+/// A subscription of a client of the newer era to changes of the tools.
 pub(super) struct Changes {
     id: Value,
-    /// Whether it wants to hear of the tools; there is nothing else to hear of.
+    /// Whether the client wants changes of the tools, the only kind of change.
     tools: bool,
     known: u64,
 }
 
 impl Changes {
-    /// `id` is of the request that listens.
+    /// `id` is the id of the request that subscribes.
     pub(super) async fn new(server: &Server, id: &RequestId, params: &Map<String, Value>) -> Result<Changes, RpcError> {
         let Some(Value::Object(wanted)) = params.get("notifications") else {
             return Err(RpcError::params("`notifications` must be an object that says what is wanted"));
@@ -46,14 +45,14 @@ impl Changes {
         Ok(Changes { id: id.into(), tools, known: server.revision().await })
     }
 
-    /// What is said first: what the client will hear of.
+    /// Returns the first message: which changes the client will receive.
     pub(super) fn acknowledged(&self) -> Value {
         let honoured = if self.tools { json!({ "toolsListChanged": true }) } else { json!({}) };
         let params = json!({ "_meta": { SUBSCRIPTION: self.id }, "notifications": honoured });
         rpc::notification("notifications/subscriptions/acknowledged", params)
     }
 
-    /// What is said last, where the stream ends on this side.
+    /// Returns the last message, if the server ends the stream.
     pub(super) fn closed(&self, id: &RequestId) -> Value {
         rpc::response(id, Ok(json!({ "resultType": "complete", "_meta": { SUBSCRIPTION: self.id } })))
     }

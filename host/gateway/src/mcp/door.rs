@@ -46,7 +46,7 @@ routes! {
         404 "The method (2026-07-28), the session (older versions) or the folder does not exist, or the token may not open the folder",
         406 "The client takes neither JSON nor events",
         409 "A run works in the session, or another folder is in the way of this one";
-    /// Model Context Protocol, older versions: what happens outside of requests, as events
+    /// Model Context Protocol, older versions: notifications outside of requests, as events
     GET "/mcp" Chat => listen,
         200 "Notifications, until the session ends",
         404 "The session does not exist",
@@ -61,28 +61,28 @@ routes! {
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// Time without anything, after which a comment shows that the connection stands.
+/// Idle time after which a comment shows that the connection is alive.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// How often it is looked whether the token of a stream is still one.
+/// How often to check whether a stream's token is still valid.
 const LOOK_AUTH: Duration = Duration::from_secs(5);
 
-/// Pieces of progress that wait for a client that reads slowly.
+/// Maximum number of unread progress messages for a slow client.
 const MAX_UNREAD: usize = 64;
 
-/// Of kiso: the client itself has cancelled it.
+/// Error code of kiso for a request that the client itself has cancelled.
 const CANCELLED: i64 = 499;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct McpQuery {
-    /// The session of kiso to work in; without it, each token and program has one.
+    /// The session of kiso to work in; by default, one for each combination of token and program.
     session: Option<SessionName>,
-    /// A folder of `[folders]` in config.toml that is opened in the session; the token must be allowed to open it.
+    /// A folder of `[folders]` in config.toml to open in the session; the token must be allowed to open it.
     folder: Option<String>,
 }
 
-/// A message, as it came.
+/// The bytes of a received message.
 pub(super) struct MessageBody(Bytes);
 
 impl FromRequest<App> for MessageBody {
@@ -100,7 +100,7 @@ impl Describe for MessageBody {
     }
 }
 
-/// What answers a message, in the form that fits it.
+/// The response to a message, in any of its forms.
 pub(super) struct DoorAnswer(Response);
 
 impl IntoResponse for DoorAnswer {
@@ -114,7 +114,7 @@ impl Describe for DoorAnswer {
         operation.answers(200, "application/json", json!({ "type": "object" }));
         operation.answers(200, "text/event-stream", json!({ "type": "string" }));
         operation.sends(&[202]);
-        // Errors of the protocol have its own form.
+        // Errors of the protocol have their own format.
         for status in [400, 404, 406, 503] {
             operation.answers(status, "application/json", json!({ "type": "object" }));
         }
@@ -136,7 +136,7 @@ impl Describe for EventStream {
     }
 }
 
-/// What is refused.
+/// Returns a refusal.
 fn refused(status: StatusCode, id: Option<&RequestId>, error: RpcError) -> DoorAnswer {
     DoorAnswer((status, Json(rpc::refusal(id, error))).into_response())
 }
@@ -202,7 +202,8 @@ pub(super) async fn post(
     let (progress, told) = mpsc::channel(MAX_UNREAD);
     let answer = asked.answer(app.clone(), who, progress);
     let answer: BoxFuture<'static, Result<Value, RpcError>> = match http {
-        // Without a connection, the call of the newer era is cancelled; that of the older goes on until it is.
+        // When the connection closes, a call of the newer era is cancelled; a call of the older era continues until it is
+        // cancelled explicitly.
         None => Box::pin(answer),
         Some(http) => match in_session(&http, &id, answer) {
             Ok(answer) => answer,
@@ -232,7 +233,7 @@ pub(super) async fn post(
     Ok(DoorAnswer(response))
 }
 
-/// Opens a folder of `config.toml` in a session, unless it is open there.
+/// Opens a folder of `config.toml` in a session, unless it is open already.
 async fn open_folder(app: &App, who: &Who, session: &SessionName, name: &str) -> Result<(), ApiError> {
     let drive = app.0.drive.newest();
     let open = drive.config.visible_folders(&drive.home, session, who.caller());
@@ -245,7 +246,7 @@ async fn open_folder(app: &App, who: &Who, session: &SessionName, name: &str) ->
     Ok(())
 }
 
-/// A request that is answered.
+/// A request that is being answered.
 struct ClientCall {
     era: Era,
     method: String,
@@ -263,7 +264,7 @@ impl ClientCall {
     }
 }
 
-/// Has a request of a session answered in a task of its own, which `notifications/cancelled` ends.
+/// Answers a request of a session in a separate task, which `notifications/cancelled` ends.
 fn in_session(
     http: &Arc<HttpSession>,
     id: &RequestId,
@@ -284,7 +285,7 @@ fn in_session(
     }))
 }
 
-/// What is told of a request, then its answer.
+/// The messages of a request: its progress, then its answer.
 struct Sending {
     id: RequestId,
     told: mpsc::Receiver<Value>,
@@ -307,7 +308,7 @@ impl Sending {
         while let Ok(told) = self.told.try_recv() {
             self.ready.push_back(told);
         }
-        // Nobody waits for the answer to what was cancelled.
+        // A cancelled request gets no answer.
         if !matches!(&result, Err(error) if error.code == CANCELLED) {
             self.ready.push_back(rpc::response(&self.id, result));
         }
@@ -315,12 +316,12 @@ impl Sending {
     }
 }
 
-/// Messages as server-sent events.
+/// Returns messages as server-sent events.
 fn events_of(messages: impl futures_util::Stream<Item = Value> + Send + 'static) -> Response {
     use futures_util::StreamExt as _;
     let events = messages.map(|message| Ok::<_, Infallible>(Event::default().data(message.to_string())));
     let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();
-    // Proxies are to pass each event on when it comes.
+    // Makes proxies pass on each event at once.
     response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
 }
@@ -347,24 +348,24 @@ async fn subscribe(app: &App, who: Who, id: &RequestId, params: &Map<String, Val
     }))))
 }
 
-/// How far a stream of changes is.
+/// State of a stream of changes.
 enum StreamStage {
     Begin,
     Open,
     Over,
 }
 
-/// Who listens to a stream, and may lose the right to it.
+/// The client of a stream, which may lose its authorization.
 struct Listener {
     app: App,
     who: Who,
-    /// The session of the older era that it is of.
+    /// Its session of the older era.
     session: Option<(String, super::http_session::Listening)>,
     _counted: Box<dyn Send + Sync>,
 }
 
 impl Listener {
-    /// Returns when the stream is to end: with the daemon, with its session, or because the token is no longer one.
+    /// Completes when the stream must end: with the daemon, with its session, or because the token is no longer valid.
     async fn over(&self) {
         let mut ending = self.app.0.ending.clone();
         let mut ended = std::pin::pin!(async move { drop(ending.wait_for(|ending| *ending).await) });
@@ -414,7 +415,7 @@ pub(super) async fn end(who: Who, State(app): State<App>, headers: HeaderMap) ->
     }
 }
 
-/// A place among the streams that are open.
+/// Takes a place among the open streams.
 fn stream_slot(app: &App) -> Result<Box<dyn Send + Sync>, ApiError> {
     let counted = count::counted(app, |counters| &counters.http_streams);
     let max = app.0.drive.newest_config().gateway.max_streams;
@@ -425,7 +426,7 @@ fn stream_slot(app: &App) -> Result<Box<dyn Send + Sync>, ApiError> {
     Ok(Box::new(counted))
 }
 
-/// What tells the one who asks from everybody else.
+/// Returns a string that identifies the caller.
 fn owner(who: &Who) -> String {
     match &who.via {
         Via::Token { handle } => format!("token {handle}"),
@@ -433,7 +434,7 @@ fn owner(who: &Who) -> String {
     }
 }
 
-/// The session of the older era that a request is of, with its id.
+/// Returns the session of the older era that a request belongs to, with its id.
 fn find(app: &App, who: &Who, headers: &HeaderMap) -> Result<(String, Arc<HttpSession>), (StatusCode, RpcError)> {
     let Some(id) = headers.get(SESSION) else {
         let message =
@@ -453,7 +454,7 @@ fn no_session_sent() -> ApiError {
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", "without Mcp-Session-Id, /mcp takes POST only")
 }
 
-/// Stops what a client of the older era no longer waits for.
+/// Cancels a request of a client of the older era.
 fn cancel(app: &App, who: &Who, headers: &HeaderMap, method: &str, params: &Map<String, Value>) {
     let id = params.get("requestId").and_then(|id| RequestId::deserialize(id).ok());
     if let (true, Some(id), Ok((_, session))) = (method == "notifications/cancelled", id, find(app, who, headers)) {

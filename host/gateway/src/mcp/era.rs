@@ -1,4 +1,4 @@
-//! Which era of the protocol a request is of, and how results are dressed for it.
+//! Detects the protocol era of a request, and adapts results to it.
 
 use serde_json::{Map, Value, json};
 
@@ -7,13 +7,13 @@ use kiso_base::rpc::RpcError;
 use kiso_agent::mcp::version::{CAPABILITIES, CLIENT, UNSUPPORTED_VERSION, VERSION};
 pub(super) use kiso_agent::mcp::version::{LEGACY, MODERN};
 
-/// A header does not say what the message says.
+/// A header contradicts the message.
 pub(super) const HEADER_MISMATCH: i64 = -32_020;
 
 const SERVER: &str = "io.modelcontextprotocol/serverInfo";
 pub(super) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Milliseconds for which a client may keep a list of tools or prompts. What changes them meanwhile is told to whoever listens.
+/// Milliseconds for which a client may cache a list of tools or prompts. Listening clients are notified of changes.
 const LIST_TTL_MS: u64 = 60_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,24 +24,24 @@ pub(super) enum Era {
     Modern,
 }
 
-/// How long a client may keep a result, in the modern era.
+/// How long a client may cache a result, in the modern era.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caching {
-    /// It is no result of the kind that says so.
+    /// This kind of result has no caching information.
     None,
-    /// The same for everybody.
+    /// The same for all clients.
     Public,
-    /// Of a session, and old at once.
+    /// Belongs to a session and expires at once.
     Private,
 }
 
-/// What a request says of itself.
+/// Metadata of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RequestMeta {
     pub era: Era,
-    /// What the client calls itself, where it says so with the request.
+    /// The client's name, if the request contains it.
     pub client: Option<String>,
-    /// Under which progress is told, if the client wants to hear of it.
+    /// Token for progress notifications, if the client wants them.
     pub progress: Option<Value>,
 }
 
@@ -77,24 +77,24 @@ impl RequestMeta {
     }
 }
 
-/// The version that a message says it is in.
+/// Returns the version that a message states.
 pub(super) fn version_of(params: &Map<String, Value>) -> Option<&str> {
     params.get("_meta")?.get(VERSION)?.as_str()
 }
 
-/// A version that is not spoken here.
+/// The error for an unsupported version.
 pub(super) fn unsupported(version: &str) -> RpcError {
     let requested: String = version.chars().take(64).collect();
     let data = json!({ "supported": supported(), "requested": requested });
     RpcError { data: Some(Box::new(data)), ..RpcError::new(UNSUPPORTED_VERSION, "Unsupported protocol version") }
 }
 
-/// Every version that is spoken.
+/// Returns all supported versions.
 pub(super) fn supported() -> Vec<&'static str> {
     std::iter::once(MODERN).chain(LEGACY).collect()
 }
 
-/// A result as its era has it.
+/// Adapts a result to its era.
 pub(super) fn dress(era: Era, caching: Caching, mut result: Value) -> Value {
     if era == Era::Modern {
         result["resultType"] = json!("complete");

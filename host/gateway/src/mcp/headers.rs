@@ -1,4 +1,4 @@
-//! What the headers of a request say, and whether that fits its message.
+//! Headers of a request, compared with its message.
 
 use axum::http::{HeaderMap, HeaderName, Uri, header};
 use serde_json::{Map, Value};
@@ -14,10 +14,10 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// How an encoded `Mcp-Name` begins and ends.
+/// Prefix and suffix of an encoded `Mcp-Name`.
 const ENCODED: (&str, &str) = ("=?base64?", "?=");
 
-/// A page of another origin may not speak here, whatever token it has got hold of.
+/// Refuses pages of other origins, even with a valid token.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     match browser::sender(headers, &Uri::from_static("/mcp")) {
         Sender::Foreign => Err(auth::foreign()),
@@ -25,7 +25,7 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// Whether a client takes JSON, and events.
+/// Returns whether a client accepts JSON, and whether it accepts events.
 pub(super) fn accepts(headers: &HeaderMap) -> (bool, bool) {
     let mut all = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
     if all.peek().is_none() {
@@ -43,7 +43,7 @@ pub(super) fn accepts(headers: &HeaderMap) -> (bool, bool) {
     (json, events)
 }
 
-/// What a message says of itself. In the newer era, headers repeat that for whoever stands between, and must not say anything else.
+/// Returns the metadata of a message. In the newer era, headers repeat it for intermediaries, and must not contradict it.
 pub(super) fn read_meta(
     headers: &HeaderMap,
     method: &str,
@@ -80,7 +80,7 @@ pub(super) fn read_meta(
     Ok(meta)
 }
 
-/// The value of a header that may be encoded.
+/// Decodes the value of a header that may be encoded.
 fn decoded(value: &str) -> Option<String> {
     let encoded = value.strip_prefix(ENCODED.0).and_then(|rest| rest.strip_suffix(ENCODED.1));
     match encoded {

@@ -1,5 +1,5 @@
-//! The lock of a session while clients call tools in it: taken once for calls that run beside or soon behind each other, so that
-//! no run works in the workspace at the same time.
+//! Holds the lock of a session while clients call tools in it. Concurrent calls, and calls in quick succession, share one lock,
+//! so that no run works in the workspace at the same time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use tokio::time::{Instant, sleep};
 
 use kiso_base::home::{Home, HomeError, HomeLock, SessionName};
 
-/// How long a lock is kept behind the last call: the next one comes at once, or much later.
+/// How long a lock is kept after the last call: the next call usually comes at once or much later.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// How long a call waits for a session that somebody else works in, and how often it looks.
+/// How long a call waits for a session that somebody else works in, and the polling interval.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The sessions that clients work in. Cheap to clone; clones share it.
+/// The sessions in use by clients. Clones are cheap and share the state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Holds(Arc<Mutex<HashMap<SessionName, Held>>>);
 
@@ -24,11 +24,11 @@ pub(super) struct Holds(Arc<Mutex<HashMap<SessionName, Held>>>);
 struct Held {
     _lock: HomeLock,
     calls: usize,
-    /// How many calls there were: tells whether one came since.
+    /// Number of calls so far; shows whether another call has come since.
     count: u64,
 }
 
-/// One call's part in a lock.
+/// One call's share of a lock.
 #[derive(Debug)]
 pub(super) struct Hold {
     holds: Holds,
@@ -36,7 +36,7 @@ pub(super) struct Hold {
 }
 
 impl Holds {
-    /// Takes the session's lock, or joins in it.
+    /// Takes the session's lock, or joins the current holders.
     pub(super) async fn take(&self, home: &Home, session: &SessionName) -> Result<Hold, HomeError> {
         let until = Instant::now() + PATIENCE;
         loop {

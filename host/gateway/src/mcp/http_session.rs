@@ -1,4 +1,4 @@
-//! Sessions of the older era over HTTP: what a client has said in `initialize`, and what it waits for.
+//! Sessions of the older era over HTTP: data from `initialize`, and active requests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use tokio::task::AbortHandle;
 use kiso_base::home::SessionName;
 use kiso_base::rpc::{BUSY, INVALID_REQUEST, RequestId, RpcError};
 
-/// Sessions that are kept. Clients rarely say that they are done, so the one that was used the longest ago gives way.
+/// Maximum number of sessions. Clients rarely end their sessions, so the least recently used one is removed.
 const MAX_SESSIONS: usize = 256;
 
-/// Requests of a session that are under way at once.
+/// Maximum number of concurrent requests in a session.
 const MAX_UNDER_WAY: usize = 64;
 
-/// The sessions of a daemon. They end with it, and their clients begin new ones.
+/// The sessions of a daemon. They end with it, and their clients start new ones.
 #[derive(Debug, Default)]
 pub(crate) struct HttpSessions {
     all: Mutex<HashMap<String, Arc<HttpSession>>>,
@@ -25,9 +25,9 @@ pub(crate) struct HttpSessions {
 
 #[derive(Debug)]
 pub(crate) struct HttpSession {
-    /// What tells its token from others. Nobody else may use it.
+    /// Identifies the token. Nobody else may use the session.
     owner: String,
-    /// Where the client works.
+    /// The kiso session of the client.
     pub session: SessionName,
     under_way: Mutex<HashMap<RequestId, Option<AbortHandle>>>,
     listens: AtomicBool,
@@ -35,7 +35,7 @@ pub(crate) struct HttpSession {
 }
 
 impl HttpSessions {
-    /// Begins a session, and returns its id, which nobody can guess.
+    /// Starts a session; returns its id, which nobody can guess.
     pub(crate) fn begin(&self, owner: String, session: SessionName) -> Result<String, RpcError> {
         let mut bytes = [0; 16];
         SystemRandom::new()
@@ -57,14 +57,14 @@ impl HttpSessions {
         Ok(id)
     }
 
-    /// The session of that id, for the one who began it.
+    /// Returns the session with this id, if it belongs to this owner.
     pub(crate) fn find(&self, id: &str, owner: &str) -> Option<Arc<HttpSession>> {
         let session = self.lock().get(id).filter(|session| session.owner == owner).cloned()?;
         session.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         Some(session)
     }
 
-    /// Ends a session and what is under way in it; false where there is none of the owner's.
+    /// Ends a session and its active requests; returns false if the owner has no such session.
     pub(crate) fn end(&self, id: &str, owner: &str) -> bool {
         if self.find(id, owner).is_none() {
             return false;
@@ -74,7 +74,7 @@ impl HttpSessions {
         true
     }
 
-    /// Whether the session is still there: a stream of it ends with it.
+    /// Returns whether the session still exists; its stream ends with it.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.lock().contains_key(id)
     }
@@ -85,7 +85,7 @@ impl HttpSessions {
 }
 
 impl HttpSession {
-    /// Takes a place for a request; it is given back when what this returns is dropped.
+    /// Takes a place for a request, until the returned guard is dropped.
     pub(crate) fn admit(self: &Arc<Self>, id: RequestId) -> Result<RequestSlot, RpcError> {
         let mut under_way = self.under_way();
         if under_way.contains_key(&id) {
@@ -98,7 +98,7 @@ impl HttpSession {
         Ok(RequestSlot { session: self.clone(), id })
     }
 
-    /// What stops the request of that id.
+    /// Stores the handle that cancels the request with this id.
     pub(crate) fn is_done_by(&self, id: &RequestId, task: AbortHandle) {
         if let Some(under_way) = self.under_way().get_mut(id) {
             *under_way = Some(task);
@@ -111,7 +111,7 @@ impl HttpSession {
         }
     }
 
-    /// Takes the one place for a stream of what happens; false where it is taken.
+    /// Takes the single place for a stream of notifications; `None` if it is taken.
     pub(crate) fn begin_listening(self: &Arc<Self>) -> Option<Listening> {
         (!self.listens.swap(true, Ordering::AcqRel)).then(|| Listening(self.clone()))
     }

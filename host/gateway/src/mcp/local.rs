@@ -1,4 +1,4 @@
-//! The tool `run` without a daemon: the run is performed here, as `kiso run` does it.
+//! The tool `run` without a daemon: performs the run in this process, like `kiso run`.
 
 use std::time::Duration;
 
@@ -18,16 +18,16 @@ use kiso_plan::code::ErrorCode;
 use kiso_store::secret::Secrets;
 use kiso_store::store::RunId;
 
-/// How often it is looked whether the session is free.
+/// How often to check whether the session is free.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is said of a run and not told yet; more is left out.
+/// Maximum number of unsent progress messages of a run; further ones are dropped.
 const MAX_UNTOLD: usize = 64;
 
 /// Performs runs in this process.
 pub(super) struct LocalRunner {
     pub drive: RunExecutor,
-    /// Of the environment.
+    /// Secrets from the environment.
     pub secrets: Secrets,
 }
 
@@ -40,7 +40,7 @@ impl Runner for LocalRunner {
     ) -> BoxFuture<'a, Result<RunAnswer, ToolFault>> {
         Box::pin(async move {
             let cancel = Cancel::new();
-            // Whoever stops waiting has it end in good order, in a task of its own.
+            // If the caller stops waiting, the run ends cleanly in a separate task.
             let _cancelled = CancelOnDrop(cancel.clone());
             let (said, mut heard) = mpsc::channel(MAX_UNTOLD);
             let work = work(self.drive.clone(), self.secrets.clone(), asker.clone(), message, cancel, said);
@@ -66,7 +66,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Passes on what a run is busy with.
+/// Sends the current activity of a run.
 struct Thoughts(mpsc::Sender<String>);
 
 impl Listener for Thoughts {
@@ -75,7 +75,7 @@ impl Listener for Thoughts {
     }
 }
 
-/// Why a message was not worked on.
+/// Why a message was not processed.
 #[derive(Debug, thiserror::Error)]
 enum LocalRunError {
     #[error(transparent)]
@@ -84,7 +84,7 @@ enum LocalRunError {
     Files(String),
 }
 
-/// Finishes what was cut off in the session, then does what is asked for.
+/// Finishes interrupted work in the session, then processes the message.
 async fn work(
     drive: RunExecutor,
     environment: Secrets,
@@ -101,9 +101,9 @@ async fn work(
     for run in drive.unfinished(Some(session)).await.map_err(DriveError::from)? {
         match drive.take_up(&run, environment.clone(), &cancel, &mut thoughts).await {
             Err(DriveError::CutOff { times }) => drop(drive.hold(&run, times).await?),
-            // It goes on once a person has answered.
+            // The run continues after a person has answered.
             Err(DriveError::Waiting { .. }) => {}
-            // What cannot be finished must not keep the session from going on.
+            // An unfinishable run must not block the session.
             Err(error) if error.is_final() => drop(drive.abandon(&run, &error).await?),
             resumed => drop(resumed?),
         }
@@ -114,13 +114,13 @@ async fn work(
     let message = message.settled(&drive, session, Incoming::begin_locked).await;
     let message = message.map_err(|error| LocalRunError::Files(error.message))?;
     let (run, outcome) = drive.run(session, &message, asker.caller, environment, &cancel, &mut thoughts).await?;
-    // Titles and memory are for later; nobody waits for them.
+    // Titles and memory are background work; nobody waits for them.
     let behind = (drive.clone(), session.clone());
     tokio::spawn(async move { behind.0.background(Some(&behind.1)).await });
     Ok(answer(&run, &outcome))
 }
 
-/// Waits for the session; `None` if it is no longer wanted.
+/// Waits for the session's lock; `None` if the call was cancelled.
 async fn lock(drive: &RunExecutor, session: &SessionName, cancel: &Cancel) -> Result<Option<HomeLock>, DriveError> {
     loop {
         match drive.home.lock_session(session) {

@@ -1,4 +1,4 @@
-//! The methods of the protocol, whatever carries them.
+//! The methods of the protocol, independent of the transport.
 
 use serde_json::{Map, Value, json};
 
@@ -33,7 +33,7 @@ pub(super) async fn answer(
     Ok(era::dress(era, caching, result))
 }
 
-/// What `initialize` answers: the version that the client wants, if it is spoken, else the newest of its era.
+/// Returns the result of `initialize`: the version that the client requests if it is supported, otherwise the newest of its era.
 fn initialized(params: &Map<String, Value>) -> Value {
     let wanted = params.get("protocolVersion").and_then(Value::as_str);
     let version = wanted.filter(|wanted| era::LEGACY.contains(wanted)).unwrap_or(era::LEGACY[0]);

@@ -1,4 +1,4 @@
-//! What a client hears of a request before its result.
+//! Progress of a request, before its result.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,10 +7,10 @@ use tokio::sync::mpsc;
 
 use kiso_base::rpc::notification;
 
-/// Characters of what is said at once.
+/// Maximum length in characters of a progress message.
 const MAX_SAID: usize = 1_000;
 
-/// Tells progress, where the client wants to hear of it.
+/// Sends progress messages, if the client wants them.
 #[derive(Debug, Default)]
 pub(super) struct ProgressTeller {
     to: Option<(Value, mpsc::Sender<Value>)>,
@@ -18,12 +18,12 @@ pub(super) struct ProgressTeller {
 }
 
 impl ProgressTeller {
-    /// `token` is what the client calls the request by; without one, nothing is told.
+    /// `token` identifies the request for the client; without it, nothing is sent.
     pub(super) fn new(token: Option<Value>, out: mpsc::Sender<Value>) -> ProgressTeller {
         ProgressTeller { to: token.map(|token| (token, out)), told: AtomicU64::new(0) }
     }
 
-    /// Says what is being done. A client that reads slowly misses some of it: the result is what counts.
+    /// Sends a progress message. A slow client misses some of them, because only the result matters.
     pub(super) fn tell(&self, said: &str) {
         let Some((token, out)) = &self.to else { return };
         let message: String = said.trim().chars().take(MAX_SAID).collect();

@@ -1,4 +1,4 @@
-//! Pills as prompts: a client fills one in and shows the text to its person.
+//! Pills as prompts: a client fills one in and shows the text to its user.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! The tool `run` at the daemon: a message like any other, followed to its reply.
+//! The tool `run` in the daemon: sends an ordinary message and follows it to its reply.
 
 use futures_util::future::BoxFuture;
 use kiso_plan::code::ErrorCode;
@@ -15,7 +15,7 @@ use kiso_agent::session::workspace::Incoming;
 use kiso_agent::tool::builtin::ToolFault;
 use kiso_store::store::{JobPriority, JobState};
 
-/// Has messages worked on by the daemon's queue.
+/// Uses the daemon's queue to process messages.
 pub(super) struct QueuedRunner {
     pub app: App,
     pub who: Who,
@@ -40,7 +40,7 @@ impl QueuedRunner {
         progress: &ProgressTeller,
     ) -> Result<RunAnswer, ApiError> {
         let app = &self.app;
-        // Before the message is accepted: afterwards, nobody is to be told that there is no place.
+        // Taken before the message is accepted, because a lack of places cannot be reported afterwards.
         let slot = TurnSlot::take(app)?;
         let text = message.settled(&app.0.drive.newest(), &asker.session, Incoming::begin).await?;
         let after = app.0.drive.store.read(|view| view.feed_end()).await?;
@@ -66,7 +66,7 @@ impl QueuedRunner {
                 Some(Piece::Text(_)) => {}
                 Some(Piece::End(answer)) => break answer,
                 Some(Piece::Failed(error)) => {
-                    // What is kept for later, or waits for a person, is not for this to end.
+                    // A message that is deferred, or that waits for a person, must not be cancelled here.
                     waited_for.message = None;
                     return Err(error);
                 }
@@ -83,7 +83,7 @@ impl QueuedRunner {
     }
 }
 
-/// A message whose client waits for its reply. When it does no longer, the run is cancelled.
+/// A message whose client waits for the reply. If the client stops waiting, the run is cancelled.
 struct WaitedFor {
     app: App,
     message: Option<i64>,

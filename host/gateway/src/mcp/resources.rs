@@ -1,4 +1,4 @@
-//! The files of a session, and published ones, as resources.
+//! Files of a session, and published files, as resources.
 
 use std::fs::{File, Metadata};
 use std::io::Read as _;
@@ -12,24 +12,24 @@ use kiso_base::rpc::{RpcError, text_of};
 use kiso_sandbox::effect::sink::Enforcement;
 use kiso_sandbox::skill::media_type;
 
-/// Files of a page of the listing.
+/// Number of files per page of the listing.
 const PAGE: usize = 200;
 
-/// Bytes of a file that is read as a resource: it is in memory as a whole, and in an answer.
+/// Maximum size in bytes of a file that is read as a resource: the whole file is in memory and in the response.
 const MAX_READ: u64 = 4 << 20;
 
-/// What the address of a file begins with; the session and the path follow.
+/// Prefix of the URI of a file; the session and the path follow.
 const FILES: &str = "kiso://files/";
 
-/// What the address of a published file begins with; its id follows.
+/// Prefix of the URI of a published file; its id follows.
 const PUBLISHED: &str = "kiso://pub/";
 
-/// Characters of an address that stand for themselves.
+/// Returns whether a character of a URI needs no encoding.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte)
 }
 
-/// The address of a file of a session.
+/// Returns the URI of a file of a session.
 pub(super) fn uri(session: &SessionName, path: &str) -> String {
     let encoded: String = path
         .bytes()
@@ -54,7 +54,7 @@ fn decoded(path: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether who asks may read the files of a session.
+/// Returns whether the caller may read the files of a session.
 async fn may_read(server: &Server, asker: &Asker, session: &SessionName) -> Result<bool, RpcError> {
     let (Some(owner), session) = (asker.owner.clone(), session.clone()) else { return Ok(true) };
     let read = server.drive().store.read(move |view| view.owns_session(&owner, &session)).await;
@@ -63,7 +63,7 @@ async fn may_read(server: &Server, asker: &Asker, session: &SessionName) -> Resu
 
 pub(super) async fn list(server: &Server, asker: &Asker, params: &Map<String, Value>) -> Result<Value, RpcError> {
     if !may_read(server, asker, &asker.session).await? {
-        // One that does not exist has none either.
+        // A session that does not exist has no files, either.
         return Ok(json!({ "resources": [] }));
     }
     let (home, session) = (server.drive().home.clone(), asker.session.clone());
@@ -73,7 +73,7 @@ pub(super) async fn list(server: &Server, asker: &Asker, params: &Map<String, Va
     let session = asker.session.clone();
     let published = server.drive().store.read(move |view| view.published_of(&session)).await;
     let published = published.map_err(|error| RpcError::internal(&error))?;
-    // The cursor is the last path of the page before.
+    // The cursor is the last path of the previous page.
     match params.get("cursor") {
         None | Some(Value::Null) => {}
         Some(Value::String(cursor)) => drop(files.drain(..files.partition_point(|file| file.path <= *cursor))),
@@ -179,13 +179,13 @@ fn base64(bytes: &[u8]) -> String {
     data_encoding::BASE64.encode(bytes)
 }
 
-/// All of a file, or how long it is.
+/// Returns the whole file, or its length if it is too large.
 fn whole(file: File, meta: &Metadata) -> std::io::Result<Result<Vec<u8>, u64>> {
     if meta.len() > MAX_READ {
         return Ok(Err(meta.len()));
     }
     let mut bytes = Vec::new();
-    // It may grow while it is read.
+    // The file may grow while it is read.
     let read = file.take(MAX_READ + 1).read_to_end(&mut bytes)? as u64;
     Ok(if read > MAX_READ { Err(read) } else { Ok(bytes) })
 }

@@ -1,5 +1,5 @@
-//! The roots of a client: the folders that it works in, which become folders of its session, as with `--dir`. Only a client that started this
-//! process is asked for them, and only in the older era: the newer one discourages them.
+//! The roots of a client: the folders that it works in, which are opened in its session, as with `--dir`. Roots are requested
+//! only from clients that started this process, and only in the older era, because the newer era discourages them.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ use tokio::sync::Notify;
 use kiso_base::home::{FolderRefusal, Home, MAX_FOLDERS, SessionFolder, SessionName, default_folder_path};
 use kiso_base::rpc::{self, RequestId, RpcError};
 
-/// How long a request waits for a client that was asked for its roots.
+/// How long a request waits for the client's roots.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Bytes of the address of a root.
+/// Maximum length in bytes of a root's URI.
 const MAX_URI: usize = 4_096;
 
 /// The roots of one client.
@@ -27,13 +27,13 @@ pub(super) struct ClientRoots {
 
 #[derive(Debug, Default)]
 struct RootsState {
-    /// Whether the client has said that it has roots.
+    /// Whether the client has announced roots.
     announced: bool,
-    /// The request that waits for an answer.
+    /// The pending request for roots.
     asked: Option<RequestId>,
     requests: u64,
     known: Vec<PathBuf>,
-    /// What was opened last: in which session, from which roots, and why some could not be.
+    /// The last opening: its session, its roots, and the reasons for those that were refused.
     opened: Option<(SessionName, Vec<PathBuf>, Vec<String>)>,
 }
 
@@ -44,7 +44,7 @@ impl ClientRoots {
         self.lock().announced = roots.is_some_and(Value::is_object);
     }
 
-    /// The request for the roots, if the client has some. A newer request takes the place of one that was not answered.
+    /// Returns the request for the roots, if the client has some. A newer request replaces an unanswered one.
     pub(super) fn ask(&self) -> Option<Value> {
         let mut state = self.lock();
         if !state.announced {
@@ -57,7 +57,7 @@ impl ClientRoots {
         Some(request)
     }
 
-    /// Takes an answer of the client, if it is to the request for the roots.
+    /// Handles a response of the client, if it answers the request for roots.
     pub(super) fn answer(&self, id: Option<&RequestId>, result: Result<Value, RpcError>) {
         let mut state = self.lock();
         if id.is_none() || state.asked.as_ref() != id {
@@ -72,13 +72,13 @@ impl ClientRoots {
         self.answered.notify_waiters();
     }
 
-    /// Stops waiting: the client says no more.
+    /// Stops waiting, because the client sends no more messages.
     pub(super) fn close(&self) {
         self.lock().asked = None;
         self.answered.notify_waiters();
     }
 
-    /// The directories of the roots, after the client had time to tell them.
+    /// Returns the directories of the roots; waits for the client's response.
     pub(super) async fn known(&self) -> Vec<PathBuf> {
         let answer = async {
             loop {
@@ -93,12 +93,12 @@ impl ClientRoots {
         self.lock().known.clone()
     }
 
-    /// Whether these roots have to be opened in the session.
+    /// Returns whether these roots still have to be opened in the session.
     pub(super) fn is_new(&self, session: &SessionName, roots: &[PathBuf]) -> bool {
         !matches!(&self.lock().opened, Some((known, from, _)) if known == session && from == roots)
     }
 
-    /// Opens the roots in a session, and remembers the reasons for those that are refused. The caller holds the session's lock.
+    /// Opens the roots in a session, and stores the reasons for refused ones. The caller holds the session's lock.
     pub(super) fn open(&self, home: &Home, session: &SessionName, roots: &[PathBuf]) {
         let mut refused = Vec::new();
         for (number, root) in roots.iter().enumerate() {
@@ -110,7 +110,7 @@ impl ClientRoots {
         self.lock().opened = Some((session.clone(), roots.to_vec(), refused));
     }
 
-    /// The reasons why roots were refused, once.
+    /// Returns the reasons for refused roots, once.
     pub(super) fn take_refused(&self) -> Vec<String> {
         self.lock().opened.as_mut().map(|(.., refused)| std::mem::take(refused)).unwrap_or_default()
     }
@@ -122,14 +122,15 @@ impl ClientRoots {
 
 fn open(home: &Home, session: &SessionName, number: usize, root: &Path) -> Result<(), FolderRefusal> {
     let folder = SessionFolder::new(home, root, &default_folder_path(number, root), false)?;
-    // An editor's client calls many tools: a folder that was opened with files that hold credentials stays as it was.
+    // An editor's client calls many tools. A folder that is already open, with its decision about files with credentials, stays
+    // unchanged.
     match home.folders(session)?.iter().any(|open| open.path == folder.path) {
         true => Ok(()),
         false => home.open_folder(session, folder),
     }
 }
 
-/// The directories of an answer to `roots/list`: the first that are addresses of files on this machine.
+/// Returns the directories of a result of `roots/list`: the first ones with a `file://` URI.
 fn directories(result: &Value) -> Vec<PathBuf> {
     let roots = result["roots"].as_array().map_or(&[][..], Vec::as_slice);
     let paths = roots.iter().filter_map(|root| directory(root["uri"].as_str()?));
@@ -142,7 +143,7 @@ fn directories(result: &Value) -> Vec<PathBuf> {
     known
 }
 
-/// The absolute path of a `file://` address.
+/// Returns the absolute path of a `file://` URI.
 fn directory(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://").filter(|_| uri.len() <= MAX_URI)?;
     let path = rest.strip_prefix("localhost").unwrap_or(rest);

@@ -1,4 +1,4 @@
-//! What all requests of clients share, and who asks them.
+//! State that all clients' requests share, and the callers of requests.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -25,13 +25,13 @@ use kiso_sandbox::skill::Quota;
 use kiso_store::secret::Secrets;
 use kiso_store::store::SessionOwner;
 
-/// Requests that are answered at once, of all clients.
+/// Maximum number of concurrent requests of all clients.
 const MAX_REQUESTS: usize = 256;
 
-/// Letters of a word in the name of a client's session.
+/// Maximum length of a word in the name of a client's session.
 const MAX_WORD: usize = 24;
 
-/// What answers clients. Cheap to clone; clones share it.
+/// The MCP server. Clones are cheap and share the state.
 #[derive(Debug, Clone)]
 pub struct Server(Arc<Inner>);
 
@@ -42,20 +42,20 @@ struct Inner {
     admission: SandboxQueue,
     holds: Holds,
     places: Arc<Semaphore>,
-    /// What there is to call, as of a revision of the tools.
+    /// The list of tools, with the revision for which it was created.
     offered: Mutex<(u64, Arc<Vec<OfferedTool>>)>,
 }
 
-/// Who asks, and in which session of kiso.
+/// The caller, and the kiso session to work in.
 #[derive(Debug, Clone)]
 pub(super) struct Asker {
     pub caller: CallerScope,
     pub session: SessionName,
-    /// Set for a caller that may read only the sessions that it began.
+    /// Set if the caller may read only sessions that it created.
     pub owner: Option<SessionOwner>,
 }
 
-/// A message on its way in, with its files.
+/// A message for a run, with its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RunMessage {
     pub text: String,
@@ -63,7 +63,8 @@ pub(super) struct RunMessage {
 }
 
 impl RunMessage {
-    /// Puts the files into the session's workspace and returns the text that names them. `begin` is how this process may do that.
+    /// Writes the files to the session's workspace and returns the text that names them. `begin` is how this process opens files
+    /// for writing.
     pub(super) async fn settled(
         self,
         drive: &RunExecutor,
@@ -78,7 +79,7 @@ impl RunMessage {
     }
 }
 
-/// What a message came to.
+/// The outcome of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RunAnswer {
     pub text: String,
@@ -87,7 +88,7 @@ pub(super) struct RunAnswer {
     pub run: Option<String>,
 }
 
-/// Has a message worked on. Whoever stops waiting has the run cancelled.
+/// Processes messages. If the caller stops waiting, the run is cancelled.
 pub(super) trait Runner: Send + Sync {
     fn run<'a>(
         &'a self,
@@ -98,7 +99,7 @@ pub(super) trait Runner: Send + Sync {
 }
 
 impl Server {
-    /// `secrets` are those of the environment.
+    /// `secrets` are from the environment.
     pub fn new(drive: RunExecutor, secrets: Secrets) -> Server {
         let admission = SandboxQueue::new(drive.config.engine.max_calls);
         let places = Arc::new(Semaphore::new(MAX_REQUESTS));
@@ -122,13 +123,13 @@ impl Server {
         &self.0.holds
     }
 
-    /// A place among the requests that are answered at once.
+    /// Takes a place among the concurrent requests.
     pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, RpcError> {
         let place = self.0.places.clone().try_acquire_owned();
         place.map_err(|_| RpcError::new(BUSY, format!("{MAX_REQUESTS} requests are already under way")))
     }
 
-    /// The tools, as they are now. Looks at what is installed.
+    /// Returns the current tools. Reads the installed skills.
     pub(super) fn offered(&self) -> Arc<Vec<OfferedTool>> {
         let tools = self.0.drive.newest().tools;
         let revision = tools.revision();
@@ -139,14 +140,14 @@ impl Server {
         offered.1.clone()
     }
 
-    /// Another number each time that the tools change. Looks at what is installed.
+    /// Returns a number that changes whenever the tools change. Reads the installed skills.
     pub(super) async fn revision(&self) -> u64 {
         let tools = self.0.drive.newest().tools;
         tokio::task::spawn_blocking(move || tools.revision()).await.unwrap_or_default()
     }
 }
 
-/// The session of a client that names none: one for each token and program, so that its files are there when it comes again.
+/// Returns the session of a client that names none: one for each token and program, so that a returning client finds its files.
 pub(super) fn session_for(token: Option<&str>, client: Option<&str>) -> SessionName {
     let mut name = "mcp".to_owned();
     for word in [token, client].into_iter().flatten() {
@@ -160,7 +161,8 @@ pub(super) fn session_for(token: Option<&str>, client: Option<&str>) -> SessionN
     SessionName::parse(&name).unwrap_or_default()
 }
 
-/// The session of a client that works in a folder: each folder has one, so that no program changes another project's folder.
+/// Returns the session of a client that works in a folder. Each folder has its own, so that a client cannot change another
+/// project's folder.
 pub fn session_for_folder(client: Option<&str>, folder: &Path) -> SessionName {
     let name = folder.file_name().map(|name| name.to_string_lossy());
     let digest = ring::digest::digest(&ring::digest::SHA256, folder.as_os_str().as_bytes());

@@ -1,5 +1,5 @@
-//! The protocol over standard streams: a message a line. One thread reads, one writes, and requests are answered beside each
-//! other.
+//! The protocol over standard streams, with one message per line. One thread reads, another writes, and requests are answered
+//! concurrently.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -26,20 +26,21 @@ use kiso_base::rpc::{self, BUSY, INVALID_REQUEST, RequestId, RpcError, RpcMessag
 use kiso_plan::plan::CallerScope;
 use kiso_store::secret::Secrets;
 
-/// Requests of the client that are under way at once.
+/// Maximum number of concurrent requests of the client.
 const MAX_UNDER_WAY: usize = 64;
 
-/// Streams of changes among them.
+/// Maximum number of streams of changes among them.
 const MAX_LISTENING: usize = 8;
 
-/// How long requests may go on when the client has said its last: a script that sends and closes is to have its answers.
+/// How long active requests may continue after the client has closed its end: a script that sends requests and closes must get
+/// its answers.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Where a client works, if the command line says so.
+/// The client's session, if the command line names one.
 #[derive(Debug, Default)]
 pub struct ClientPlace {
     pub session: Option<SessionName>,
-    /// Whether folders are open there already, so that the client is not asked for its own.
+    /// Whether folders are already open in the session, so that the client is not asked for its roots.
     pub has_folders: bool,
 }
 
@@ -72,7 +73,7 @@ pub async fn serve(
         reading.read(&runtime, input, max_line);
         let _ = ended.send(());
     })?;
-    // A client that reads no more has gone, too.
+    // A client that no longer reads is gone, too.
     let gone = connection.out.clone();
     tokio::select! {
         _ = end => connection.finish().await,
@@ -82,35 +83,35 @@ pub async fn serve(
     writer.finish().await
 }
 
-/// The client and what it waits for.
+/// The client and its active requests.
 struct Connection {
     server: Server,
     runner: LocalRunner,
     session: Option<SessionName>,
-    /// Whether the client's roots are opened.
+    /// Whether the client's roots are to be opened.
     has_roots: bool,
-    /// What it called itself in `initialize`.
+    /// The client's name from `initialize`.
     client: Mutex<Option<String>>,
-    /// The folders that it works in.
+    /// The client's folders.
     roots: ClientRoots,
     under_way: Mutex<HashMap<RequestId, UnderWay>>,
     out: mpsc::Sender<Value>,
-    /// Rings when a request has ended.
+    /// Notified when a request has ended.
     ended: Notify,
-    /// Whether changes of the tools are told already.
+    /// Whether changes of the tools are already being reported.
     tells_changes: AtomicBool,
 }
 
-/// A request that is being answered.
+/// An active request.
 #[derive(Default)]
 struct UnderWay {
     task: Option<AbortHandle>,
-    /// Whether it is a stream of changes.
+    /// Whether the request is a stream of changes.
     listens: bool,
 }
 
 impl Connection {
-    /// Reads messages until there are no more.
+    /// Reads messages until the input ends.
     fn read(self: &Arc<Self>, runtime: &Handle, input: impl Read, max_line: u64) {
         rpc::stream::read(input, max_line, "gateway.max_body_kib in config.toml", |message| {
             match message {
@@ -118,7 +119,7 @@ impl Connection {
                 Ok(RpcMessage::Notification { method, params }) if method == "notifications/cancelled" => {
                     self.cancel(&params);
                 }
-                // Earlier, nothing may be asked of it.
+                // The protocol forbids requests to the client before this notification.
                 Ok(RpcMessage::Notification { method, .. })
                     if matches!(method.as_str(), "notifications/initialized" | "notifications/roots/list_changed") =>
                 {
@@ -133,7 +134,7 @@ impl Connection {
         self.roots.close();
     }
 
-    /// Says something from the thread that reads: a client that does not read is not read either.
+    /// Sends a message from the reading thread: if the client does not read, kiso stops reading from it.
     fn say(&self, message: Value) {
         let _ = self.out.blocking_send(message);
     }
@@ -146,14 +147,14 @@ impl Connection {
         let (this, of) = (self.clone(), id.clone());
         let task = runtime.spawn(async move {
             let result = this.answer(&of, &method, &params).await;
-            // Whoever cancelled it meanwhile hears no more of it.
+            // A request that was cancelled in the meantime gets no answer.
             let answer = this.under_way().remove(&of).is_some().then(|| rpc::response(&of, result));
             if let Some(answer) = answer {
                 let _ = this.out.send(answer).await;
             }
             this.ended.notify_waiters();
         });
-        // It may have ended before.
+        // The request may have ended before.
         if let Some(under_way) = self.under_way().get_mut(&id) {
             under_way.task = Some(task.abort_handle());
         }
@@ -189,7 +190,7 @@ impl Connection {
                 self.roots.announce(params);
             }
             if !self.tells_changes.swap(true, Ordering::Relaxed) {
-                // Before it is answered: what is installed behind the answer is news.
+                // Read before the response, so that skills installed after the response are reported as changes.
                 let known = self.server.revision().await;
                 tokio::spawn(Arc::clone(self).tell_changes(known));
             }
@@ -202,7 +203,7 @@ impl Connection {
             Era::Legacy => self.client.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         };
         let session = self.session_of(meta.era, method, client.as_deref()).await?;
-        // Whoever starts the program may do what its user may.
+        // Whoever starts the program has the rights of its user.
         let asker = Asker { caller: CallerScope::Admin, session, owner: None };
         let progress = ProgressTeller::new(meta.progress, self.out.clone());
         let mut answer =
@@ -215,7 +216,7 @@ impl Connection {
         answer
     }
 
-    /// The session that a request works in, with the client's roots open there.
+    /// Returns the session of a request, with the client's roots opened there.
     async fn session_of(&self, era: Era, method: &str, client: Option<&str>) -> Result<SessionName, RpcError> {
         let own = || self.session.clone().unwrap_or_else(|| session_for(None, client));
         if !self.has_roots || era == Era::Modern || matches!(method, "initialize" | "ping") {
@@ -235,7 +236,7 @@ impl Connection {
         Ok(session)
     }
 
-    /// Tells a client of the older era when the tools change, as long as it is there.
+    /// Notifies a client of the older era of changes of the tools, until the client is gone.
     async fn tell_changes(self: Arc<Self>, mut known: u64) {
         let (this, out) = (Arc::downgrade(&self), self.out.downgrade());
         drop(self);
@@ -253,7 +254,7 @@ impl Connection {
         }
     }
 
-    /// A stream of changes of the newer era, without end.
+    /// Serves an endless stream of changes of the newer era.
     async fn listen(&self, id: &RequestId, params: &Map<String, Value>) -> Result<Value, RpcError> {
         let mut changes = Changes::new(&self.server, id, params).await?;
         let _ = self.out.send(changes.acknowledged()).await;
@@ -263,7 +264,7 @@ impl Connection {
         }
     }
 
-    /// Stops a request, if it is still under way.
+    /// Cancels a request, if it is still active.
     fn cancel(&self, params: &Map<String, Value>) {
         let id = params.get("requestId").and_then(|id| RequestId::deserialize(id).ok());
         let under_way = id.and_then(|id| self.under_way().remove(&id));
@@ -273,7 +274,7 @@ impl Connection {
         self.ended.notify_waiters();
     }
 
-    /// Lets requests come to their end for a while, then stops those that are left.
+    /// Waits a while for active requests to end, then cancels the rest.
     async fn finish(&self) {
         let idle = async {
             loop {

@@ -1,4 +1,4 @@
-//! Tools: what may be called, and what a call came to.
+//! Calls of tools, and their results.
 
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ use kiso_plan::report::{TaskReport, TaskStatus};
 use kiso_sandbox::effect::network::Network;
 use kiso_sandbox::skill::Caller;
 
-/// Largest message of it, in bytes; more belongs into a file.
+/// Maximum size of a message in bytes; larger content belongs in a file.
 const MAX_MESSAGE: usize = 256 << 10;
 
 pub(super) fn list(server: &Server, params: &Map<String, Value>) -> Result<Value, RpcError> {
@@ -31,13 +31,13 @@ pub(super) fn list(server: &Server, params: &Map<String, Value>) -> Result<Value
     Ok(json!({ "tools": tools }))
 }
 
-/// Whether a call may take long enough for its client to want a stream.
+/// Returns whether a call may take long enough for its client to want a stream.
 pub(super) fn is_run(params: &Map<String, Value>) -> bool {
     params.get("name").is_some_and(|name| name == RUN)
 }
 
-/// Calls a tool. What a tool has to say, also that it failed or that its arguments do not fit, is a result; a tool that there is
-/// not is an error of the protocol.
+/// Calls a tool. A failure, or arguments that do not match the schema, are reported as a result; an unknown tool is a protocol
+/// error.
 pub(super) async fn call(
     server: &Server,
     params: &Map<String, Value>,
@@ -74,20 +74,20 @@ pub(super) async fn call(
     Ok(told)
 }
 
-/// Adds a text to what is told of a call.
+/// Adds a text to the result of a call.
 pub(super) fn add_text(told: &mut Value, text: String) {
     if let Some(content) = told["content"].as_array_mut() {
         content.push(json!({ "type": "text", "text": text }));
     }
 }
 
-/// A sentence for each folder of the session in which changes wait for a person.
+/// Returns one sentence for each folder of the session with pending changes.
 async fn waiting(server: &Server, asker: &Asker) -> Vec<String> {
     let (drive, session) = (server.drive().newest(), &asker.session);
     if drive.home.folders(session).map_or(true, |folders| folders.is_empty()) {
         return Vec::new();
     }
-    // A run that has begun meanwhile tells it itself.
+    // If a run has started in the meantime, it reports the changes itself.
     let Ok(_hold) = server.holds().take(&drive.home, session).await else { return Vec::new() };
     let waiting = drive.waiting_changes(session, asker.caller).await;
     let sentence = |(at, changes): (String, usize)| {
@@ -120,7 +120,7 @@ async fn run(
     runner.run(asker, RunMessage { text: message.to_owned(), files }, progress).await
 }
 
-/// The files of a message.
+/// Decodes the files of a message.
 fn files(given: &Value) -> Result<Vec<Attachment>, String> {
     let items = match given {
         Value::Null => return Ok(Vec::new()),
@@ -146,7 +146,7 @@ async fn call_tool(
     asker: &Asker,
 ) -> Result<Result<ToolAnswer, ToolFault>, RpcError> {
     let drive = server.drive().newest();
-    // Command lines have places of their own.
+    // Command lines have their own limit.
     let _place = match spec.name == EXEC || spec.name == MEMORY_SEARCH {
         true => None,
         false => Some(server.admission().enter(&spec.name).await),
@@ -157,7 +157,7 @@ async fn call_tool(
         drive.store.read(move |view| view.has_session(&of)).await
     };
     if !known.map_err(|error| RpcError::internal(&error))? {
-        // So that what it leaves in a workspace is found, and can be deleted.
+        // Creates the session, so that files that the tool leaves in its workspace can be found and deleted.
         let of = session.clone();
         if let Err(error) = drive.store.write(move |tx| tx.open_session(&of, now_ms())).await {
             return Ok(Err(ToolFault { code: ErrorCode::Unavailable, message: error.to_string(), hint: None }));
@@ -241,7 +241,7 @@ fn told_task(report: &TaskReport, session: &SessionName, is_exec: bool) -> Value
                     json!({ "exit_code": code, "stdout": report.text, "stderr": report.stderr });
             }
         }
-        // In the older era it is an object, always.
+        // The older era allows only objects.
         (false, Some(data @ Value::Object(_))) => told["structuredContent"] = data.clone(),
         (false, Some(data)) => told["structuredContent"] = json!({ "data": data }),
         (false, None) => {}

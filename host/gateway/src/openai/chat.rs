@@ -25,8 +25,8 @@ use crate::wire::{Either, LargeBody};
 use kiso_plan::limits::Usage;
 
 routes! {
-    /// OpenAI's interface: answer a conversation
-    /// The last message is sent to a session; the id of the chat, or all earlier messages, decide which one.
+    /// OpenAI's API: answer a conversation
+    /// The last message is sent to a session, which the id of the chat or all earlier messages determine.
     POST "/v1/chat/completions" Chat => complete,
         200 "The answer, or with `stream` the events that lead to it",
         404 "The model does not exist",
@@ -37,7 +37,7 @@ routes! {
         507 "There are too many sessions, the files do not fit, or the disk is full; nothing was saved";
 }
 
-/// What begins the id of a completion.
+/// Prefix of a completion's id.
 const ID: &str = "chatcmpl-";
 
 /// A conversation to answer. Members that are not listed here are ignored: kiso has its own models, tools and settings.
@@ -45,22 +45,22 @@ const ID: &str = "chatcmpl-";
 pub(crate) struct ChatCompletionIn {
     /// `kiso`, `kiso/SESSION` or `kiso/PILL`.
     model: String,
-    /// At most 4,000, and the last one is the user's.
+    /// At most 4,000; the last one must be from the user.
     #[schemars(length(min = 1, max = 4_000))]
     messages: Vec<ChatMessage>,
-    /// Whether the answer comes as events.
+    /// Send the answer as events.
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
-    /// Which of its chats it is, as `chat_id`, where no header says so.
+    /// May contain the id of the chat as `chat_id`, if no header does.
     #[schemars(extend("maxProperties" = 16))]
     metadata: Option<Map<String, Value>>,
-    /// Whom the program asks for: conversations of two of them are never one.
+    /// The end user of the program; conversations of different users are never merged.
     #[schemars(length(min = 1, max = 256))]
     user: Option<String>,
     /// The newer name for `user`.
     #[schemars(length(min = 1, max = 256))]
     safety_identifier: Option<String>,
-    /// One answer is all that there is.
+    /// Only 1.
     #[schemars(range(min = 1, max = 1))]
     n: Option<u32>,
     /// Only `auto` and `none`.
@@ -71,7 +71,7 @@ pub(crate) struct ChatCompletionIn {
     logprobs: Option<bool>,
 }
 
-/// Something that was said.
+/// A message of the conversation.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ChatMessage {
     role: Speaker,
@@ -80,7 +80,7 @@ pub(crate) struct ChatMessage {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct StreamOptions {
-    /// Whether the last event says what was used.
+    /// Report the usage in the last event.
     include_usage: Option<bool>,
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct ChatAnswer {
     role: &'static str,
     /// Markdown.
     content: String,
-    /// What the run did; absent where there was none.
+    /// Activity of the run; absent without a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<String>,
 }
@@ -194,7 +194,7 @@ async fn read(app: &App, who: Who, headers: &HeaderMap, given: ChatCompletionIn)
     })
 }
 
-/// Where the conversation is in kiso.
+/// Returns the headers with the session of the conversation.
 pub(crate) fn session_header(admission: &Admission) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let name = admission.request.session.as_ref().and_then(|session| HeaderValue::from_str(session.as_str()).ok());
@@ -202,12 +202,12 @@ pub(crate) fn session_header(admission: &Admission) -> HeaderMap {
     headers
 }
 
-/// The answer in chunks.
+/// The answer as chunks.
 struct Chunks {
     id: String,
     created: i64,
     model: String,
-    /// Whether the last one says what was used.
+    /// Whether the last chunk reports the usage.
     counts: bool,
 }
 

@@ -1,44 +1,44 @@
-//! What chat clients ask for beside the conversation: a title, tags, questions to go on with. They ask the model that they talk
-//! with, by prompts of their own, and each would be a plan. They are answered from what is known, without a model.
+//! Auxiliary requests of chat clients: for a title, tags or follow-up questions. Clients send them as prompts to the model of the
+//! chat, and each would cause a plan. kiso answers them from known data, without a model.
 
 use serde_json::{Value, json};
 
 use super::history::Line;
 
-/// What a client wants.
+/// The kind of an auxiliary request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chore {
     Title(Form),
     Tags,
     FollowUps,
-    /// Of a search in the web or in documents, which the client would make before it asks.
+    /// Queries for a search in the web or in documents, which the client would make before it sends the question.
     Queries,
     Completion,
     Emoji,
 }
 
-/// In which form a title is wanted.
+/// Format of the requested title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Json,
     Text,
 }
 
-/// Characters of a title.
+/// Maximum length of a title in characters.
 const MAX_TITLE: usize = 60;
 
-/// What Open WebUI's prompts begin with, and where the conversation stands in them.
+/// Prefix of Open WebUI's prompts, and the markers of the conversation in them.
 const TASK: &str = "### Task:";
 const HISTORY: (&str, &str) = ("<chat_history>", "</chat_history>");
 
-/// What LibreChat's prompts for titles begin with.
+/// Prefixes of LibreChat's prompts for titles.
 const TITLES: [&str; 3] = [
     "Please generate a concise, 5-word-or-less title for the conversation",
     "Analyze this conversation and provide:",
     "Provide a concise, 5-word-or-less title for the conversation",
 ];
 
-/// The members of the JSON that each of Open WebUI's prompts asks for.
+/// The JSON member that each of Open WebUI's prompts asks for.
 const MEMBERS: [(&str, Chore); 5] = [
     ("\"follow_ups\"", Chore::FollowUps),
     ("\"title\"", Chore::Title(Form::Json)),
@@ -48,7 +48,7 @@ const MEMBERS: [(&str, Chore); 5] = [
 ];
 
 impl Chore {
-    /// What is wanted, if it is not a message. Such a request has one message and nothing before it.
+    /// Detects an auxiliary request. It has a single message and no earlier ones.
     pub(super) fn of(lines: &[Line]) -> Option<Chore> {
         let [Line { by_user: true, text }] = lines else { return None };
         let text = text.trim_start();
@@ -56,7 +56,7 @@ impl Chore {
             return Some(Chore::Title(Form::Text));
         }
         let prompt = text.strip_prefix(TASK)?;
-        // What was said may hold anything; what is asked for stands before it.
+        // The instructions come before the conversation, which may contain anything.
         let (asked, _) = prompt.split_once(HISTORY.0)?;
         if asked.contains("emoji that best represents") || asked.contains("single emoji") {
             return Some(Chore::Emoji);
@@ -64,7 +64,7 @@ impl Chore {
         MEMBERS.iter().find(|(member, _)| asked.contains(member)).map(|(_, chore)| *chore)
     }
 
-    /// The answer. `title` is the session's, if it has one.
+    /// Returns the answer. `title` is the title of the session, if it has one.
     pub(super) fn answer(self, lines: &[Line], title: Option<String>) -> String {
         let said = || lines.first().map(|line| first_question(&line.text)).unwrap_or_default();
         let answer: Value = match self {
@@ -85,7 +85,7 @@ impl Chore {
     }
 }
 
-/// What the user said first, in the conversation that a prompt quotes.
+/// Returns the user's first message in the conversation that a prompt quotes.
 fn first_question(prompt: &str) -> String {
     let quoted = prompt.split_once(HISTORY.0).map_or(prompt, |(_, rest)| rest);
     let quoted = quoted.split_once(HISTORY.1).map_or(quoted, |(inner, _)| inner);
@@ -98,7 +98,7 @@ fn first_question(prompt: &str) -> String {
     String::new()
 }
 
-/// The first words of a text, on one line.
+/// Returns the first words of a text, on one line.
 fn short(text: &str) -> String {
     let mut title = String::new();
     for word in text.split_whitespace() {

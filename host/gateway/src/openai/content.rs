@@ -1,4 +1,4 @@
-//! What programs say: texts, or parts of several kinds, in the forms of both endpoints.
+//! Content of messages: texts, or parts of several kinds, in the formats of both endpoints.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use crate::attachment::Attachment;
 use crate::error::ApiError;
 
-/// Parts of a message.
+/// Maximum number of parts in a message.
 const MAX_PARTS: usize = 100;
 
-/// Who says something.
+/// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "ChatRole")]
@@ -22,7 +22,7 @@ pub(super) enum Speaker {
     Developer,
     User,
     Assistant,
-    /// A tool that another model called; kiso calls its own.
+    /// A tool of another model; kiso calls its own tools.
     Tool,
     Function,
 }
@@ -70,13 +70,13 @@ pub(super) struct InlineFile {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(rename = "ChatAudio")]
 pub(super) struct InlineAudio {
-    /// In base64.
+    /// Encoded in base64.
     data: String,
     format: String,
 }
 
 impl<'de> Deserialize<'de> for Content {
-    /// By hand, so that an error says what is wrong with a part, and not that nothing fits.
+    /// Implemented manually, so that an error names the problem in a part instead of "no variant matches".
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Content, D::Error> {
         struct TextOrParts;
 
@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for Content {
 }
 
 impl Content {
-    /// Its texts as one.
+    /// Returns its texts, joined.
     pub(super) fn text(&self) -> String {
         match self {
             Content::Text(text) => text.clone(),
@@ -116,7 +116,7 @@ impl Content {
         }
     }
 
-    /// The files in it. `param` is where it stands in the request.
+    /// Returns its files. `param` is the location of the content in the request.
     pub(super) fn files(&self, param: &str) -> Result<Vec<Attachment>, ApiError> {
         let Content::Parts(parts) = self else { return Ok(Vec::new()) };
         if parts.len() > MAX_PARTS {

@@ -1,9 +1,9 @@
-//! Which session a program's conversation is, and how what is asked in it gets there.
+//! Finds the session for a program's conversation, and sends the new message to it.
 //!
-//! A program that says which of its chats it is has one session for each. Without that, a session goes on only where the same
-//! token sends the whole of what was said in it, word for word; everything else is a new one, so that no two people who begin
-//! with "hi" are in one. What the session does not know of what is sent along, because it was changed or was said to another
-//! model, is quoted to it behind the question.
+//! A program that sends an id of its chat gets one session per chat. Without an id, a session continues only if the same token
+//! sends the whole earlier conversation word for word; everything else starts a new session, so that two people who begin with
+//! "hi" do not share one. Earlier messages that the session does not know, because they were edited or sent to another model, are
+//! quoted after the question.
 
 use axum::http::StatusCode;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -25,32 +25,32 @@ use kiso_sandbox::effect::label::LabelId;
 use kiso_store::secret::Vault;
 use kiso_store::store::{Chat, ChatRequest, JobPriority, StoreError, View};
 
-/// Conversations in which the same was asked that are looked at for the one with the same answer.
+/// Maximum number of conversations with the same questions that are compared with the last answer.
 const MAX_ALIKE: u32 = 16;
 
-/// What became of a request: the message that it is, or the answer to a command, and what is remembered of it.
+/// The outcome of a request: its message, or the answer to a command, and the stored record.
 #[derive(Debug)]
 pub(crate) struct Admission {
     pub request: ChatRequest,
-    /// The last notice that there was before; what is told of the message comes behind it.
+    /// The last notice before the message; events about the message come after it.
     pub after: i64,
 }
 
-/// The session that a conversation is.
+/// The session of a conversation.
 struct Destination {
     session: SessionName,
-    /// What is known of it, of its last question.
+    /// The record of its last question.
     chat: Option<Chat>,
-    /// What was said before and the session does not know.
+    /// Earlier messages that the session does not know.
     unknown: Vec<Line>,
-    /// Whether the session knows what the program has taken back.
+    /// Whether the session contains messages that the program has removed.
     breaks: bool,
 }
 
-/// Admits a request. `id` is what it is called by from now on.
+/// Admits a request. `id` is the prefix of its new id.
 pub(super) async fn admit(app: &App, prompt: Prompt, id: &str) -> Result<Admission, ApiError> {
     let (app, id) = (app.clone(), format!("{id}{}", random()?));
-    // In a task of its own: a client that hangs up must not leave a message whose conversation does not know of it.
+    // Runs in a separate task: if the client disconnects, every message must still be recorded with its conversation.
     let admitting = tokio::spawn(async move {
         let _one = app.0.conversations.lock().await;
         admit_now(&app, prompt, id).await
@@ -104,7 +104,7 @@ async fn admit_now(app: &App, prompt: Prompt, id: String) -> Result<Admission, A
         session: session.clone(),
         text,
         caller: caller.who.caller(),
-        // What is behind such a client may be a program with a model of its own.
+        // The client may be a program with its own model.
         by_person: false,
         priority: JobPriority::Interactive,
         client_key: key.as_deref().map(|key| name(&["key", &caller.token, key])),
@@ -114,7 +114,7 @@ async fn admit_now(app: &App, prompt: Prompt, id: String) -> Result<Admission, A
         IntakeOutcome::Queued { message, .. } => (Some(message), None),
         IntakeOutcome::Answered { text } => (None, Some(text)),
     };
-    // A session that the model names was checked; the name of any other is made from the token.
+    // A session that is named by the model was checked; the names of all others are derived from the token.
     caller.who.adopt_session(app, &session).await?;
     let known = Chat {
         session: session.clone(),
@@ -149,7 +149,7 @@ async fn admit_now(app: &App, prompt: Prompt, id: String) -> Result<Admission, A
     Ok(Admission { request, after })
 }
 
-/// Answers what a client wants beside the conversation, of which no session hears.
+/// Answers an auxiliary request. It does not appear in any session.
 pub(super) async fn answer_chore(app: &App, prompt: &Prompt, chore: Chore, id: &str) -> Result<Admission, ApiError> {
     let chat = prompt.chat.as_deref().map(|chat| session_of_chat(&prompt.caller, chat)).transpose()?;
     let title = match chat {
@@ -173,7 +173,7 @@ pub(super) async fn answer_chore(app: &App, prompt: &Prompt, chore: Chore, id: &
     Ok(Admission { request, after: 0 })
 }
 
-/// The same request as it came before, by its key.
+/// Returns the earlier request with the same key, if this one is a repetition.
 async fn earlier(app: &App, prompt: &Prompt, asked: &[u8]) -> Result<Option<ChatRequest>, ApiError> {
     let (Some(key), token) = (prompt.key.clone(), prompt.caller.token.clone()) else { return Ok(None) };
     let found = app.0.drive.store.read(move |view| view.chat_request_by_key(&token, &key)).await?;
@@ -184,7 +184,7 @@ async fn earlier(app: &App, prompt: &Prompt, asked: &[u8]) -> Result<Option<Chat
     Ok(found)
 }
 
-/// The session that the conversation of a request is.
+/// Finds the session for the conversation of a request.
 async fn find(app: &App, prompt: &Prompt, digester: &Digester) -> Result<Destination, ApiError> {
     let before = &prompt.lines[..prompt.lines.len() - prompt.asked];
     if let Model::Session(session) = &prompt.model {
@@ -232,7 +232,8 @@ async fn find(app: &App, prompt: &Prompt, digester: &Digester) -> Result<Destina
     })
 }
 
-/// The session of an earlier response, or, where that has gone on since, a new one that is told what was said up to there.
+/// Returns the session of an earlier response. If that session has continued since, returns a new one, which gets the messages up
+/// to the response.
 async fn behind(app: &App, caller: &Caller, id: &str, key: Option<&str>) -> Result<Destination, ApiError> {
     let (of, token, vault) = (id.to_owned(), caller.token.clone(), app.0.drive.vault.clone());
     let read = app.0.drive.store.read(move |view| {
@@ -240,7 +241,7 @@ async fn behind(app: &App, caller: &Caller, id: &str, key: Option<&str>) -> Resu
         let Some(session) = request.session.clone() else { return Ok(Some((None, request, Vec::new()))) };
         let chat = view.chat(&session)?;
         let reply = request.message.map(|message| view.job(message)).transpose()?.flatten().and_then(|job| job.reply);
-        // In a session that shows another version of it, it would be answered with that version's context.
+        // The session shows another version, so the answer would use the wrong context.
         let is_replaced = request.message.map_or(Ok(false), |message| view.is_replaced(message))?;
         let is_last = !is_replaced && chat.as_ref().is_some_and(|chat| chat.message == request.message);
         let said = match (is_last, reply) {
@@ -262,7 +263,7 @@ async fn behind(app: &App, caller: &Caller, id: &str, key: Option<&str>) -> Resu
     })
 }
 
-/// What was said in a session up to a reply, as far as a quotation reaches back.
+/// Returns the messages of a session up to a reply, as many as a quotation may contain.
 fn said_up_to(view: &View<'_>, vault: &Vault, session: &SessionName, reply: i64) -> Result<Vec<Line>, StoreError> {
     const MAX_LINES: usize = 40;
     let messages = view.messages_up_to(reply, MAX_LINES)?;
@@ -273,12 +274,12 @@ fn said_up_to(view: &View<'_>, vault: &Vault, session: &SessionName, reply: i64)
     lines.collect()
 }
 
-/// The last answer of what was said, and everything before it.
+/// Returns the last answer, and everything before it.
 fn split(lines: &[Line]) -> Option<(&Line, &[Line])> {
     lines.split_last().filter(|(last, _)| !last.by_user)
 }
 
-/// Whether what was said is what a conversation knows: the same up to the last question, and the same answer.
+/// Returns whether the messages match a conversation: the same messages up to the last question, and the same answer.
 fn knows(view: &View<'_>, vault: &Vault, digester: &Digester, chat: &Chat, lines: &[Line]) -> Result<bool, StoreError> {
     let Some((answer, before)) = split(lines) else { return Ok(false) };
     if digester.lines(before) != chat.asked {
@@ -287,11 +288,11 @@ fn knows(view: &View<'_>, vault: &Vault, digester: &Digester, chat: &Chat, lines
     let Some(message) = chat.message else {
         return Ok(chat.answer.as_deref() == Some(digester.text(&answer.text).as_slice()));
     };
-    // A person has put another version in its place: the session goes on with that.
+    // A person has replaced the message by another version, and the session continues with that.
     if view.is_replaced(message)? {
         return Ok(false);
     }
-    // A message's number can be used again once its session was deleted.
+    // A message's number can be reused after its session was deleted.
     let Some(job) = view.job(message)?.filter(|job| job.session == chat.session) else { return Ok(false) };
     let Some((session, reply)) = job.reply.map(|reply| view.message(reply)).transpose()?.flatten() else {
         return Ok(false);
@@ -299,7 +300,7 @@ fn knows(view: &View<'_>, vault: &Vault, digester: &Digester, chat: &Chat, lines
     Ok(history::is_same(&whole_message(view, vault, session, reply)?.text, &answer.text))
 }
 
-/// The message that a question is: the question first, because commands and pills begin one.
+/// Builds the message for a question. The question comes first, because commands and pills must be at the beginning.
 fn compose(
     model: &Model,
     question: String,
@@ -308,7 +309,7 @@ fn compose(
     quote: Option<&str>,
 ) -> String {
     let mut text = question;
-    // What is spelt out needs no context, and would be another command with it.
+    // A command needs no context, and added text would change its arguments.
     let is_spelt_out = text.starts_with(['/', '$', '!']);
     if !is_spelt_out && !matches!(model, Model::Pill(_)) {
         for more in [quote.map(str::to_owned), instructions.map(|text| format!("Instructions:\n\n{text}"))] {
@@ -324,7 +325,7 @@ fn compose(
     }
 }
 
-/// Tells one request from another that has the same key.
+/// Returns a digest that distinguishes requests with the same key.
 fn request_digest(prompt: &Prompt, digester: &Digester) -> Vec<u8> {
     let hex = |bytes: &[u8]| data_encoding::HEXLOWER.encode(bytes);
     let (said, told) = (hex(&digester.lines(&prompt.lines)), hex(&digester.text(&prompt.instructions)));
@@ -340,7 +341,8 @@ fn request_digest(prompt: &Prompt, digester: &Digester) -> Vec<u8> {
     all.into_bytes()
 }
 
-/// A session that nobody has. The same for a request that comes again with its key, also where nothing else is known of it.
+/// Returns a session name that is not in use. A repeated request with the same key gets the same name, even if nothing else is
+/// known of it.
 fn new_session(caller: &Caller, key: Option<&str>) -> Result<SessionName, ApiError> {
     match key {
         Some(key) => session_of(&["key", &caller.token, key]),
@@ -352,7 +354,7 @@ fn session_of(parts: &[&str]) -> Result<SessionName, ApiError> {
     SessionName::parse(&format!("{CHATS}{}", &name(parts)[..20])).map_err(|error| ApiError::internal(&error))
 }
 
-/// 32 digits that nobody can guess.
+/// Returns 32 random digits.
 fn random() -> Result<String, ApiError> {
     let mut bytes = [0; 16];
     let filled = SystemRandom::new().fill(&mut bytes);
@@ -360,7 +362,7 @@ fn random() -> Result<String, ApiError> {
     Ok(data_encoding::HEXLOWER.encode(&bytes))
 }
 
-/// The session that a program's chat is, whether or not it is there.
+/// Returns the session for a program's chat, even if it does not exist yet.
 fn session_of_chat(caller: &Caller, chat: &str) -> Result<SessionName, ApiError> {
     session_of(&["chat", &caller.token, chat])
 }

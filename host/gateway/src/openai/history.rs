@@ -1,33 +1,32 @@
-//! What was said before, as a program sends it along: compared with what a session knows, and quoted where that knows nothing
-//! of it.
+//! Earlier messages of a program's request: compared with those of a session, and quoted if the session does not know them.
 
 use ring::hmac;
 
-/// Bytes of a conversation that are quoted: the end of it.
+/// Maximum size in bytes of a quoted conversation; its end is kept.
 const MAX_QUOTE: usize = 16 << 10;
 
-/// Something that a user or the assistant said.
+/// A message of the user or the assistant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     pub by_user: bool,
     pub text: String,
 }
 
-/// Digests of what was said. They are keyed: a short secret that somebody wrote cannot be guessed from the store.
+/// Computes digests of messages. They are keyed, so that a short secret in a message cannot be guessed from the store.
 #[derive(Debug, Clone)]
 pub(super) struct Digester(hmac::Key);
 
-/// Keeps these digests apart from everything else that is made with the home's key.
+/// Separates these digests from other uses of the home's key.
 const INFO: &[u8] = b"kiso chat 1: what was said";
 
 impl Digester {
-    /// With the home's key.
+    /// Creates it from the home's key.
     pub(super) fn new(key: &[u8]) -> Digester {
         let own = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), INFO);
         Digester(hmac::Key::new(hmac::HMAC_SHA256, own.as_ref()))
     }
 
-    /// Of all that was said, as [`content`] has it.
+    /// Returns the digest of all messages, as normalized by [`content`].
     pub(super) fn lines(&self, lines: &[Line]) -> Vec<u8> {
         let mut all = hmac::Context::with_key(&self.0);
         for line in lines {
@@ -39,18 +38,18 @@ impl Digester {
         all.sign().as_ref().to_vec()
     }
 
-    /// Of one text.
+    /// Returns the digest of one text.
     pub(super) fn text(&self, text: &str) -> Vec<u8> {
         self.lines(&[Line { by_user: false, text: text.to_owned() }])
     }
 }
 
-/// Whether two texts say the same.
+/// Returns whether two texts have the same content.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     content(one) == content(other)
 }
 
-/// A text without what programs change of it when they send it back: white space, and the thoughts that they show beside it.
+/// Normalizes a text: removes what programs change when they send it back, which is white space and displayed thoughts.
 fn content(text: &str) -> String {
     let mut rest = text;
     let mut kept = String::with_capacity(text.len());
@@ -64,11 +63,11 @@ fn content(text: &str) -> String {
     kept
 }
 
-/// What Open WebUI keeps thoughts in.
+/// Prefix of the element in which Open WebUI stores thoughts.
 const THOUGHTS: &str = "<details type=\"reasoning\"";
 const THOUGHTS_END: &str = "</details>";
 
-/// The end of a conversation, for a model that has not seen it.
+/// Quotes the end of a conversation, for a model that has not seen it.
 pub(super) fn quote(lines: &[Line]) -> Option<String> {
     let mut quoted = Vec::new();
     let mut left = MAX_QUOTE;

@@ -1,4 +1,4 @@
-//! What a program can choose as a model: kiso itself, a session, or a pill.
+//! The models of OpenAI's API: kiso itself, sessions, and pills.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,32 +16,32 @@ use kiso_base::home::SessionName;
 use kiso_store::store::{Placement, View};
 
 routes! {
-    /// OpenAI's interface: what can be chosen as a model
-    /// `kiso`, then pills and sessions as `kiso/NAME`; sessions that other programs began here are left out.
+    /// OpenAI's API: the available models
+    /// `kiso`, then pills and sessions as `kiso/NAME`; sessions that other programs created here are left out.
     GET "/v1/models" Chat => list, 200 "All of them, and the last 50 sessions";
-    /// OpenAI's interface: one model
+    /// OpenAI's API: one model
     GET "/v1/models/{*model}" Chat => show, 200 "The model", 404 "The model does not exist";
 }
 
 /// Kiso itself.
 pub(crate) const OWN: &str = "kiso";
 
-/// What begins the names of sessions that programs of this interface begin.
+/// Prefix of the names of sessions that programs create through this API.
 pub(crate) const CHATS: &str = "chat-";
 
-/// Sessions that are listed.
+/// Maximum number of listed sessions.
 const MAX_LISTED: usize = 50;
 
-/// Sessions that are looked at for them; most may be those of programs.
+/// Number of sessions to search for them; most may belong to programs.
 const MAX_LOOKED_AT: u32 = 500;
 
-/// What is meant by the name of a model.
+/// The meaning of a model's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Model {
-    /// The program's conversation decides on the session.
+    /// The program's conversation determines the session.
     Own,
     Session(SessionName),
-    /// The same as the first, with every message expanded by it.
+    /// Like `Own`, and the pill expands every message.
     Pill(String),
 }
 
@@ -90,7 +90,7 @@ pub(crate) async fn show(who: Who, State(app): State<App>, Path(model): Path<Str
     Ok(Json(view(model, created)))
 }
 
-/// What a program means by the name of a model. Where a pill and a session have one name, it is the pill.
+/// Returns the meaning of a model's name. If a pill and a session have the same name, the pill is used.
 pub(crate) async fn find(app: &App, who: &Who, name: &str) -> Result<Model, ApiError> {
     let unknown = || {
         let name: String = name.chars().take(80).collect();

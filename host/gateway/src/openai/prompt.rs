@@ -1,4 +1,4 @@
-//! What both endpoints make of a request: what is asked, what was said before, and who asks.
+//! A request of either endpoint, in common form: the question, the earlier messages, and the caller.
 
 use axum::http::HeaderMap;
 use ring::digest::{Context, SHA256};
@@ -12,19 +12,19 @@ use crate::auth::{Via, Who};
 use crate::error::ApiError;
 use kiso_store::store::{MAX_CLIENT_KEY, SessionOwner};
 
-/// Messages that a request may send along.
+/// Maximum number of messages in a request.
 const MAX_MESSAGES: usize = 4_000;
 
-/// Characters of a program's name for a chat or a person.
+/// Maximum length in characters of a program's id for a chat or a user.
 const MAX_ID: usize = 256;
 
-/// Headers with a program's name for a chat: the first that is there counts.
+/// Headers with a program's id for a chat; the first that exists is used.
 const CHAT_HEADERS: [&str; 2] = ["x-openwebui-chat-id", "x-kiso-chat-id"];
 
-/// The same in `metadata`.
+/// The same, as members of `metadata`.
 const CHAT_MEMBERS: [&str; 3] = ["chat_id", "conversation_id", "session_id"];
 
-/// Pairs of `metadata`, and characters of their names and values.
+/// Maximum number of pairs in `metadata`, and maximum lengths in characters of their names and values.
 const MAX_PAIRS: usize = 16;
 const MAX_PAIR: usize = 512;
 
@@ -32,34 +32,34 @@ const MAX_PAIR: usize = 512;
 #[derive(Debug)]
 pub(super) struct Prompt {
     pub model: Model,
-    /// The model as the program calls it.
+    /// The model's name in the request.
     pub model_name: String,
     pub caller: Caller,
-    /// Where the program says which of its chats it is.
+    /// The program's id of the chat, if it sends one.
     pub chat: Option<String>,
-    /// What the program tells the model about itself.
+    /// The program's instructions for the model.
     pub instructions: String,
-    /// What was said before, and what is asked: at least the last line is the user's.
+    /// All messages, ending with the question; the last one is from the user.
     pub lines: Vec<Line>,
-    /// How many of the lines are asked.
+    /// Number of messages at the end that form the question.
     pub asked: usize,
-    /// That came with what is asked.
+    /// Files of the question.
     pub files: Vec<Attachment>,
     pub key: Option<String>,
-    /// The response that it goes on from.
+    /// The earlier response that this request continues.
     pub previous: Option<String>,
     pub metadata: Map<String, Value>,
-    /// Whether it can be asked for later.
+    /// Whether the response can be retrieved later.
     pub stored: bool,
 }
 
-/// Who asks.
+/// The caller.
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     pub who: Who,
-    /// Handle of the token; empty for a program of the machine that needs none.
+    /// Handle of the token; empty for a program of this machine, which needs none.
     pub token: String,
-    /// Whom the program asks for, if it says so.
+    /// The end user of the program, if it names one.
     person: String,
 }
 
@@ -74,13 +74,13 @@ impl Caller {
         Ok(Caller { who, token, person })
     }
 
-    /// Tells the conversations of one person with one token from all others.
+    /// Returns an identifier for the conversations of one end user with one token.
     pub(super) fn owner(&self) -> String {
         name(&["owner", &self.token, &self.person])
     }
 }
 
-/// 32 digits for a list of texts; no two lists have the same.
+/// Returns 32 digits for a list of texts, different for every list.
 pub(super) fn name(parts: &[&str]) -> String {
     let mut all = Context::new(&SHA256);
     for part in parts {
@@ -90,19 +90,19 @@ pub(super) fn name(parts: &[&str]) -> String {
     data_encoding::HEXLOWER.encode(&all.finish().as_ref()[..16])
 }
 
-/// The lines of a conversation, while a request is read.
+/// The messages of a conversation, while a request is parsed.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pub instructions: String,
     pub lines: Vec<Line>,
     pub asked: usize,
     pub files: Vec<Attachment>,
-    /// Where the content of what is asked stands.
+    /// Locations and contents of the question's messages.
     open: Vec<(String, Content)>,
 }
 
 impl Lines {
-    /// Adds what somebody said. `param` is where it stands in the request.
+    /// Adds a message. `param` is its location in the request.
     pub(super) fn add(&mut self, speaker: Speaker, content: Option<Content>, param: &str) -> Result<(), ApiError> {
         if self.lines.len() >= MAX_MESSAGES {
             return Err(ApiError::bad_request(format!("a request has at most {MAX_MESSAGES} messages")).param(param));
@@ -119,7 +119,7 @@ impl Lines {
                 self.open.clear();
                 self.lines.push(Line { by_user: false, text });
             }
-            // Of another model's tools; what came of them is in what the assistant said.
+            // Results of another model's tools; the assistant's messages contain what matters.
             Speaker::Tool | Speaker::Function => {}
         }
         Ok(())
@@ -132,7 +132,7 @@ impl Lines {
         self.instructions.push_str(text.trim());
     }
 
-    /// Takes the files of what is asked out of it. Those of earlier messages are in the workspace since then.
+    /// Extracts the files of the question. Files of earlier messages are already in the workspace.
     pub(super) fn close(&mut self, param: &str) -> Result<(), ApiError> {
         if self.open.is_empty() {
             return Err(ApiError::bad_request("the last message must be the user's").param(param));
@@ -152,19 +152,19 @@ impl Lines {
     }
 }
 
-/// Where the program says which of its chats it is, by a header or in `metadata`.
+/// Returns the program's id of the chat, from a header or from `metadata`.
 pub(super) fn chat_id(headers: &HeaderMap, metadata: &Map<String, Value>) -> Result<Option<String>, ApiError> {
     let header = CHAT_HEADERS.iter().find_map(|name| Some((*name, headers.get(*name)?)));
     if let Some((name, value)) = header {
         let value = value.to_str().map_err(|_| ApiError::bad_request(format!("{name} has odd characters")))?;
-        // A program that has no chat yet sends it empty.
+        // A program without a chat yet sends an empty value.
         return if value.trim().is_empty() { Ok(None) } else { id(value.trim(), name).map(Some) };
     }
     let member = CHAT_MEMBERS.iter().find_map(|name| Some((*name, metadata.get(*name)?.as_str()?)));
     member.map(|(member, value)| id(value, &format!("metadata.{member}"))).transpose()
 }
 
-/// A name that a program gives.
+/// Checks an id that a program sends.
 pub(super) fn id(value: &str, param: &str) -> Result<String, ApiError> {
     if value.is_empty() || value.chars().count() > MAX_ID || value.chars().any(char::is_control) {
         let rule = format!("`{param}` must have 1 to {MAX_ID} characters, and no control characters");
@@ -173,7 +173,7 @@ pub(super) fn id(value: &str, param: &str) -> Result<String, ApiError> {
     Ok(value.to_owned())
 }
 
-/// The key by which a request that comes again is known.
+/// Returns the key that identifies repeated requests.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let value = value.to_str().ok().filter(|key| (1..=MAX_CLIENT_KEY).contains(&key.chars().count()));
@@ -181,7 +181,7 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Api
     value.map(|key| Some(key.to_owned())).ok_or_else(rule)
 }
 
-/// What a program wants to have back with the answer.
+/// Checks the metadata that the response must repeat.
 pub(super) fn metadata(given: Option<Map<String, Value>>) -> Result<Map<String, Value>, ApiError> {
     let given = given.unwrap_or_default();
     let fits = |text: &str| text.chars().count() <= MAX_PAIR;
@@ -193,12 +193,12 @@ pub(super) fn metadata(given: Option<Map<String, Value>>) -> Result<Map<String, 
     Ok(given)
 }
 
-/// What the interface has and kiso does not, where leaving it out would be another answer than was asked for.
+/// The error for a feature that kiso does not have and that cannot be ignored without changing the answer.
 pub(super) fn unsupported(param: &str, why: &str) -> ApiError {
     ApiError::bad_request(format!("`{param}` is not supported: {why}")).param(param)
 }
 
-/// Whether a choice of tools demands a call of a tool of the program's.
+/// Refuses a `tool_choice` that demands a call of one of the program's tools.
 pub(super) fn check_tool_choice(choice: Option<&Value>) -> Result<(), ApiError> {
     match choice {
         None | Some(Value::Null) => Ok(()),
@@ -207,7 +207,7 @@ pub(super) fn check_tool_choice(choice: Option<&Value>) -> Result<(), ApiError> 
     }
 }
 
-/// Whether a form of the answer is wanted that nobody can promise.
+/// Refuses a format of the answer that cannot be guaranteed.
 pub(super) fn check_form(format: Option<&Value>, param: &str) -> Result<(), ApiError> {
     match format.and_then(|format| format.get("type")).and_then(Value::as_str) {
         None | Some("text") => Ok(()),

@@ -1,4 +1,4 @@
-//! `POST /v1/responses`, and what became of one.
+//! `POST /v1/responses`, and reading, deleting and cancelling responses.
 
 mod events;
 mod shape;
@@ -28,7 +28,7 @@ use crate::wire::{Either, JsonResult, LargeBody, Path};
 use kiso_store::store::{ChatRequest, JobState, StoreError};
 
 routes! {
-    /// OpenAI's interface: answer a conversation, or go on from an earlier response
+    /// OpenAI's API: answer a conversation, or continue an earlier response
     POST "/v1/responses" Chat => create,
         200 "The response, or with `stream` the events that lead to it; with `background`, it is not answered yet",
         404 "The model or the earlier response does not exist",
@@ -37,20 +37,20 @@ routes! {
         429 "Too many messages are waiting, or too many wrong tokens came from this address; Retry-After says when to try again",
         503 "The daemon is shutting down, or too many requests are waited for",
         507 "There are too many sessions, the files do not fit, or the disk is full; nothing was saved";
-    /// OpenAI's interface: what became of a response
+    /// OpenAI's API: the state of a response
     GET "/v1/responses/{id}" Chat => show, 200 "The response in its current state", 404 "The token has no response of this id";
-    /// OpenAI's interface: forget a response
+    /// OpenAI's API: forget a response
     /// The session keeps its messages.
     DELETE "/v1/responses/{id}" Chat => delete, 200 "It is forgotten", 404 "The token has no response of this id";
-    /// OpenAI's interface: stop what works on a response
-    /// One that has ended stays as it is.
+    /// OpenAI's API: cancel the work on a response
+    /// A response that has ended stays unchanged.
     POST "/v1/responses/{id}/cancel" Chat => cancel,
         200 "The response in its current state; it is stopping",
         404 "The token has no response of this id",
         409 "It waits behind something else in its session and has not begun";
 }
 
-/// What begins the id of a response.
+/// Prefix of a response's id.
 const ID: &str = "resp_";
 
 /// A conversation to answer. Members that are not listed here are ignored: kiso has its own models, tools and settings.
@@ -59,21 +59,21 @@ pub(crate) struct ResponseIn {
     /// `kiso`, `kiso/SESSION` or `kiso/PILL`.
     model: String,
     input: Input,
-    /// What the program tells the model about itself.
+    /// The program's instructions for the model.
     instructions: Option<String>,
-    /// The response that it goes on from.
+    /// The earlier response to continue.
     previous_response_id: Option<String>,
-    /// The program's name for the conversation, or `{"id": NAME}`.
+    /// The program's id of the conversation, or `{"id": NAME}`.
     conversation: Option<ConversationName>,
-    /// Whether the answer comes as events.
+    /// Send the answer as events.
     stream: Option<bool>,
-    /// Whether to answer before it is done; `GET /v1/responses/ID` says what became of it.
+    /// Respond before the work is done; `GET /v1/responses/ID` returns its state.
     background: Option<bool>,
-    /// Whether it can be asked for later; true without.
+    /// Whether the response can be retrieved later; true by default.
     store: Option<bool>,
     #[schemars(extend("maxProperties" = 16))]
     metadata: Option<Map<String, Value>>,
-    /// Whom the program asks for: conversations of two of them are never one.
+    /// The end user of the program; conversations of different users are never merged.
     #[schemars(length(min = 1, max = 256))]
     user: Option<String>,
     /// The newer name for `user`.
@@ -85,7 +85,7 @@ pub(crate) struct ResponseIn {
     text: Option<TextForm>,
 }
 
-/// A text, or everything that was said.
+/// A text, or the whole conversation.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "ResponseInput")]
@@ -95,11 +95,11 @@ pub(crate) enum Input {
     Items(Vec<Value>),
 }
 
-/// Something that was said, or that a model did.
+/// A message, or an action of a model.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ResponseInputItem")]
 pub(crate) struct InputItem {
-    /// `message` without; thoughts are left out.
+    /// `message` by default; thoughts are ignored.
     #[serde(rename = "type")]
     kind: Option<String>,
     role: Option<Speaker>,
@@ -119,7 +119,7 @@ pub(crate) struct TextForm {
     format: Option<Value>,
 }
 
-/// A response that is forgotten.
+/// A forgotten response.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DeletedResponse")]
 pub(crate) struct Deleted {
@@ -189,7 +189,7 @@ pub(crate) async fn cancel(who: Who, State(app): State<App>, Path(id): Path<Stri
         };
         tracing::info!(%run, by = who.name(), "a response is cancelled");
         match app.0.drive.store.write(move |tx| tx.request_cancel(&run)).await {
-            // It has ended meanwhile.
+            // The response has ended in the meantime.
             Ok(()) | Err(StoreError::Ended { .. }) => {}
             Err(error) => return Err(error.into()),
         }

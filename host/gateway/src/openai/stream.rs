@@ -1,4 +1,4 @@
-//! A turn as server-sent events, in the form of either endpoint.
+//! A turn as server-sent events, in the format of either endpoint.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -11,17 +11,17 @@ use futures_util::stream::unfold;
 
 use super::turn::{Piece, Turn};
 
-/// Time without anything, after which a comment shows that the connection stands.
+/// Idle time after which a comment shows that the connection is alive.
 const ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) type Events = Pin<Box<dyn Stream<Item = Result<Event, Infallible>> + Send>>;
 
-/// What a handler answers with.
+/// Return type of the handlers.
 pub(super) type Streamed = Sse<KeepAliveStream<Events>>;
 
-/// How an endpoint says what is told.
+/// Converts the pieces of a turn to the events of an endpoint.
 pub(super) trait Form: Send + 'static {
-    /// Before anything is told.
+    /// Returns the events before the first piece.
     fn begin(&mut self) -> Vec<Event>;
 
     fn say(&mut self, piece: Piece) -> Vec<Event>;

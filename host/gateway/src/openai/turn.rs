@@ -1,4 +1,4 @@
-//! A message on its way to its reply: what is said of it meanwhile, and what it comes to.
+//! Follows a message until its reply: progress, text, and outcome.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -20,26 +20,26 @@ use kiso_base::home::SessionName;
 use kiso_graph::step::Event;
 use kiso_store::store::{ChatRequest, JobState, RunId};
 
-/// How often it is looked whether the token is still one.
+/// How often to check whether the token is still valid.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Bytes of thoughts that are told of one message.
+/// Maximum size in bytes of the thoughts that are sent for one message.
 const MAX_THOUGHTS: usize = 256 << 10;
 
-/// What is told of a message.
+/// A piece of the progress of a message.
 #[derive(Debug)]
 pub(crate) enum Piece {
-    /// What the run does.
+    /// Activity of the run.
     Thought(String),
     /// The next part of the reply.
     Text(String),
-    /// It is answered; nothing comes behind it.
+    /// The message is answered; this is the last piece.
     End(TurnAnswer),
-    /// There will be no answer here; nothing comes behind it.
+    /// There will be no answer; this is the last piece.
     Failed(ApiError),
 }
 
-/// What a message has come to, if it is answered; how it stands otherwise.
+/// Returns the outcome of a message if it is answered, otherwise its state.
 pub(crate) async fn standing(app: &App, request: &ChatRequest) -> Result<Result<TurnAnswer, JobState>, ApiError> {
     let Some(message) = request.message else {
         return Ok(Ok(TurnAnswer::at_once(request.answer.clone().unwrap_or_default())));
@@ -56,13 +56,13 @@ async fn standing_of(
     standing.ok_or_else(|| ApiError::not_found("the message was deleted with its session"))
 }
 
-/// A place among the requests that are waited for.
+/// A place among the requests that wait for an answer.
 pub(crate) struct TurnSlot {
     _counted: Box<dyn Send>,
 }
 
 impl TurnSlot {
-    /// Before the message is accepted: afterwards, nobody is to be told that there is none.
+    /// Called before the message is accepted, because a lack of places cannot be reported afterwards.
     pub(crate) fn take(app: &App) -> Result<TurnSlot, ApiError> {
         let counted = count::counted(app, |counters| &counters.http_streams);
         let max = app.0.drive.newest_config().gateway.max_streams;
@@ -74,7 +74,7 @@ impl TurnSlot {
     }
 }
 
-/// A message that is followed.
+/// A message whose progress is followed.
 pub(crate) struct Turn {
     app: App,
     who: Who,
@@ -85,13 +85,13 @@ pub(crate) struct Turn {
     ready: VecDeque<Piece>,
     begun: bool,
     over: bool,
-    /// The run that answers it, once there is one.
+    /// The run that answers the message, once it has started.
     run: Option<RunId>,
-    /// What was told last of what the run is busy with.
+    /// The activity that was sent last.
     busy: String,
-    /// Bytes of thoughts that may still be told.
+    /// Remaining bytes of thoughts that may be sent.
     thoughts_left: usize,
-    /// What is told of the reply.
+    /// Produces the pieces of the reply.
     text: ReplyWriter,
     _slot: TurnSlot,
 }
@@ -114,7 +114,7 @@ impl Turn {
         Turn::of_message(app, who, message, wanted, slot).await
     }
 
-    /// Of a message that was accepted behind the notice after which `wanted` begins.
+    /// Follows a message that was accepted after the notice at which `wanted` begins.
     pub(crate) async fn of_message(
         app: &App,
         who: Who,
@@ -144,7 +144,7 @@ impl Turn {
         }
     }
 
-    /// Waits for what is told next; `None` behind the last.
+    /// Waits for the next piece; `None` after the last.
     pub(crate) async fn next(&mut self) -> Option<Piece> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
@@ -160,7 +160,7 @@ impl Turn {
         }
     }
 
-    /// What was thought and what is answered, when it is.
+    /// Waits for the answer; returns the thoughts and the answer.
     pub(crate) async fn whole(&mut self) -> Result<(Option<String>, TurnAnswer), ApiError> {
         let mut thoughts = String::new();
         loop {
@@ -175,7 +175,7 @@ impl Turn {
     }
 
     async fn advance(&mut self) -> Result<(), ApiError> {
-        // It may have been answered before anybody listened.
+        // The message may have been answered before this began to listen.
         if !std::mem::replace(&mut self.begun, true) {
             return self.settle().await;
         }
@@ -218,7 +218,7 @@ impl Turn {
         }
     }
 
-    /// Whether this is the run that answers the message. One that is under way can take a message up later.
+    /// Returns whether this is the run that answers the message. An active run can take up the message later.
     async fn is_own(&mut self, run: &Value) -> Result<bool, ApiError> {
         if self.run.is_none()
             && let Some(message) = self.message
@@ -228,13 +228,13 @@ impl Turn {
         Ok(self.run.as_ref().is_some_and(|own| run.as_str() == Some(own.as_str())))
     }
 
-    /// Ends if the message is answered, or waits for somebody.
+    /// Ends if the message is answered, or waits for a person.
     async fn settle(&mut self) -> Result<(), ApiError> {
         let Some(message) = self.message else { return Ok(()) };
         match standing_of(&self.app, message, None).await? {
             Ok(answer) => {
                 self.over = true;
-                // A run can be quicker than whoever begins to listen.
+                // A run can finish before anybody listens.
                 if self.thoughts_left == MAX_THOUGHTS
                     && let Some(text) = thoughts(&self.app, answer.run.as_ref()).await?
                 {
@@ -302,15 +302,15 @@ impl Turn {
     }
 }
 
-/// What a run that has ended did, from its log.
+/// Returns the activity of a run that has ended, from its log.
 pub(crate) async fn thoughts(app: &App, run: Option<&RunId>) -> Result<Option<String>, ApiError> {
-    /// Events that say something to a reader.
+    /// Events with text for a reader.
     const KINDS: [&str; 5] = ["planned", "executed", "called", "reviewed", "told"];
     const MAX_EVENTS: u32 = 200;
     let Some(run) = run.cloned() else { return Ok(None) };
     let read = app.0.drive.store.read(move |view| view.last_events(&run, &KINDS, MAX_EVENTS));
     let mut text = String::new();
-    // The newest come first.
+    // The newest events come first.
     for event in read.await?.into_iter().rev() {
         let said = serde_json::from_str::<Event>(&event.body).ok().and_then(|event| progress::of(&event));
         match said {

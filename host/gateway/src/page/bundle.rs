@@ -1,31 +1,33 @@
-//! Scripts put together: what is always needed at once comes in one answer, not in twenty that wait for each other. Each
-//! module stays a scope of its own, so that names in one mean nothing in another.
+//! Bundles the page's scripts: scripts that are always needed together are sent in one response instead of twenty sequential
+//! ones. Each module keeps its own scope, so that its names do not affect others.
 //!
-//! It reads what this house writes: one import or export to a statement, at the beginning of a line, and no circles. A
-//! test beside the list of the page's files holds every script to that.
+//! It supports only the style of this project: one import or export per statement, at the beginning of a line, and no circular
+//! imports. A test next to the list of the page's files checks every script.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The scripts that the document names, in the order in which they run.
+/// Scripts that the document references, in the order of execution.
 pub(super) const ENTRIES: [&str; 2] = ["early.js", "app.js"];
 
-/// Bytes of modules that are sent with the page although only some screens need them: a request of its own would cost more.
+/// Maximum total size in bytes of modules that are sent with the page although only some screens need them, because another
+/// request would cost more.
 const SMALL: usize = 6_000;
 
-/// A script before it is put together with others.
+/// A script before bundling.
 #[derive(Debug, Default)]
 struct Module {
-    /// What it needs, in the order in which it says so: the module, and names there with those that they have here.
+    /// Its imports in order: the module, and pairs of a name there and the local name.
     imports: Vec<(String, Vec<(String, String)>)>,
-    /// What others may use, by the name that it has for them.
+    /// Its exports: pairs of a local name and the exported name.
     exports: Vec<(String, String)>,
-    /// Scripts that it fetches when they are needed.
+    /// Scripts that it imports dynamically.
     later: Vec<String>,
     body: String,
 }
 
-/// The scripts as they are sent, by name. Those that no entry leads to stay as they are: workers, which are fetched by themselves.
+/// Returns the bundled scripts by name. Scripts that no entry imports stay unchanged: these are workers, which are loaded
+/// separately.
 pub(super) fn bundled(scripts: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let modules: BTreeMap<&str, Module> =
         scripts.iter().map(|(name, text)| (name.as_str(), Module::read(name, text, scripts))).collect();
@@ -48,7 +50,7 @@ pub(super) fn bundled(scripts: &BTreeMap<String, String>) -> BTreeMap<String, St
     sent
 }
 
-/// All modules, each behind those that it needs.
+/// Returns all modules in dependency order.
 fn order<'a>(modules: &'a BTreeMap<&str, Module>) -> Vec<&'a str> {
     fn visit<'a>(
         name: &'a str,
@@ -69,8 +71,8 @@ fn order<'a>(modules: &'a BTreeMap<&str, Module>) -> Vec<&'a str> {
     found
 }
 
-/// Which script each module is sent in. What an entry needs is sent with it; the others go together if the same scripts,
-/// of those that are fetched later, lead to them, under the name of the one that needs all of them.
+/// Assigns each module to the script that contains it. Modules that an entry needs are sent with it. Other modules are grouped by
+/// the dynamically imported scripts that lead to them, under the name of the module that needs all others of the group.
 fn chunks<'a>(modules: &'a BTreeMap<&str, Module>) -> BTreeMap<&'a str, &'a str> {
     let mut chunks = BTreeMap::new();
     for entry in ENTRIES.iter().filter_map(|entry| modules.get_key_value(entry)).map(|(name, _)| *name) {
@@ -106,7 +108,7 @@ fn chunks<'a>(modules: &'a BTreeMap<&str, Module>) -> BTreeMap<&'a str, &'a str>
     chunks
 }
 
-/// A module with all that it needs.
+/// Returns a module with all its direct and indirect imports.
 fn reached<'a>(name: &'a str, modules: &'a BTreeMap<&str, Module>) -> BTreeSet<&'a str> {
     let (mut found, mut waiting) = (BTreeSet::new(), vec![name]);
     while let Some(name) = waiting.pop() {
@@ -117,7 +119,7 @@ fn reached<'a>(name: &'a str, modules: &'a BTreeMap<&str, Module>) -> BTreeSet<&
     found
 }
 
-/// The script that these modules are sent in.
+/// Returns the text of the script that contains these modules.
 fn written(chunk: &str, names: &[&str], modules: &BTreeMap<&str, Module>, chunks: &BTreeMap<&str, &str>) -> String {
     let mut text = String::new();
     let mut elsewhere: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -146,7 +148,7 @@ fn written(chunk: &str, names: &[&str], modules: &BTreeMap<&str, Module>, chunks
     text
 }
 
-/// The body of a module as it reads in the script that it is sent in: what it says of places is true from there.
+/// Returns the body of a module, with its paths adjusted to the script that contains it.
 fn placed(
     body: &str,
     name: &str,
@@ -164,7 +166,7 @@ fn placed(
     text
 }
 
-/// What a module is called among others.
+/// Returns a unique identifier for a module's scope.
 fn scope(name: &str) -> String {
     let word = |sign: char| if sign.is_ascii_alphanumeric() { sign } else { '_' };
     format!("${}", name.trim_end_matches(".js").chars().map(word).collect::<String>())
@@ -174,7 +176,7 @@ fn renamed(from: &str, between: &str, to: &str) -> String {
     if from == to { from.to_owned() } else { format!("{from}{between}{to}") }
 }
 
-/// How a script names another one.
+/// Returns the path of a script relative to another one.
 pub(super) fn path(from: &str, to: &str) -> String {
     let (from, to): (Vec<&str>, Vec<&str>) = (from.split('/').collect(), to.split('/').collect());
     let same = from.iter().zip(&to).take(from.len().min(to.len()) - 1).take_while(|(a, b)| a == b).count();
@@ -189,7 +191,7 @@ impl Module {
         let mut rest = text;
         while !rest.is_empty() {
             let line = rest.find('\n').map_or(rest, |end| &rest[..=end]);
-            // To its end, which may be some lines further down.
+            // A statement may end several lines below.
             let statement = || rest.find(";\n").map_or(rest, |end| &rest[..end + 2]);
             let taken = if line.starts_with("import ") {
                 Some(statement()).filter(|whole| module.import(whole, &there).is_some())
@@ -200,7 +202,7 @@ impl Module {
             };
             match taken {
                 Some(whole) => {
-                    // A line of the source stays a line.
+                    // Keeps line breaks, so that line numbers stay the same.
                     module.body.extend(whole.matches('\n'));
                     rest = &rest[whole.len()..];
                 }
@@ -241,8 +243,8 @@ impl Module {
         Some(())
     }
 
-    /// Any other line, without what makes a declaration one for others: `export const a`, `export default function B`, and the
-    /// `export{c as d};` at the end of a library.
+    /// Any other line: removes `export` from declarations such as `export const a` and `export default function B`, and handles
+    /// the `export{c as d};` at the end of a library.
     fn line(&mut self, line: &str) {
         if let Some(declared) = line.strip_prefix("export ").filter(|rest| !rest.starts_with('{')) {
             let (default, declared) = match declared.strip_prefix("default ") {
@@ -271,7 +273,7 @@ impl Module {
     }
 }
 
-/// `a, b as c`, as (a, a), (b, c).
+/// Parses `a, b as c` into (a, a), (b, c).
 fn listed(names: &str) -> Vec<(String, String)> {
     let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
     names
@@ -280,7 +282,7 @@ fn listed(names: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The paths of what a script fetches when it is needed.
+/// Returns the paths of a script's dynamic imports.
 fn later(script: &str) -> impl Iterator<Item = &str> {
     script.split("import('").skip(1).filter_map(|rest| Some(rest.split_once('\'')?.0))
 }

@@ -1,4 +1,4 @@
-//! The files of the page, as they were compiled in.
+//! The embedded files of the page.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ macro_rules! embedded {
     ($( $name:literal, )*) => { &[$( ($name, include_bytes!(concat!("web/", $name))) ),*] };
 }
 
-/// Everything below `web/` but what is only for people; a test compares this with the folder.
+/// Everything below `web/` except files that are only for people; a test compares this list with the folder.
 const EMBEDDED: &[(&str, &[u8])] = embedded![
     "app.js",
     "base.css",
@@ -151,51 +151,51 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "welcome/weather.csv",
 ];
 
-/// The file that is served at `/`.
+/// The file at `/`.
 const INDEX: &str = "index.html";
 
-/// The styles that every screen has, in order; they are sent as one, so that nothing is drawn without a part of them.
+/// Styles of all screens, in order; they are sent as one file, so that nothing is drawn with a part of them.
 const STYLES: (&str, [&str; 6]) =
     ("style.css", ["base.css", "sessions.css", "chat.css", "composer.css", "vendor/uplot.css", "markdown.css"]);
 
-/// Where libraries stand.
+/// Directory of libraries.
 const VENDOR: &str = "vendor/";
 
-/// A library that is a script and no module, and the name by which it is known in there.
+/// A library that is a classic script instead of a module, and the name of its global variable.
 const SCRIPT: (&str, &str) = ("vendor/uplot.js", "uPlot");
 
-/// What stands in [`INDEX`] for who is logged in.
+/// Placeholder in [`INDEX`] for the login.
 const WHO: &str = "{{me}}";
 
-/// What stands in [`INDEX`] for the address below which the other files are.
+/// Placeholder in [`INDEX`] for the base address of the other files.
 const PLACE: &str = "{{page}}";
 
-/// Bytes of the digest that are in the address, in hex.
+/// Number of digest bytes in the address, which are written in hex.
 const DIGEST: usize = 8;
 
-/// The page in one version: its files refer to each other.
+/// One version of the page; its files refer to each other.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// Of all names and contents.
+    /// Digest of all names and contents.
     pub digest: String,
     pub index: Arc<File>,
-    /// The first of them, with a place for who is logged in.
+    /// The document, with a placeholder for the login.
     document: String,
     rest: BTreeMap<String, Arc<File>>,
 }
 
-/// One of them.
+/// A file of the page.
 #[derive(Debug)]
 pub(super) struct File {
     pub media_type: &'static str,
     pub bytes: Bytes,
-    /// Made when it is first asked for; `None` inside where that makes it no smaller.
+    /// Computed on first use; the inner `None` means that compression does not make it smaller.
     gzip: OnceLock<Option<Bytes>>,
 }
 
 impl Files {
-    /// What is served now: what was compiled in; in a debug build, what lies in the folder that `KISO_PAGE` names, if it
-    /// does, so that a change needs no build.
+    /// Returns the current files: the embedded ones or, in a debug build, those in the folder of `KISO_PAGE` if it is set, so
+    /// that a change needs no build.
     pub(super) fn now() -> io::Result<Arc<Files>> {
         #[cfg(debug_assertions)]
         if let Some(folder) = std::env::var_os("KISO_PAGE").filter(|folder| !folder.is_empty()) {
@@ -228,24 +228,24 @@ impl Files {
         Files { digest, index, document, rest: rest.collect() }
     }
 
-    /// The document with who is logged in, in JSON.
+    /// Returns the document with the login as JSON.
     pub(super) fn index_for(&self, who: &str) -> Arc<File> {
-        // In there, nothing of it may be taken for the end of the element.
+        // Escaped, so that no text can end the script element.
         Arc::new(File::new(INDEX, self.document.replace(WHO, &who.replace('<', "\\u003c")).into()))
     }
 
-    /// The file of that name; the one at `/` is none of them.
+    /// Returns the file of this name; the document is not included.
     pub(super) fn get(&self, name: &str) -> Option<Arc<File>> {
         self.rest.get(name).cloned()
     }
 }
 
-/// Of all that is sent, as it is sent: what is put together in another way has another address.
+/// Returns the digest of everything that is sent, as it is sent: another bundling has another address.
 fn digest(index: &[u8], files: &BTreeMap<String, Bytes>) -> String {
     let mut context = Context::new(&SHA256);
     let all = files.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).chain([(INDEX, index)]);
     for (name, bytes) in all {
-        // With their lengths, so that nothing can move from one to the next unnoticed.
+        // Includes the lengths, so that content cannot move between files without changing the digest.
         for part in [name.as_bytes(), bytes] {
             context.update(&(part.len() as u64).to_le_bytes());
             context.update(part);
@@ -257,14 +257,14 @@ fn digest(index: &[u8], files: &BTreeMap<String, Bytes>) -> String {
 /// How scripts are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scripts {
-    /// As who works on them wrote them.
+    /// As in the source, for development.
     #[cfg_attr(not(any(test, debug_assertions)), expect(dead_code, reason = "there is no folder to serve"))]
     AsWritten,
-    /// What is needed at once in one.
+    /// Bundled.
     Together,
 }
 
-/// Takes out the scripts. Those of others are sent as they are, with the comments that their licenses ask for.
+/// Removes and returns the project's scripts. Libraries are sent unchanged, with the comments that their licenses require.
 fn scripts_of(files: &mut BTreeMap<String, Bytes>) -> BTreeMap<String, String> {
     let names: Vec<String> = files.keys().filter(|name| name.ends_with(".js")).cloned().collect();
     let mut scripts = BTreeMap::new();
@@ -286,7 +286,7 @@ impl File {
         File { media_type: media_type(name).unwrap_or("application/octet-stream"), bytes, gzip: OnceLock::new() }
     }
 
-    /// The file in its shortest form, and whether that is gzip. Takes a moment the first time.
+    /// Returns the smallest form of the file, and whether it is gzip. Takes a moment the first time.
     pub(super) fn gzip(&self) -> (Bytes, bool) {
         let zipped = self.gzip.get_or_init(|| zip(&self.bytes).ok().filter(|zipped| zipped.len() < self.bytes.len()));
         zipped.clone().map_or_else(|| (self.bytes.clone(), false), |zipped| (zipped, true))
@@ -316,13 +316,13 @@ fn media_type(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a file below `web/` is served: what tells people where the libraries are from is not.
+/// Returns whether a file below `web/` is served; the list of the libraries' origins is not.
 #[cfg(any(test, debug_assertions))]
 fn is_served(name: &str) -> bool {
     name != "vendor/manifest.json" && media_type(name).is_some()
 }
 
-/// The files that are served of a folder, by their names below it.
+/// Returns the served files of a folder, by their names relative to it.
 #[cfg(any(test, debug_assertions))]
 fn read(folder: &std::path::Path) -> io::Result<BTreeMap<String, Bytes>> {
     let (mut found, mut folders) = (BTreeMap::new(), vec![folder.to_path_buf()]);
@@ -375,7 +375,7 @@ mod tests {
         }
     }
 
-    /// What is taken out of a script are comments: they begin as this house writes them.
+    /// Everything that is removed from a script is a comment in this project's style.
     #[test]
     fn only_comments_are_taken_out() {
         for (name, bytes) in EMBEDDED.iter().filter(|(name, _)| name.ends_with(".js") && !name.starts_with(VENDOR)) {
@@ -391,13 +391,13 @@ mod tests {
         }
     }
 
-    /// Every module is sent once, behind those that it needs, and nothing in it is an import or an export any more.
+    /// Every module is sent once, after its imports, and the result contains no imports or exports.
     #[test]
     fn every_script_can_be_put_together() {
         let mut files = EMBEDDED.iter().map(|(name, bytes)| ((*name).to_owned(), Bytes::from_static(bytes))).collect();
         let scripts = scripts_of(&mut files);
         let sent = bundled(&scripts);
-        // What a worker is.
+        // Workers.
         let alone = ["lib/highlight-worker.js", "vendor/highlight.js"];
         for name in alone {
             assert_eq!(sent[name], scripts[name]);

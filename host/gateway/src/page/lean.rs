@@ -1,7 +1,7 @@
-//! Scripts as they are sent: without the lines that only those read who work on them, which are a fifth of the first load.
+//! Removes comment lines from scripts, which are a fifth of the first load.
 
-/// The script with an empty line for each that is nothing but a comment, so that what the browser says of a line is true
-/// of the source. Nothing else is touched. A text that goes over several lines must not have one that begins as a comment.
+/// Returns the script with an empty line in place of each pure comment line, so that line numbers in the browser match the
+/// source. Nothing else changes. A multi-line string must not contain a line that begins like a comment.
 pub(super) fn lean(script: &str) -> String {
     let mut within = false;
     let mut kept = String::with_capacity(script.len());

@@ -1,20 +1,20 @@
-//! Which scripts of the page need which others. A browser learns of a module's imports only when it has read it: told of all
-//! at once, it asks for them at once, where it would wait for one after the other.
+//! Dependencies between the page's scripts. A browser discovers a module's imports only after it has read the module; with the
+//! whole list, it can request all of them at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-/// The script that the page begins with.
+/// The page's entry script.
 const ENTRY: &str = "app.js";
 
-/// What stands in the document for what the browser is to ask for at once.
+/// Placeholder in the document for the scripts to preload.
 const FIRST: &str = "{{modules}}";
 
-/// What stands in it for what scripts that are fetched later need.
+/// Placeholder in the document for the dependencies of dynamically imported scripts.
 const LATER: &str = "{{later}}";
 
-/// The imports of every script, by its name.
+/// The imports of every script, by name.
 pub(super) struct Modules {
     fixed: BTreeMap<String, Vec<String>>,
     later: BTreeSet<String>,
@@ -32,19 +32,19 @@ impl Modules {
         modules
     }
 
-    /// The document with what it says of scripts. `base` is the address below which they are.
+    /// Returns the document with the lists of scripts. `base` is their base address.
     pub(super) fn written(&self, document: &str, base: &str) -> String {
         let first = self.with_all(ENTRY, &BTreeSet::new());
         let links: Vec<String> =
             first.iter().map(|name| format!("<link rel=\"modulepreload\" href=\"{base}/{name}\">")).collect();
         let first = first.into_iter().collect();
-        // A data block, which no policy takes for a script.
+        // A data block, which the policy does not treat as a script.
         let later: Map<String, Value> =
             self.later.iter().map(|name| (name.clone(), self.with_all(name, &first).into())).collect();
         document.replace(FIRST, &links.join("\n")).replace(LATER, &Value::Object(later).to_string())
     }
 
-    /// A script with all that it needs, nearest first, but what is there already.
+    /// Returns a script with all its dependencies, nearest first, except those in `there`.
     fn with_all(&self, name: &str, there: &BTreeSet<String>) -> Vec<String> {
         let mut all = vec![name.to_owned()];
         let mut at = 0;
@@ -60,7 +60,7 @@ impl Modules {
     }
 }
 
-/// What stands between one of these beginnings and the next quote.
+/// Returns the texts between one of these prefixes and the next quote.
 fn paths<'a>(script: &'a str, beginnings: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     beginnings
         .iter()
@@ -68,7 +68,7 @@ fn paths<'a>(script: &'a str, beginnings: &'a [&'a str]) -> impl Iterator<Item =
         .filter_map(|rest| Some(rest.split_once('\'')?.0))
 }
 
-/// The file that a path means in a script of that name; none for what is no path.
+/// Resolves a path in a script to the name of a file; `None` if it is not a path.
 pub(super) fn resolve(script: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = script.split('/').collect();
     parts.pop();

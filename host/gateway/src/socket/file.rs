@@ -1,4 +1,4 @@
-//! A file that a client of the socket sends in pieces, each in a line of its own.
+//! A file that a client of the socket sends in pieces, one piece per line.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use kiso_base::home::SessionName;
 use kiso_sandbox::engine::limits::{Budget, HitCell};
 use kiso_sandbox::skill::Quota;
 
-/// A file that is not whole yet. Dropped, it is gone.
+/// An incomplete file. It is deleted when it is dropped.
 pub(super) struct PartialFile {
     session: SessionName,
     name: String,
@@ -28,7 +28,7 @@ pub(super) struct PartialFile {
     _place: OwnedSemaphorePermit,
 }
 
-/// A file that is in the workspace now.
+/// A file in the workspace.
 pub(super) struct StoredFile {
     pub path: String,
     pub bytes: u64,
@@ -52,7 +52,7 @@ impl PartialFile {
         Ok(PartialFile { session, name, incoming, quota, bytes: 0, digest: Context::new(&SHA256), _place: place })
     }
 
-    /// Whether the next piece of the file of this name is a piece of this one.
+    /// Returns whether the next piece of the file with this name belongs to this file.
     pub(super) fn is_of(&self, session: &SessionName, name: &str) -> bool {
         self.session == *session && attachment::plain_name(name).is_ok_and(|name| name == self.name)
     }
@@ -73,7 +73,8 @@ impl PartialFile {
         .await
     }
 
-    /// Moves the file to its place. The same file that is there already stays, and beside another one of its name it gets a mark.
+    /// Moves the file to its place. If the same file is already there, that one stays; if another file has its name, the name
+    /// gets a suffix.
     pub(super) async fn finish(self, app: &App) -> Result<StoredFile, ApiError> {
         let drive = app.0.drive.newest();
         let PartialFile { session, name, incoming, quota, bytes, digest, _place } = self;
@@ -89,7 +90,7 @@ impl PartialFile {
             let path = path.await?;
             let opened = session.clone();
             drive.store.write(move |tx| tx.open_session(&opened, now_ms())).await?;
-            // The workspace's files are kept with the session, which exists only now.
+            // The quota of the workspace is stored in the session, which exists only now.
             drop(quota);
             drive.keep_files(&session).await?;
             tracing::info!(%session, path, bytes, "a file was attached at the socket");

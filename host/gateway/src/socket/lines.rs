@@ -1,4 +1,4 @@
-//! Lines on a socket: read within a limit, written to a client that reads.
+//! Lines on a socket: reading within a limit, and writing within a time limit.
 
 use std::io;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::net::UnixStream;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const CHUNK: usize = 8 << 10;
 
 /// One end of a connection, line by line.
@@ -15,9 +15,9 @@ pub struct Lines {
     stream: UnixStream,
     max_line: usize,
     stalled: Duration,
-    /// What was read and is not yet a whole line.
+    /// Received bytes that are not yet a complete line.
     buffer: Vec<u8>,
-    /// Bytes of it in which there is no end of a line.
+    /// Number of bytes at the beginning of the buffer without a line break.
     searched: usize,
 }
 
@@ -28,18 +28,18 @@ pub enum NoLine {
     TooLong { max: usize },
     #[error("the line is not UTF-8")]
     NotUtf8,
-    /// The client has gone. What it began to write and did not end is not a line.
+    /// The client is gone. An incomplete last line is ignored.
     #[error("the connection has ended")]
     Gone,
 }
 
 impl Lines {
-    /// `max_line` is in bytes; a write that makes no progress for `stalled` fails.
+    /// `max_line` is in bytes; a write fails if it makes no progress for `stalled`.
     pub fn new(stream: UnixStream, max_line: usize, stalled: Duration) -> Lines {
         Lines { stream, max_line, stalled, buffer: Vec::new(), searched: 0 }
     }
 
-    /// Waits for a line and returns it without its end. Whoever stops waiting loses nothing of it.
+    /// Waits for a line and returns it without its line break. Cancel-safe: no data is lost.
     pub async fn next(&mut self) -> Result<String, NoLine> {
         loop {
             if let Some(at) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') {
@@ -75,7 +75,7 @@ impl Lines {
         line.push('\n');
         let mut rest = line.as_bytes();
         while !rest.is_empty() {
-            // A client that asks and does not read must not hold what is meant for it as long as it likes.
+            // A client that does not read must not occupy memory for an unlimited time.
             tokio::time::timeout(self.stalled, self.stream.writable())
                 .await
                 .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "the client does not read"))??;
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(lines.next().await.unwrap(), "one");
         assert_eq!(lines.next().await.unwrap(), "");
         assert_eq!(lines.next().await.unwrap(), "twö");
-        // Whoever stops waiting loses nothing.
+        // Cancelling the wait loses no data.
         assert!(futures_util::FutureExt::now_or_never(lines.next()).is_none());
         send(&theirs, b"ee567\n");
         assert_eq!(lines.next().await.unwrap(), "three567");

@@ -1,4 +1,4 @@
-//! One connection, from its registration to its end.
+//! A connection, from its registration to its end.
 
 use std::io;
 use std::time::Duration;
@@ -22,20 +22,20 @@ use kiso_plan::plan::CallerScope;
 use kiso_sandbox::skill::media_type;
 use kiso_store::store::JobPriority;
 
-/// Characters of the word by which a client calls itself.
+/// Maximum length in characters of a client's name.
 const MAX_CLIENT: usize = 64;
 
-/// A client that has registered.
+/// A registered client.
 struct Registered {
-    /// Where what it says goes, if that does not say it.
+    /// Default session for its lines.
     session: Option<SessionName>,
     following: Following,
-    /// The file whose pieces are coming.
+    /// The file whose pieces are being received.
     file: Option<PartialFile>,
 }
 
-/// Talks with a client until it goes, breaks a rule that ends the connection, or the daemon ends. An error means that it
-/// could not be written to.
+/// Serves a client until it leaves, violates the protocol, or the daemon ends. Returns an error if the connection cannot be
+/// written to.
 pub(super) async fn converse(app: &App, mut lines: Lines) -> io::Result<()> {
     let wait = Duration::from_secs(app.0.drive.newest_config().gateway.request_timeout_s);
     let mut ending = app.0.ending.clone();
@@ -66,7 +66,7 @@ pub(super) async fn converse(app: &App, mut lines: Lines) -> io::Result<()> {
     }
 }
 
-/// Waits for the line that registers. Others before it are refused. `None` when there will be none.
+/// Waits for the registration line and refuses others before it. Returns `None` if the client leaves without registering.
 async fn register(app: &App, lines: &mut Lines) -> io::Result<Option<Registered>> {
     loop {
         let line = lines.next().await;
@@ -91,7 +91,7 @@ async fn register(app: &App, lines: &mut Lines) -> io::Result<Option<Registered>
     }
 }
 
-/// Begins to follow for a client.
+/// Starts a client's event stream.
 async fn begin(app: &App, client: &str, protocol: u64, wanted: Subscription) -> Result<Registered, ApiError> {
     if protocol != PROTOCOL {
         return Err(ApiError::bad_request(format!("protocol {protocol} is not spoken here; {PROTOCOL} is")));
@@ -106,7 +106,7 @@ async fn begin(app: &App, client: &str, protocol: u64, wanted: Subscription) -> 
     Ok(Registered { session, following, file: None })
 }
 
-/// A line as it came; `None` when the connection is over, after its client was told why.
+/// Parses a line; `None` when the connection is over, after the client was told the reason.
 async fn read(lines: &Lines, line: Result<String, NoLine>) -> io::Result<Option<RequestLine>> {
     let wrong = match line {
         Ok(line) => return Ok(Some(wire::read(&line))),
@@ -122,7 +122,7 @@ async fn read(lines: &Lines, line: Result<String, NoLine>) -> io::Result<Option<
 }
 
 impl Registered {
-    /// Does what a line asks for.
+    /// Executes the request of a line.
     async fn answer(&mut self, app: &App, asked: RequestLine) -> Value {
         let RequestLine { reference, line } = asked;
         let done = match line {
@@ -139,7 +139,7 @@ impl Registered {
         }
     }
 
-    /// Where a line belongs.
+    /// Returns the session of a line.
     fn session(&self, given: Option<SessionName>) -> SessionName {
         given.or_else(|| self.session.clone()).unwrap_or_default()
     }
@@ -155,7 +155,7 @@ impl Registered {
         let inbound = Inbound {
             session: session.clone(),
             text,
-            // Who may open the socket can change every file of the home.
+            // Whoever can open the socket can change every file of the home.
             caller: CallerScope::Admin,
             by_person: true,
             priority: JobPriority::Interactive,
@@ -171,7 +171,7 @@ impl Registered {
         })
     }
 
-    /// Takes a piece of a file. One that cannot be taken ends the file.
+    /// Receives a piece of a file. An error discards the file.
     async fn file(
         &mut self,
         app: &App,
@@ -206,7 +206,7 @@ impl Registered {
         args: &str,
     ) -> Result<(&'static str, Value), ApiError> {
         let text = format!("/{command} {args}");
-        // What is none must not become a message for a model.
+        // An invalid command must not become a message for a model.
         if command.contains(char::is_whitespace) || SlashCommand::parse(&text).is_none() {
             let message = "`command` must be one word of the letters a to z, without the slash";
             return Err(ApiError::bad_request(message).hint("the command `help` lists them"));

@@ -1,4 +1,4 @@
-//! The lines of the socket. Times are milliseconds since 1970 (UTC).
+//! The lines of the socket's protocol. Times are milliseconds since 1970 (UTC).
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -8,22 +8,22 @@ use crate::follow::Notification;
 use kiso_base::home::SessionName;
 use kiso_base::json::{self, JsonError};
 
-/// The version of the protocol that is spoken.
+/// The supported protocol version.
 pub(super) const PROTOCOL: u64 = 1;
 
-/// Characters of a `ref`, which comes back with the answer.
+/// Maximum length in characters of a `ref`, which the answer repeats.
 const MAX_REF: usize = 128;
 
-/// Characters of what the JSON reader says about a line: it repeats words of the client, which may be long.
+/// Maximum length in characters of a JSON error about a line: it quotes the client's text, which may be long.
 const MAX_REASON: usize = 300;
 
-/// What a client says.
+/// A line from the client.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Line {
-    /// The first line: who it is, and what it wants to hear.
+    /// The first line: the client's name, and the events that it wants.
     Register {
-        /// A word for the log.
+        /// A name for the log.
         client: String,
         protocol: u64,
         #[serde(default)]
@@ -54,27 +54,27 @@ pub(super) enum Line {
         #[serde(default)]
         session: Option<SessionName>,
         name: String,
-        /// In base64.
+        /// Encoded in base64.
         data: String,
         /// Whether another piece follows.
         #[serde(default)]
         more: bool,
     },
-    /// How things stand.
+    /// Requests the status.
     Status {
         #[serde(default)]
         session: Option<SessionName>,
     },
 }
 
-/// A line with the word that comes back with its answer.
+/// A line with the `ref` that its answer repeats.
 #[derive(Debug)]
 pub(super) struct RequestLine {
     pub reference: Option<String>,
     pub line: Result<Line, ApiError>,
 }
 
-/// Reads a line. Where it is wrong, the answer still bears its `ref` if that can be read.
+/// Parses a line. If it is invalid, the answer still has its `ref` if that can be read.
 pub(super) fn read(text: &str) -> RequestLine {
     let no_json = |error: JsonError| ApiError::bad_request(format!("the line is not JSON: {error}"));
     let object = match json::parse::<Value>(text.as_bytes()).map_err(no_json) {
@@ -102,7 +102,7 @@ pub(super) fn read(text: &str) -> RequestLine {
     RequestLine { reference, line }
 }
 
-/// An answer to a line: its type, the `ref` where there was one, and the rest.
+/// Returns the answer to a line: its type, the `ref` if there is one, and the other members.
 pub(super) fn answer(kind: &str, reference: Option<&str>, rest: Value) -> Value {
     let mut object = Map::new();
     object.insert("type".to_owned(), kind.into());
@@ -115,7 +115,7 @@ pub(super) fn answer(kind: &str, reference: Option<&str>, rest: Value) -> Value 
     Value::Object(object)
 }
 
-/// The answer to a line that was refused.
+/// Returns the answer to a refused line.
 pub(super) fn error(reference: Option<&str>, error: &ApiError) -> Value {
     let mut rest = json!({ "code": error.code, "message": error.message });
     if let Some(hint) = &error.hint {
@@ -124,7 +124,7 @@ pub(super) fn error(reference: Option<&str>, error: &ApiError) -> Value {
     answer("error", reference, rest)
 }
 
-/// Something that happened. A reply has a line of its own kind, so that a client needs no more than that to talk.
+/// Returns the line for an event. A reply has its own type, so that a simple client needs no other.
 pub(super) fn told(told: Notification) -> Value {
     let Notification { name, id, data, answers } = told;
     match (name, id) {

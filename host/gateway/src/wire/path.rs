@@ -1,4 +1,4 @@
-//! The parameters in the path of a request.
+//! The parameters in a request's path.
 
 use axum::extract::FromRequestParts;
 use axum::extract::path::ErrorKind;
@@ -10,13 +10,13 @@ use crate::error::ApiError;
 use kiso_base::home::SessionName;
 use kiso_store::store::RunId;
 
-/// The parameters in the path of a request. A path whose parameters cannot be read is answered as one that does not exist.
+/// The parameters in a request's path. A path whose parameters cannot be parsed gets "not found".
 #[derive(Debug)]
 pub(crate) struct Path<T>(pub T);
 
 /// The type of path parameters: names with rules, and numbers.
 pub(crate) trait Segments: DeserializeOwned + Send {
-    /// How something is refused that breaks the rule of a name.
+    /// Returns the error for a name that violates its rule.
     fn refused(rule: String) -> ApiError {
         ApiError::bad_request(rule)
     }

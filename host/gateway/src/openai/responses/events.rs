@@ -1,4 +1,4 @@
-//! A response as events: each item is added, grows, and is done.
+//! A response as events: each item is added, grows, and is completed.
 
 use axum::response::sse::Event;
 use serde_json::{Value, json};
@@ -10,20 +10,20 @@ use crate::openai::turn::Piece;
 use crate::reply::TurnAnswer;
 use kiso_store::store::{ChatRequest, JobState};
 
-/// Where a response is.
+/// The item that is currently open.
 #[derive(Debug)]
 enum Open {
     Nothing,
-    /// What the run does, so far.
+    /// Activity of the run so far.
     Reasoning(String),
-    /// The answer, so far.
+    /// Text of the answer so far.
     Message(String),
 }
 
 #[derive(Debug)]
 pub(super) struct ResponseEvents {
     request: ChatRequest,
-    /// Items that are done.
+    /// Completed items.
     done: Vec<Output>,
     open: Open,
     sequence: u64,
@@ -41,7 +41,7 @@ impl ResponseEvents {
         Event::default().event(kind).data(data.to_string())
     }
 
-    /// An event of the item that is open.
+    /// Returns an event about the open item.
     fn of_item(&mut self, kind: &str, more: Value) -> Event {
         let (prefix, place) = match self.open {
             Open::Message(_) => ("msg", "content_index"),
@@ -63,7 +63,7 @@ impl ResponseEvents {
     fn think(&mut self, text: &str) -> Vec<Event> {
         let mut events = Vec::new();
         match self.open {
-            // The answer has begun; what is still done is not told behind it.
+            // The answer has begun, so later activity is not reported.
             Open::Message(_) => return events,
             Open::Reasoning(_) => {}
             Open::Nothing => {
@@ -99,7 +99,7 @@ impl ResponseEvents {
         events
     }
 
-    /// The open item is done.
+    /// Completes the open item.
     fn close(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         let item = match &self.open {
@@ -137,7 +137,7 @@ impl ResponseEvents {
             _ => "response.completed",
         };
         let mut response = Response::of(&self.request, Ok(answer), None);
-        // As it was told, item by item.
+        // The same items as were sent in the events.
         response.output.clone_from(&self.done);
         events.push(self.event(kind, json!({ "response": response })));
         events

@@ -1,4 +1,4 @@
-//! A response as programs get it.
+//! The response object of OpenAI's API.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::reply::TurnAnswer;
 use kiso_store::store::{ChatRequest, JobState};
 
-/// A response. What kiso has no choice in stands as it would without one.
+/// A response. Members for features that kiso does not have contain their default values.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Response {
     pub id: String,
@@ -16,7 +16,7 @@ pub(crate) struct Response {
     /// Seconds since 1970 (UTC).
     pub created_at: i64,
     pub status: ResponseStatus,
-    /// Of a run that failed or was cancelled; the output says more.
+    /// The error of a failed or cancelled run; the output has details.
     pub error: Option<ResponseError>,
     #[schemars(extend("type" = "null"))]
     pub incomplete_details: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) struct Response {
     pub instructions: Option<String>,
     pub metadata: Map<String, Value>,
     pub model: String,
-    /// What the run did, and the answer.
+    /// Activity of the run, and the answer.
     pub output: Vec<Output>,
     pub parallel_tool_calls: bool,
     pub previous_response_id: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Response {
     pub tools: Vec<Value>,
     #[schemars(extend("type" = "null"))]
     pub top_p: Option<String>,
-    /// Null as long as it is not answered.
+    /// Null until the response is complete.
     pub usage: Option<ResponseUsage>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct ResponseError {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schemars(rename = "ResponseOutput")]
 pub(crate) enum Output {
-    /// What the run did.
+    /// Activity of the run.
     Reasoning { id: String, summary: Vec<Summary> },
     Message {
         id: String,
@@ -107,7 +107,7 @@ pub(crate) struct ResponseUsage {
     total_tokens: u64,
 }
 
-/// Not counted here.
+/// Not counted; always 0.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "ResponseInputTokens")]
 struct InputTokens {
@@ -115,7 +115,7 @@ struct InputTokens {
     cache_write_tokens: u64,
 }
 
-/// Not counted here.
+/// Not counted; always 0.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "ResponseOutputTokens")]
 struct OutputTokens {
@@ -123,7 +123,7 @@ struct OutputTokens {
 }
 
 impl Response {
-    /// The response as its message stands, with what the run did where that is known.
+    /// Builds the response for the current state of its message, with the activity of the run if it is known.
     pub(crate) fn of(
         request: &ChatRequest,
         standing: Result<TurnAnswer, JobState>,
@@ -175,13 +175,13 @@ impl Response {
     }
 }
 
-/// The item with what the run did, of the response with this id.
+/// Returns the item with the activity of the run, for the response with this id.
 pub(super) fn reasoning(id: &str, text: String) -> Output {
     let summary = Summary { kind: "summary_text", text };
     Output::Reasoning { id: item_id("rs", id), summary: Vec::from([summary]) }
 }
 
-/// The item with the answer; without one, it is in progress.
+/// Returns the item with the answer; in progress without a text.
 pub(super) fn message(id: &str, text: Option<String>) -> Output {
     let status = if text.is_some() { "completed" } else { "in_progress" };
     let content = text.map(output_text).into_iter().collect();
@@ -192,7 +192,7 @@ pub(super) fn output_text(text: String) -> OutputText {
     OutputText { kind: "output_text", text, annotations: Vec::new(), logprobs: Vec::new() }
 }
 
-/// The id of an item: the response's with another beginning.
+/// Returns the id of an item: the response's id with another prefix.
 pub(super) fn item_id(kind: &str, id: &str) -> String {
     format!("{kind}_{}", id.split_once('_').map_or(id, |(_, rest)| rest))
 }
