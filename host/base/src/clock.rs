@@ -1,4 +1,4 @@
-//! The time of day, and when something is due by it.
+//! The current time of day, and schedules based on it.
 
 pub mod timing;
 
@@ -13,7 +13,8 @@ pub fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Since the machine was started, with the time that it slept: what is over for other machines is over here too. It only runs forward.
+/// Time since the machine was started, including time spent asleep: deadlines of other machines pass during that time, too. It
+/// never goes back.
 pub fn since_boot() -> Duration {
     let now = clock_gettime(SINCE_BOOT);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))

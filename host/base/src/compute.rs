@@ -1,8 +1,7 @@
-//! Work that takes a processor: done on threads of its own, so that those that answer others are never held up, and with
-//! a deadline, so that nobody waits for it without end.
+//! Processor-heavy work, on threads of its own so that it never delays threads that answer others, and with a deadline.
 //!
-//! A computation cannot be stopped from outside. Whoever hands one in bounds what it reads; the deadline is for what that
-//! did not foresee. One that is overdue keeps its slot, so that no number of them takes all processors.
+//! A computation cannot be stopped from outside. Its caller limits its input; the deadline is for cases that the limit did not
+//! foresee. A computation that exceeds its deadline keeps its slot, so that several of them cannot take all processors.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,14 +10,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 
-/// How long a computation may take, the wait for a processor included. On the slowest board that kiso runs on, what is
-/// within all bounds takes a tenth of it.
+/// How long a computation may take, including the wait for a processor. On the slowest board that kiso runs on, input within all
+/// limits takes a tenth of it.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Bytes of a text on which no computation takes long.
+/// Texts of at most this many bytes are always processed quickly.
 const SHORT: usize = 4 << 10;
 
-/// A computation that did not end.
+/// A computation that did not finish.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Overdue {
     #[error("{what} took longer than {} s, and was stopped", .limit.as_secs_f32())]
@@ -27,7 +26,7 @@ pub enum Overdue {
     Ending { what: &'static str },
 }
 
-/// Does `work` away from the threads of the runtime. `what` is its name in the error: "reading the workspace".
+/// Runs `work` outside of the runtime's threads. `what` names it in the error: "reading the workspace".
 pub async fn run<T: Send + 'static>(
     what: &'static str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -35,7 +34,7 @@ pub async fn run<T: Send + 'static>(
     run_within(DEADLINE, what, work).await
 }
 
-/// [`run`] for work on a text of so many bytes: on a short one it is done where it is called, since to hand it over takes longer.
+/// [`run`] for work on a text of `bytes` bytes. A short text is processed on the calling thread, because a handover takes longer.
 pub async fn run_on<T: Send + 'static>(
     bytes: usize,
     what: &'static str,
@@ -67,23 +66,24 @@ pub async fn run_within<T: Send + 'static>(
     }
 }
 
-/// A permit of a semaphore that nobody closes, which kiso's are.
+/// Returns a permit of a semaphore that is never closed; kiso never closes one.
 #[expect(clippy::expect_used, reason = "no semaphore of kiso's is closed")]
 pub async fn permit(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     semaphore.clone().acquire_owned().await.expect("the semaphore is never closed")
 }
 
-/// `spawn_blocking` for what is called with many kinds of work: the runtime's part of it is compiled once, and not for each.
+/// `spawn_blocking` for functions that are called with many types of closures: the runtime's code is compiled once instead of
+/// once per type.
 #[expect(clippy::expect_used, reason = "work that ended has answered")]
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     let (answer, mut answered) = oneshot::channel();
-    // Whoever asked may have gone.
+    // The caller may have gone.
     let work: Box<dyn FnOnce() + Send> = Box::new(move || drop(answer.send(work())));
     spawn_blocking(work).await?;
     Ok(answered.try_recv().expect("work that ended has answered"))
 }
 
-/// A panic goes on where it would have been without the thread between.
+/// A panic continues in the calling thread, as if there had been no other.
 fn ended(what: &'static str, error: JoinError) -> Overdue {
     match error.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
@@ -91,7 +91,7 @@ fn ended(what: &'static str, error: JoinError) -> Overdue {
     }
 }
 
-/// One slot for each processor, and two at least: a slow computation must not be all that there is.
+/// One slot per processor, and at least two: a slow computation must not block all others.
 fn slots() -> Arc<Semaphore> {
     static SLOTS: OnceLock<Arc<Semaphore>> = OnceLock::new();
     let count = || std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
@@ -109,7 +109,7 @@ mod tests {
         let endless = run_within(Duration::from_millis(20), "counting", move || {
             let _ = stopped.recv();
         });
-        // One thread serves both: it is free while the other counts.
+        // One thread serves both: it is free while the other computes.
         let (overdue, done) = tokio::join!(endless, run("adding", || 1 + 1));
         assert_eq!(done, Ok(2));
         assert_eq!(overdue.unwrap_err().to_string(), "counting took longer than 0.02 s, and was stopped");

@@ -1,8 +1,8 @@
-//! `config.toml`: what the administrator wrote, checked before anything starts.
+//! `config.toml`: the administrator's settings, validated before anything starts.
 //!
-//! Every key stands once, below, with its default, its range, its sentence and when a change of it takes effect (`from`);
-//! the commented file of a fresh home, the documentation and the checks are all made from that list ([`KEYS`]). An unknown key, a wrong type and a value out of
-//! range are errors with line and column, and all of them are told at once.
+//! Each key is declared once, below, with its default, its range, its description and when a change takes effect (`from`). The
+//! commented file of a fresh home, the documentation and the validation are all generated from that list ([`KEYS`]). Unknown
+//! keys, wrong types and values out of range are errors with line and column, and all of them are reported at once.
 //!
 //! ```toml
 //! model = "reflex"
@@ -98,7 +98,7 @@ settings! {
         breaker_pause_s: Int(30, 1, 3_600),
     }
 
-    /// What one run can use. A run that reaches a limit ends with a message that says so.
+    /// Limits of one run. A run that reaches a limit ends with a message that says so.
     limits: Limits from NextRun {
         /// How often a model can correct an answer that cannot be parsed.
         max_parse_retries: Int(3, 0, 20),
@@ -114,19 +114,19 @@ settings! {
         max_tool_call_rounds: Scaled(scale::ROUNDS, 1, 100),
         /// How often a finished run can continue with messages that arrived meanwhile.
         max_cycles: Int(5, 1, 100),
-        /// Cost in US cents of all model calls of a run; 0 is no cap. Needs prices, see `[model_settings]`.
+        /// Cost in US cents of all model calls of a run; 0 means unlimited. Needs prices, see `[model_settings]`.
         max_cost_cents_per_run: Int(0, 0, 10_000_000),
-        /// Tokens of all model calls of a session; 0 is no cap.
+        /// Tokens of all model calls of a session; 0 means unlimited.
         max_tokens_per_session: Int(0, 0, 1_000_000_000_000),
-        /// Cost in US cents of all model calls of a session; 0 is no cap.
+        /// Cost in US cents of all model calls of a session; 0 means unlimited.
         max_cost_cents_per_session: Int(0, 0, 10_000_000),
-        /// Tokens of all model calls of a day (UTC); 0 is no cap.
+        /// Tokens of all model calls of a day (UTC); 0 means unlimited.
         max_tokens_per_day: Int(0, 0, 1_000_000_000_000),
-        /// Cost in US cents of all model calls of a day (UTC); 0 is no cap.
+        /// Cost in US cents of all model calls of a day (UTC); 0 means unlimited.
         max_cost_cents_per_day: Int(0, 0, 10_000_000),
         /// Tokens above which a message moves to the scratchpad and a preview replaces it.
         input_limit_tokens: Int(6_000, 100, 1_000_000),
-        /// The same for the output of a tool, a command line or a skill.
+        /// Tokens above which the output of a tool, a command line or a skill moves to the scratchpad and a preview replaces it.
         tool_output_limit_tokens: Scaled(scale::RESULT_TOKENS, 100, 1_000_000),
         /// Size in MiB of a file copied into a workspace with --file.
         file_mib: Int(256, 1, 65_536),
@@ -138,13 +138,13 @@ settings! {
         reserve_mib: Int(64, 0, 1_048_576) from AtOnce,
     }
 
-    /// What models see of a conversation.
+    /// The parts of a conversation that models see.
     context: Context from NextRun {
         /// Context size in tokens of a model without context_budget in `[model_settings]`.
         budget_tokens: Int(16_000, 1_000, 10_000_000),
         /// Messages of the current segment.
         sliding_window: Scaled(scale::WINDOW, 1, 1_000),
-        /// The same for a subagent.
+        /// Messages of the current segment that a subagent sees.
         subagent_window: Int(5, 1, 1_000),
         /// Messages after which a session is summarized.
         summarize_threshold: Int(40, 2, 10_000),
@@ -182,9 +182,9 @@ settings! {
         fast_path: Bool(true),
     }
 
-    /// What skills can use. The limits apply to each call, unless they say otherwise.
+    /// Limits of skills. They apply to each call, unless they say otherwise.
     engine: Engine from NextRun {
-        /// Calls that run at once; more wait.
+        /// Calls that run at once; further ones wait.
         max_calls: Int(8, 1, 256),
         /// Maximum memory in MiB that a manifest can request.
         max_memory_mib: Int(512, 1, 4_096),
@@ -234,7 +234,7 @@ settings! {
         index: List(16),
     }
 
-    /// What an exec task can use: one command line, with every process that it starts.
+    /// Limits of an exec task: one command line, with every process that it starts.
     exec: Exec from NextRun {
         /// Deadline in seconds.
         timeout_s: Int(60, 1, 86_400),
@@ -252,13 +252,13 @@ settings! {
         max_output_mib: Int(256, 1, 65_536),
     }
 
-    /// What is kept of the files that runs change, so that they can be undone.
+    /// Data kept of the files that runs change, so that changes can be undone.
     undo: Undo from NextRun {
-        /// Size in MiB of what is kept for a session; the oldest run is dropped first. 0 keeps nothing, and nothing can be undone.
+        /// Size in MiB of the data kept for a session; the oldest run is dropped first. 0 keeps nothing, and nothing can be undone.
         max_mib: Int(256, 0, 1_048_576),
         /// Days to keep it.
         keep_days: Int(7, 1, 36_500) from AtOnce,
-        /// What becomes of a change of a file that does not fit into max_mib: it is made and cannot be undone, or it is refused.
+        /// How a change of a file that does not fit into max_mib is handled: it is made and cannot be undone, or it is refused.
         too_large: Word("change", &["change", "refuse"]),
     }
 
@@ -268,7 +268,7 @@ settings! {
         expires_s: Int(86_400, 1, 31_536_000),
     }
 
-    /// What is done where something leaves the sandbox.
+    /// How data and actions that leave the sandbox are controlled.
     policy: PolicySettings from NextRun {
         /// Effects that were not decided from the user's own words: they wait for your approval (enforce), are done and logged (warn) or only done (off). With ask_always, every effect that a card can name waits for your approval, and others are refused. See docs/policy.md.
         effects: Word("enforce", &["enforce", "warn", "off", "ask_always"]),
@@ -282,7 +282,7 @@ settings! {
         url: Choice(),
         /// This machine's name among the members: 1 to 32 of a-z, 0-9 and -. Empty: its host name.
         member: Choice(),
-        /// What this machine has that others may not, such as "gpu" or "at-home", each 1 to 32 of a-z, 0-9 and -: a skill can ask for one. Also without a fleet.
+        /// Properties of this machine that others may not have, such as "gpu" or "at-home", each 1 to 32 of a-z, 0-9 and -: a skill can ask for one. Also without a fleet.
         labels: List(32),
         /// Name of the fleet, so that several can use the same servers.
         name: Text("kiso"),
@@ -394,7 +394,7 @@ settings! {
 
     /// Requests of command lines to other hosts. See docs/network.md.
     network: Network from NextRun {
-        /// Access to a host that no rule is about: its request is made (allow), you are asked (ask), or it is refused (deny).
+        /// Access to a host that no rule matches: its request is made (allow), you are asked (ask), or it is refused (deny).
         default: Word("ask", &["ask", "allow", "deny"]),
         /// File with certificates (PEM) that are trusted in addition to the system's; a relative path begins in the home.
         ca_file: Choice() from Restart,
@@ -407,25 +407,25 @@ settings! {
     tables {
         /// Where models are reached, in the order of the file: the first serves model strings without a prefix.
         providers: Provider from provider::TABLE,
-        /// What is known about single models.
+        /// Properties of single models.
         model_settings: ModelSettings from model::TABLE,
         /// Workflows, in the order of the file.
         pills: PillSettings from pill::TABLE,
         /// Directories of this machine that exec tasks see.
         mounts: Mount from mount::TABLE,
-        /// Which hosts command lines may reach, in the order of the file; the first that fits counts.
+        /// Which hosts command lines may reach, in the order of the file; the first matching rule counts.
         network_rules: NetworkRule from network::TABLE,
         /// Folders that may be opened by name, in the order of the file.
         folders: FolderSettings from folder::TABLE,
-        /// Who is told of replies, in the order of the file.
+        /// URLs that are notified of replies, in the order of the file.
         webhooks: WebhookSettings from webhook::TABLE,
-        /// Whose events become messages, in the order of the file.
+        /// Programs whose events become messages, in the order of the file.
         hooks: HookSettings from hook::TABLE,
-        /// Servers whose tools plans may use, in the order of the file.
+        /// MCP servers whose tools plans may use, in the order of the file.
         mcp: McpSettings from mcp::TABLE,
-        /// Services through which people write, in the order of the file.
+        /// Messaging services through which people write, in the order of the file.
         channels: ChannelSettings from channel::TABLE,
-        /// What `/help` lists, in the order of the file; none for the commands of kiso.
+        /// Commands that `/help` lists, in the order of the file; if empty, it lists kiso's own.
         commands: Command from command::TABLE,
     }
 }
@@ -433,7 +433,7 @@ settings! {
 /// Largest `config.toml` that is read, in bytes.
 const MAX_FILE: u64 = 4 << 20;
 
-/// Reads a file, and nothing else that may be there: a named pipe would be waited for, and a device has no end.
+/// Reads a regular file. Anything else is an error: a named pipe would block, and a device has no end.
 fn read_file(path: &std::path::Path) -> std::io::Result<Vec<u8>> {
     let file = crate::home::open_file(path)?;
     let mut bytes = Vec::new();
@@ -444,13 +444,13 @@ fn read_file(path: &std::path::Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Defaults that may not exceed the value they stand in for.
+/// Defaults that must not exceed the maximum.
 const ORDERED: [(&str, &str, &str); 2] =
     [("engine", "default_memory_mib", "max_memory_mib"), ("engine", "default_timeout_s", "max_timeout_s")];
 
 impl Config {
-    /// Reads the home's `config.toml`. In a fresh home it is written first, with every key as a comment, so that a
-    /// person who opens it sees what there is. Settings that would give the home itself away are refused.
+    /// Reads the home's `config.toml`. In a fresh home, writes it first, with every key as a comment, so that a person who opens
+    /// it sees all keys. Refuses settings that would expose the home itself.
     pub fn load(home: &Home) -> Result<Config, ConfigError> {
         let path = home.config_path();
         if !path.exists() {
@@ -466,12 +466,12 @@ impl Config {
         Config::parse(&bytes).and_then(checked).map_err(|problems| ConfigError::Invalid { path, problems })
     }
 
-    /// Checks the text of a `config.toml`. Keys that are absent have their defaults.
+    /// Parses and validates the text of a `config.toml`. Absent keys have their defaults.
     pub fn parse(text: &[u8]) -> Result<Config, Vec<Problem>> {
         parse::parse(text)
     }
 
-    /// The file that a fresh home gets.
+    /// Returns the `config.toml` of a fresh home.
     pub fn default_file() -> String {
         let mut text = String::from(
             "# What kiso may do and how much. No secrets belong here.\n\
@@ -510,7 +510,7 @@ mod tests {
             assert!(file.contains(&format!("{} = {}", key.name, key.example())), "{}", key.path());
             assert!(file.contains(key.doc), "{}", key.path());
         }
-        // Every commented default is a line that works.
+        // Every commented default is valid.
         let settings = file.lines().map(|line| match line.strip_prefix("# ") {
             Some(hidden) if KEYS.iter().any(|key| hidden == format!("{} = {}", key.name, key.example())) => hidden,
             _ => line,
@@ -523,7 +523,7 @@ mod tests {
         assert_eq!(Config::parse(shown.as_bytes()).unwrap(), all_set);
     }
 
-    /// The commented tables are ones that work when the '#' is taken away.
+    /// The commented tables are valid without the '#'.
     #[test]
     fn the_examples_of_the_default_file_are_right() {
         let file = Config::default_file();
@@ -616,7 +616,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever stands in the file, there is a configuration or a list of what is wrong, within the file.
+        /// Any text gives a configuration or a list of problems whose places are in the text.
         #[test]
         fn nothing_in_a_file_is_too_odd(parts in proptest::collection::vec(odd(), 0..12)) {
             let text = parts.concat();

@@ -12,11 +12,11 @@
 //! kiso.sock             SOUL.md, IDENTITY.md, AGENTS.md: who kiso is, written by hand
 //! ```
 //!
-//! It is made on first use and private to its owner. Any number of processes may open it at once. What must not be done
-//! twice at the same time is guarded by a [`HomeLock`].
+//! It is created on first use and private to its owner. Any number of processes may open it at once. A [`HomeLock`] protects
+//! actions that only one of them may do at a time.
 //!
-//! Inside `sessions/ID/work` guests may have left anything, symbolic links included, so the host reaches that directory
-//! through [`Home::open_work`] and never by joining paths.
+//! Guests may leave anything in `sessions/ID/work`, symbolic links included, so the host accesses that directory through
+//! [`Home::open_work`] never by joining paths.
 
 mod agent_skills;
 mod credential;
@@ -51,10 +51,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::fs::Access;
 
-/// Who kiso is, how it speaks and what it is to heed, as the owner of a home or of a workspace wrote it.
+/// Texts by the owner of a home or workspace: who kiso is, how it speaks and which rules it follows.
 pub const GUIDANCE: [&str; 3] = ["SOUL.md", "IDENTITY.md", "AGENTS.md"];
 
-/// What a home may hold besides [`FOLDERS`] before it has a key. `lost+found` stands at the root of a file system of its own.
+/// Files that a home may contain, besides [`FOLDERS`], before it has a key. `lost+found` is at the root of a file system.
 const FILES: [&str; 15] = [
     GUIDANCE[0],
     GUIDANCE[1],
@@ -74,10 +74,10 @@ const FILES: [&str; 15] = [
 ];
 const FOLDERS: [&str; 7] = ["roles", "skills", "agent-skills", "grants", "cache", "packages", "sessions"];
 
-/// Stands in the names of what `kiso restore` put aside.
+/// Part of the names of files that `kiso restore` has moved aside.
 pub const KEPT: &str = ".before-restore-";
 
-/// Mode bits that let anybody but the owner in.
+/// Permission bits of everybody but the owner.
 const OTHERS: u32 = 0o077;
 
 /// An opened home. Cheap to clone.
@@ -86,14 +86,14 @@ pub struct Home(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Absolute and free of links, so that it stays the same directory when the process changes its own.
+    /// Absolute and free of links, so it does not depend on the process's current directory.
     root: PathBuf,
     key: HomeKey,
     workspaces: session::KnownWorkspaces,
     spares: scratch::SpareScratches,
 }
 
-/// The key of a home. It authenticates compiled code and encrypts what is stored encrypted.
+/// The key of a home. It authenticates compiled code and encrypts secrets in the store.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HomeKey([u8; 32]);
 
@@ -110,7 +110,7 @@ impl fmt::Debug for HomeKey {
 }
 
 impl Home {
-    /// The directory to open: the one given with `--home` or `KISO_HOME` if that is not empty, else `~/.kiso`.
+    /// Returns the directory to open: the one given with `--home` or `KISO_HOME` if not empty, otherwise `~/.kiso`.
     pub fn locate(given: Option<&Path>) -> Result<PathBuf, HomeError> {
         if let Some(given) = given.filter(|given| !given.as_os_str().is_empty()) {
             return Ok(given.to_path_buf());
@@ -121,10 +121,10 @@ impl Home {
         }
     }
 
-    /// Opens the home at `path` and makes what is missing, the directory itself included.
+    /// Opens the home at `path`, and creates whatever is missing, including the directory itself.
     ///
-    /// Refuses what is not a home of ours: a file, a directory of another user, a directory with foreign things in it, one
-    /// that cannot be written, and one whose key is damaged or open to others.
+    /// Refuses a path that cannot be a home: a file, a directory of another user, a directory with other files in it, one that
+    /// cannot be written, and one whose key is damaged or readable by others.
     pub fn open(path: &Path) -> Result<Home, HomeError> {
         make_root(path)?;
         let root = path.canonicalize().map_err(|error| HomeError::from_io(path, "find", error))?;
@@ -141,7 +141,7 @@ impl Home {
         &self.0.root
     }
 
-    /// Whether a path has the home in it, or is in it, through whatever links.
+    /// Whether a path contains the home or is inside of it, after resolving links.
     pub fn overlaps(&self, path: &Path) -> bool {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         self.path().starts_with(&path) || path.starts_with(self.path())
@@ -171,12 +171,12 @@ impl Home {
         self.path().join("cache")
     }
 
-    /// Holds the files that a package's command sees beside the workspace.
+    /// The files that a package's commands see besides the workspace.
     pub fn package_dir(&self, package: &str) -> PathBuf {
         self.path().join("packages").join(package)
     }
 
-    /// Holds one directory per installed skill.
+    /// Contains one directory per installed skill.
     pub fn skills_dir(&self) -> PathBuf {
         self.path().join("skills")
     }
@@ -189,8 +189,8 @@ impl Home {
         self.path().join("grants").join(format!("{skill}.toml"))
     }
 
-    /// The directory that tasks see as `/` who see directories at these places: the same for all of them, since none can
-    /// write to it.
+    /// Returns the directory that tasks with directories at these `places` see as `/`. All of them share it, since none can write
+    /// to it.
     pub fn exec_root<'a>(&self, places: impl Iterator<Item = &'a str>) -> PathBuf {
         let mut context = ring::digest::Context::new(&ring::digest::SHA256);
         for place in places {
@@ -201,25 +201,25 @@ impl Home {
         self.cache_dir().join(format!("root-{digest}"))
     }
 
-    /// Removes a directory of the home with everything below it, however deep a guest made that.
+    /// Removes a directory of the home and everything below it, however deeply a guest has nested it.
     pub fn remove_tree(&self, dir: &Path) -> io::Result<()> {
         debug_assert!(dir.starts_with(self.path()), "{} is not in the home", dir.display());
         tree::remove(dir)
     }
 
-    /// Writes a file of the home (0600) so that after a crash either the old or the new content is there, whole.
+    /// Writes a file of the home (0600) atomically: after a crash, it has either the old or the new content.
     pub fn write_atomic(&self, path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
         debug_assert!(path.starts_with(self.path()), "{} is not in the home", path.display());
         place(path, bytes, |temp| fs::rename(temp, path)).map_err(|error| HomeError::from_io(path, "write", error))
     }
 
-    /// A free name for a file of the home that is not yet what it will be.
+    /// Returns an unused name for a temporary file of the home.
     pub fn temp_path(&self) -> PathBuf {
         self.path().join(temp_name())
     }
 
-    /// Removes files that processes which have ended meanwhile were about to give another name, at the root and in the folders. The name
-    /// of each says whose it is. Returns what was removed.
+    /// Removes temporary files of processes that have ended, at the root and in the folders. Their names contain the process id.
+    /// Returns the removed files.
     pub fn remove_unfinished(&self) -> Vec<PathBuf> {
         let dirs = FOLDERS.iter().filter(|folder| **folder != "sessions").map(|folder| self.path().join(folder));
         let entries =
@@ -237,13 +237,13 @@ impl Home {
         left.filter(remove).collect()
     }
 
-    /// Writes the home's key (0600) to a file outside; one that is there is replaced.
+    /// Writes the home's key (0600) to a file outside of the home, replacing an existing one.
     pub fn save_key(&self, path: &Path) -> io::Result<()> {
         place(path, self.key().as_bytes(), |temp| fs::rename(temp, path))
     }
 
-    /// Puts another key in the place of the home's, which is kept under the name that is returned. What this handle has
-    /// is the old one: the home is to be opened anew.
+    /// Replaces the home's key. Keeps the old one in a file, and returns its path. This handle still has the old key: open the
+    /// home again.
     pub fn replace_key(&self, key: &[u8; 32], now_ms: i64) -> Result<PathBuf, HomeError> {
         let path = self.path().join("key");
         let kept = self.path().join(format!("key{KEPT}{now_ms}"));
@@ -252,30 +252,30 @@ impl Home {
         Ok(kept)
     }
 
-    /// Like [`Home::write_atomic`], but leaves a file that is already there, also one that another process makes at
-    /// this moment. Tells whether it wrote.
+    /// Like [`Home::write_atomic`], but never replaces an existing file, even one that another process creates at this moment.
+    /// Returns whether it wrote the file.
     pub fn write_new(&self, path: &Path, bytes: &[u8]) -> Result<bool, HomeError> {
         debug_assert!(path.starts_with(self.path()), "{} is not in the home", path.display());
         place_new(path, bytes).map_err(|error| HomeError::from_io(path, "write", error))
     }
 
-    /// Held while skills are installed, updated or removed. Fails with [`HomeError::Busy`] when another process holds it.
+    /// Held while skills are installed, updated or removed. Fails with [`HomeError::Busy`] if another process holds it.
     pub fn lock_install(&self) -> Result<HomeLock, HomeError> {
         lock::take(&self.path().join("install.lock"), "the skills of this home are being changed".to_owned())
     }
 
-    /// Held by the daemon of this home. Fails with [`HomeError::Busy`], which says which process it is, when there is one.
+    /// Held by the daemon of this home. Fails with [`HomeError::Busy`], which names the process, if there is one.
     pub fn lock_daemon(&self) -> Result<HomeLock, HomeError> {
         lock::take(&self.path().join("daemon.lock"), "another kiso serves this home".to_owned())
     }
 
-    /// Whether the last daemon of this home did not end in good order: its lock went with it, and its pid did not. Also true
+    /// Whether the last daemon of this home crashed: the system released its lock, but its pid is still in the file. Also true
     /// while a daemon runs.
     pub fn daemon_died(&self) -> bool {
         fs::metadata(self.path().join("daemon.lock")).is_ok_and(|found| found.len() > 0)
     }
 
-    /// The process that serves this home, if one does.
+    /// The process that serves this home, if any.
     pub fn daemon(&self) -> Result<Option<u32>, HomeError> {
         lock::holder(&self.path().join("daemon.lock"))
     }
@@ -285,19 +285,19 @@ impl Home {
         lock::port(&self.path().join("daemon.lock"))
     }
 
-    /// Bytes that are free where the home is, for its owner.
+    /// Free bytes on the home's disk, for its owner.
     pub fn free_bytes(&self) -> io::Result<u64> {
         self.disk().map(|disk| disk.free)
     }
 
-    /// The file system that the home is on.
+    /// The file system of the home.
     pub fn disk(&self) -> io::Result<Disk> {
         let stat = rustix::fs::statvfs(self.path())?;
         let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
         Ok(Disk { free: bytes(stat.f_bavail), total: bytes(stat.f_blocks) })
     }
 
-    /// Says that the space is gone that guests leave for kiso itself: something else has filled the disk.
+    /// Returns a warning if the space that guests must leave free is nearly used up: other programs have filled the disk.
     pub fn shortage(&self, reserve_mib: u64) -> Option<String> {
         let disk = self.disk().ok()?;
         let reserve = disk.reserve(reserve_mib);
@@ -308,28 +308,28 @@ impl Home {
     }
 }
 
-/// Bytes of a file system.
+/// Sizes of a file system, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disk {
-    /// For the owner of the home.
+    /// Free for the owner of the home.
     pub free: u64,
     pub total: u64,
 }
 
 impl Disk {
-    /// The part of it that guests leave for kiso itself: `limits.reserve_mib`, and of a small one a sixteenth.
+    /// The part that guests leave free for kiso itself: `limits.reserve_mib`, at most a sixteenth of the disk.
     pub fn reserve(self, reserve_mib: u64) -> u64 {
         (reserve_mib << 20).min(self.total / 16)
     }
 }
 
-/// When a quarter of the reserve is left, kiso itself may soon not be able to write.
+/// If less than this fraction of the reserve is free, kiso itself may soon be unable to write.
 const SHORTAGE: u64 = 4;
 
-/// Free space under which writing becomes a matter of luck.
+/// With less free space than this, writes may fail.
 pub const LOW_DISK: u64 = 256 << 20;
 
-/// Makes the directory; parents that are missing too get the usual mode, the home itself is private.
+/// Creates the directory. Missing parents get the default permissions; the home itself is private.
 fn make_root(path: &Path) -> Result<(), HomeError> {
     match fs::metadata(path) {
         Ok(found) if !found.is_dir() => return Err(HomeError::NotADirectory { path: path.to_path_buf() }),
@@ -343,7 +343,7 @@ fn make_root(path: &Path) -> Result<(), HomeError> {
     private_dir(path)
 }
 
-/// Checks that an existing directory is ours to use, and closes it to others.
+/// Checks that an existing directory can be used as a home, and makes it private.
 fn claim(root: &Path) -> Result<(), HomeError> {
     let found = fs::metadata(root).map_err(|error| HomeError::from_io(root, "open", error))?;
     let me = rustix::process::geteuid().as_raw();
@@ -352,11 +352,11 @@ fn claim(root: &Path) -> Result<(), HomeError> {
     }
     rustix::fs::access(root, Access::WRITE_OK | Access::EXEC_OK)
         .map_err(|error| HomeError::from_io(root, "write", error.into()))?;
-    // Without a key, it is known by what is worth most in it: a person may have taken a damaged key away.
+    // Without a key, a home is recognized by its store: the owner may have moved a damaged key away.
     let is_home = ["key", credential::MARK].iter().any(|name| root.join(name).exists())
         || root.join("store.db").is_file() && root.join("sessions").is_dir();
     if !is_home {
-        // Somebody's documents must not become a home (and lose their permissions) through a slip in `--home`.
+        // A typing error in `--home` must not turn somebody's documents into a home and change their permissions.
         let entries = fs::read_dir(root).map_err(|error| HomeError::from_io(root, "read", error))?;
         for entry in entries {
             let name = entry.map_err(|error| HomeError::from_io(root, "read", error))?.file_name();
@@ -378,14 +378,14 @@ fn claim(root: &Path) -> Result<(), HomeError> {
     Ok(())
 }
 
-/// Makes a directory with mode 0700 unless there is one; its parent must exist.
+/// Creates a directory with mode 0700 if it is missing. Its parent must exist.
 fn private_dir(path: &Path) -> Result<(), HomeError> {
     make_private_dir(path).map(drop)
 }
 
-/// [`private_dir`]; whether it was made.
+/// Like [`private_dir`]; returns whether it created the directory.
 fn make_private_dir(path: &Path) -> Result<bool, HomeError> {
-    // Most are there: an attempt to make one would have its parent to itself meanwhile.
+    // Most exist already, and an attempt to create one would lock its parent.
     if path.is_dir() {
         return Ok(false);
     }
@@ -399,7 +399,7 @@ fn make_private_dir(path: &Path) -> Result<bool, HomeError> {
     }
 }
 
-/// Whether it is a directory, and nothing is in it.
+/// Whether it is an empty directory.
 fn is_empty_dir(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
         && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
@@ -413,7 +413,7 @@ fn read_or_make_key(path: &Path) -> Result<HomeKey, HomeError> {
             SystemRandom::new()
                 .fill(&mut key)
                 .map_err(|_| failed("make", io::Error::other("the system provides no random numbers")))?;
-            // Of two processes that get here at once one wins, and both read what is there then.
+            // If two processes get here at once, one wins, and both read its key.
             place_new(path, &key).map_err(|error| failed("write", error))?;
             open_file(path)
         }
@@ -433,17 +433,17 @@ fn read_or_make_key(path: &Path) -> Result<HomeKey, HomeError> {
     Ok(HomeKey(key))
 }
 
-/// Opens a file to read it, and nothing else that may be there: opening a named pipe would wait for a writer, and a device has no end.
+/// Opens a regular file for reading. Anything else is an error: opening a named pipe would block, and a device has no end.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let file =
         OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
 }
 
-/// How the names of files begin that are not yet what they will be.
+/// The prefix of temporary files.
 const TEMP: &str = ".new-";
 
-/// A name that no other file being made has: other processes differ by pid, and `create_new` settles the rest.
+/// Returns a name for a temporary file. Other processes have other pids, and `create_new` detects the remaining conflicts.
 pub fn temp_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("{TEMP}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
@@ -462,13 +462,13 @@ fn place_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     Ok(wrote)
 }
 
-/// Writes a temporary file beside `path`, lets `put` move it there, and makes both durable. Leaves nothing on failure.
+/// Writes a temporary file beside `path`, calls `put` to move it there, and syncs both to disk. Leaves nothing behind on failure.
 fn place(path: &Path, bytes: &[u8], put: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let (temp, mut file) = loop {
         let temp = dir.join(temp_name());
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temp) {
-            // Left by a process that had our pid and was killed.
+            // Left by a killed process with the same pid.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             opened => break (temp, opened?),
         }
@@ -485,7 +485,7 @@ fn place(path: &Path, bytes: &[u8], put: impl FnOnce(&Path) -> io::Result<()>) -
 mod tests {
     use super::*;
 
-    /// A directory that goes when the test ends.
+    /// A directory that is removed when the test ends.
     pub(super) struct Temp(pub PathBuf);
 
     impl Temp {
@@ -556,7 +556,7 @@ mod tests {
         fs::set_permissions(&temp.0, fs::Permissions::from_mode(0o755)).unwrap();
         Home::open(&temp.0).unwrap();
         assert_eq!(mode(&temp.0), 0o700);
-        // Once it is a home, strange files in it are no matter.
+        // In an existing home, unknown files are ignored.
         fs::write(temp.0.join("notes.txt"), "x").unwrap();
         Home::open(&temp.0).unwrap();
     }
@@ -585,7 +585,7 @@ mod tests {
         assert!(matches!(error, HomeError::KeyDamaged { bytes: 5, .. }), "{error}");
     }
 
-    /// The message about a damaged key says to move it away: what is there afterwards is still a home.
+    /// The error about a damaged key says to move it away. The directory must still be accepted as a home afterwards.
     #[test]
     fn a_home_whose_key_was_moved_away_is_one_whatever_else_is_in_it() {
         let temp = Temp::new();
@@ -657,7 +657,7 @@ mod tests {
         home.write_atomic(&path, b"three").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"three");
         assert_eq!(mode(&path), 0o600);
-        // A directory in the way: the error leaves no temporary file behind.
+        // A directory is in the way: the error leaves no temporary file behind.
         fs::create_dir(home.store_path()).unwrap();
         assert!(home.write_atomic(&home.store_path(), b"x").is_err());
         assert!(

@@ -1,27 +1,27 @@
-//! JSON from outside: how deep it may be.
+//! Limits for the nesting of JSON from outside.
 //!
-//! What reads JSON gives up at 128 levels, so that it does not run out of stack. What is written down stands a few levels
-//! inside of something else: a reply of 126 levels would be stored and could never be read again. So what comes in is
-//! bounded well below that, wherever it comes in, and what is committed is looked at once more.
+//! JSON parsers stop at 128 levels so that they do not overflow the stack. Stored JSON is nested in a few more levels: a reply of
+//! 126 levels would be stored and could never be read again. So the nesting of all input has a much lower limit, and everything
+//! is checked once more before it is committed.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// Levels of lists and objects in each other that a document from outside may have.
+/// Maximum levels of lists and objects in a document from outside.
 pub const MAX_DEPTH: usize = 64;
 
-/// Levels that a result of a step may have: what was taken in, inside of what tells of it.
+/// Maximum levels of a step's result: a document from outside, nested in the result.
 pub const MAX_RESULT: usize = 90;
 
-/// Levels that whatever is committed may have: what was taken in, and what stands around it. Readers give up at 128.
+/// Maximum levels of everything that is committed: a document from outside and all that contains it. Parsers stop at 128.
 pub const MAX_COMMITTED: usize = 100;
 
-/// Stands where something was nested too deeply.
+/// Replaces values that are nested too deeply.
 pub const CUT: &str = "(nested too deeply; left out)";
 
-/// A document that cannot be taken.
+/// A document that is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
     #[error(transparent)]
@@ -30,18 +30,18 @@ pub enum JsonError {
     Depth,
 }
 
-/// The JSON of a value of kiso's own, as a line.
+/// Returns the JSON of a value of kiso's own types, on one line.
 #[expect(clippy::expect_used, reason = "types of kiso's own have texts as keys, and no part without a JSON form")]
 pub fn text(value: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("the type has a JSON form")
 }
 
-/// The same in bytes.
+/// Returns the JSON of a value of kiso's own types, as bytes.
 pub fn bytes(value: &(impl Serialize + ?Sized)) -> Vec<u8> {
     text(value).into_bytes()
 }
 
-/// Reads a document of somebody else's.
+/// Parses a document from outside.
 pub fn parse<T: serde::de::DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     if is_deeper(text, MAX_DEPTH) {
         return Err(JsonError::Depth);
@@ -49,25 +49,25 @@ pub fn parse<T: serde::de::DeserializeOwned>(text: &[u8]) -> Result<T, JsonError
     Ok(serde_json::from_slice(text)?)
 }
 
-/// Whether a text of JSON has more than this many levels. Looks at each byte once, however deep it is; of a text that is
-/// no JSON it says nothing.
+/// Whether a JSON text has more than this many levels. Reads each byte at most once. The result for text that is not JSON is
+/// undefined.
 pub fn is_deeper(text: &[u8], most: usize) -> bool {
     let mut levels = Levels::default();
-    // In pieces, so that of a text that is nothing but levels only the beginning is read.
+    // In pieces: only the beginning of a very deep text is read.
     text.chunks(4 << 10).any(|piece| {
         levels.read(piece);
         levels.most > most
     })
 }
 
-/// Whether the JSON of a document has more than this many levels. It is not kept anywhere.
+/// Whether the JSON of a document has more than this many levels. The JSON is not stored.
 pub fn is_document_deeper<T: Serialize>(document: &T, most: usize) -> Result<bool, serde_json::Error> {
     let mut levels = Levels::default();
     serde_json::to_writer(&mut levels, document)?;
     Ok(levels.most > most)
 }
 
-/// Counts the levels of JSON that is written to it.
+/// Counts the levels of the JSON that is written to it.
 #[derive(Debug, Default)]
 struct Levels {
     depth: usize,
@@ -106,12 +106,12 @@ impl Write for Levels {
     }
 }
 
-/// Puts [`CUT`] where a value has more than `most` levels.
+/// Replaces all values below `most` levels by [`CUT`].
 pub fn flatten(value: &mut Value, most: usize) {
     cut(value, most);
 }
 
-/// A value that was read has 128 levels at most, so that this may call itself.
+/// Recursion is safe: parsed values have at most 128 levels.
 fn cut(value: &mut Value, left: usize) {
     match value {
         Value::Array(_) | Value::Object(_) if left == 0 => *value = Value::from(CUT),

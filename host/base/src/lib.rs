@@ -1,5 +1,5 @@
-//! Ground of the host: what needs nothing else of kiso. Its entry point is [`home::Home`], the directory that a program works in,
-//! with [`config::Config`] read from it.
+//! The lowest layer of the host, which uses no other crate of kiso except for `kiso-plan`. Its entry point is [`home::Home`], the
+//! directory that a program works in, with [`config::Config`] read from it.
 
 pub mod clock;
 pub mod compute;

@@ -1,7 +1,7 @@
-//! Connections to other machines: which addresses may be reached, and TLS.
+//! Connections to other machines: which addresses are allowed, and TLS.
 //!
-//! The address that was checked is the one that is connected to: a name that resolves to something else a moment later
-//! (rebinding) gains nothing.
+//! Connects to the very address that was checked, so a name that resolves to another address a moment later (DNS rebinding) gains
+//! nothing.
 
 pub mod pool;
 pub mod retry_after;
@@ -17,14 +17,14 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::{ClientConfig, pki_types::ServerName};
 
-/// Why there is no connection. Says nothing of what was to be sent over it.
+/// Why there is no connection. Contains nothing of the data to be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
     #[error("the name cannot be resolved: {0}")]
     Dns(io::Error),
     #[error("the name has no address")]
     NoAddress,
-    /// Every address that there is, or the last of them, is none of the open internet.
+    /// None of the addresses, or of the remaining ones, is on the public internet.
     #[error("its address is private")]
     Private,
     #[error("it cannot be reached: {0}")]
@@ -35,15 +35,15 @@ pub enum NetError {
     Tls(io::Error),
 }
 
-/// Resolves once, drops addresses that may not be reached, and connects to one of those that were checked. `host` may be
-/// an address, one of IPv6 in brackets. Without `private`, only the open internet is reached ([`is_public`]). Waits as
-/// long as the system does; the caller has the patience.
+/// Resolves once, drops addresses that are not allowed, and connects to one of the others. `host` may be an address; IPv6
+/// addresses have brackets. Unless `private` is true, only the public internet is allowed ([`is_public`]). Has no timeout of its
+/// own; the caller sets one.
 pub async fn connect(host: &str, port: u16, private: bool) -> Result<TcpStream, NetError> {
     let resolve = |host: String, port| async move { Ok(lookup_host((host, port)).await?.collect()) };
     resolve_and_connect(resolve, host, port, private).await
 }
 
-/// The same with another resolver, which can be asked no more than once: its type says so.
+/// The same with another resolver. Its type ensures that it is called at most once.
 async fn resolve_and_connect<F: Future<Output = io::Result<Vec<SocketAddr>>>>(
     resolve: impl FnOnce(String, u16) -> F,
     host: &str,
@@ -71,20 +71,20 @@ async fn resolve_and_connect<F: Future<Output = io::Result<Vec<SocketAddr>>>>(
     Err(last)
 }
 
-/// Encrypts a connection, and checks that the other side is `host`.
+/// Encrypts a connection and verifies that the peer is `host`.
 pub async fn secure(stream: TcpStream, host: &str) -> Result<TlsStream<TcpStream>, NetError> {
     let name = ServerName::try_from(bare(host).to_owned()).map_err(|_| NetError::BadName)?;
     TlsConnector::from(tls_config().await).connect(name, stream).await.map_err(NetError::Tls)
 }
 
-/// An address of IPv6 without its brackets.
+/// Returns an IPv6 address without its brackets.
 fn bare(host: &str) -> &str {
     host.trim_matches(['[', ']'])
 }
 
-/// Whether an address is on the open internet. Everything special is refused: loopback, private, link-local (where cloud
-/// machines keep their credentials), carrier-grade NAT, multicast, documentation, benchmarks, and the IPv6 forms that
-/// carry such an IPv4 address inside.
+/// Whether an address is on the public internet. This excludes all special ranges: loopback, private, link-local (where cloud
+/// machines keep their credentials), carrier-grade NAT, multicast, documentation, benchmarks, and IPv6 forms that embed such an
+/// IPv4 address.
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
@@ -116,12 +116,12 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
         [0x2002, high, low, ..] => embedded(high, low),
         [0x2001, 0xdb8, ..] | [0x3fff, ..] | [0x2001, 0..=0x1ff, ..] => false,
-        // Only 2000::/3 is handed out to networks.
+        // Only 2000::/3 is assigned to networks.
         _ => s[0] & 0xe000 == 0x2000,
     }
 }
 
-/// Built on first use, when the system's certificates are read: hundreds of files where the disk is slow.
+/// Built on first use, because this reads the system's certificates: hundreds of files, which takes long on a slow disk.
 async fn tls_config() -> Arc<ClientConfig> {
     match roots::ready_config() {
         Some(config) => config,
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// A name that leads here by one answer, or by one of several (rebinding): no connection, whatever else it leads to.
+    /// A name with one or several answers that lead to this machine (rebinding): no connection, whatever the other answers are.
     #[test]
     fn a_name_that_resolves_to_this_machine_is_refused() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -189,7 +189,7 @@ mod tests {
             let none =
                 resolve_and_connect(|_, _| std::future::ready(Ok(Vec::new())), "none.example", port, false).await;
             assert!(matches!(none, Err(NetError::NoAddress)), "{none:?}");
-            // What may be private is connected to at the address that was looked at; it is the first that anybody made.
+            // With `private`, it connects to the address that was checked; this is the first connection that the listener gets.
             let resolve = |_, _| std::future::ready(Ok(vec![here("127.0.0.1")]));
             let ours = resolve_and_connect(resolve, "home.example", port, true).await.unwrap();
             let (_, from) = listener.accept().await.unwrap();

@@ -1,8 +1,8 @@
-//! The roles: one for each kind of model call, each declared once, in a file of its own.
+//! The roles: kinds of model calls, each declared once, in its own file.
 //!
-//! A [`Declaration`] says what a role does, its prompt, what it is told, the form of its answer and its limits. The keys
-//! of `config.toml`, the table of who is told what, `kiso role`, its completions and the documentation are made from
-//! these, so a new role is a file here, a prompt in `roles/`, and its name in the list below.
+//! A [`Declaration`] contains a role's purpose, its prompt, the pieces that it is given, the form of its answer and its limits.
+//! The keys of `config.toml`, the table of pieces, `kiso role`, its completions and the documentation are generated from the
+//! declarations. So a new role is a file here, a prompt in `roles/`, and its name in the list below.
 
 mod actor;
 mod cell;
@@ -28,45 +28,45 @@ use std::ops::{Index, IndexMut};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-/// What there is to know about a role, but for its name.
+/// The properties of a role, except for its name.
 #[derive(Debug)]
 pub struct Declaration {
-    /// What it does, as a sentence.
+    /// Its purpose, as a sentence.
     pub does: &'static str,
-    /// The prompt that is compiled in; `roles/NAME.md` in the home takes its place.
+    /// The built-in prompt; `roles/NAME.md` in the home replaces it.
     pub prompt: &'static str,
     /// 0.0 to 2.0; `None` leaves it to the provider.
     pub temperature: Option<f32>,
-    /// Tokens that its answer may have.
+    /// Maximum tokens of its answer.
     pub max_tokens: u32,
-    /// The JSON Schema of an answer of these lengths; `None` where that is text.
+    /// The JSON Schema of an answer with these lengths; `None` if the answer is text.
     pub schema: Option<fn(&Lengths) -> Value>,
-    /// Its column of the table, in the order of [`TABLE`](kiso_plan::prompt::TABLE): the pieces that it is told, or writes. It is told no others.
+    /// Its column of the table, in the order of [`TABLE`](kiso_plan::prompt::TABLE): the only pieces that it is given, or writes.
     pub sees: &'static [(Piece, Cell)],
-    /// When it is asked.
+    /// When it is called.
     pub duty: Duty,
-    /// Whether it works or writes for the user, and so is told who it is: the home's SOUL.md, IDENTITY.md and AGENTS.md.
+    /// Whether it works or writes for the user, and so gets the home's SOUL.md, IDENTITY.md and AGENTS.md.
     pub guided: bool,
-    /// Whether it decides what is said, and so is told when it works as a subagent.
+    /// Whether it decides what is said to the user, and so is told if it works as a subagent.
     pub speaks: bool,
-    /// Whether it writes the `msg` tasks that name it: with its own prompt, and told what it sees. A task that names
-    /// another role has that role's model and no more.
+    /// Whether it writes the `msg` tasks that name it, with its own prompt and pieces. A task that names another role only uses
+    /// that role's model.
     pub writes: bool,
 }
 
-/// When a role is asked.
+/// When a role is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
-    /// For a message. A session that chooses a model chooses it for these.
+    /// For a message. A model that a session chooses is used for these roles.
     Message,
-    /// Behind the reply, or to make room: nobody reads what it says as an answer.
+    /// After the reply, or to free space in the context: its output is never read as an answer.
     Background,
 }
 
-/// From one list: [`Role`] and its declarations. A role's name is that of its file.
+/// Generates [`Role`] and its declarations from one list. A role's name is the name of its file.
 macro_rules! roles {
     ($($role:ident in $file:ident,)*) => {
-        /// One kind of model call, each with its own prompt and its own model.
+        /// One kind of model call, with its own prompt and its own model.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "lowercase")]
         pub enum Role {
@@ -74,7 +74,7 @@ macro_rules! roles {
         }
 
         impl Role {
-            /// In the order of every listing.
+            /// All roles, in the order of every list.
             pub const ALL: [Self; [$(Self::$role),*].len()] = [$(Self::$role),*];
 
             /// The name in `config.toml`, in `roles/NAME.md` and in a task's `model`.
@@ -84,10 +84,10 @@ macro_rules! roles {
                 }
             }
 
-            /// What each does, in the order of [`Role::ALL`].
+            /// The purpose of each role, in the order of [`Role::ALL`].
             pub const DOES: [&'static str; Self::ALL.len()] = [$($file::ROLE.does),*];
 
-            /// "For the NAME.", for lists that have something for each.
+            /// "For the NAME.", for lists with an entry for each role.
             pub const FOR_EACH: [&'static str; Self::ALL.len()] = [$(concat!("For the ", stringify!($file), ".")),*];
 
             pub const fn declaration(self) -> &'static Declaration {
@@ -112,17 +112,17 @@ roles! {
 }
 
 impl Role {
-    /// The role with this name, if there is one.
+    /// Returns the role with this name, if there is one.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.name() == name)
     }
 
-    /// "planner, reviewer, …", for messages.
+    /// Returns "planner, reviewer, …", for messages.
     pub fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// What the role has to do with a piece.
+    /// How the role uses a piece.
     pub fn cell(self, piece: Piece) -> Cell {
         let told = self.declaration().sees.iter().find(|(told, _)| *told == piece);
         told.map_or(Cell::No, |(_, cell)| *cell)

@@ -1,5 +1,4 @@
-//! JSON-RPC 2.0: the envelope of the protocols that are made of it, whatever carries them. What is asked in it is the matter of each
-//! protocol.
+//! JSON-RPC 2.0: the envelope of the protocols that are based on it, over any transport. Each protocol defines its own methods.
 
 pub mod stream;
 
@@ -8,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use crate::json;
 
-/// Bytes of an id that is a text.
+/// Maximum bytes of an id that is a text.
 const MAX_ID: usize = 256;
 
-/// Bytes of a method's name.
+/// Maximum bytes of a method's name.
 const MAX_METHOD: usize = 128;
 
 pub const PARSE_ERROR: i64 = -32_700;
@@ -19,10 +18,10 @@ pub const INVALID_REQUEST: i64 = -32_600;
 pub const METHOD_NOT_FOUND: i64 = -32_601;
 pub const INVALID_PARAMS: i64 = -32_602;
 pub const INTERNAL_ERROR: i64 = -32_603;
-/// Of kiso: as many requests are under way as may be. Outside of what JSON-RPC and the protocols reserve.
+/// kiso's own code: too many requests in progress. Outside of the ranges that JSON-RPC and the protocols reserve.
 pub const BUSY: i64 = 429;
 
-/// By what an answer is tied to its request.
+/// Connects a response with its request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(untagged)]
 pub enum RequestId {
@@ -39,7 +38,7 @@ impl From<&RequestId> for Value {
     }
 }
 
-/// A message of the other side.
+/// A message of the peer.
 #[derive(Debug, PartialEq)]
 pub enum RpcMessage {
     Request {
@@ -51,14 +50,14 @@ pub enum RpcMessage {
         method: String,
         params: Map<String, Value>,
     },
-    /// What answers a request of this side. An error of a request that could not be read has no id.
+    /// The response to a request of this side. The error of an unreadable request has no id.
     Response {
         id: Option<RequestId>,
         result: Result<Value, RpcError>,
     },
 }
 
-/// Why a request has no result.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RpcError {
     pub code: i64,
@@ -75,21 +74,21 @@ impl RpcError {
         RpcError::new(INVALID_PARAMS, message)
     }
 
-    /// An error object of the other side, with [`INTERNAL_ERROR`] where it says no code.
+    /// Reads an error object of the peer. The code defaults to [`INTERNAL_ERROR`].
     fn of(error: &Value) -> RpcError {
         let code = error["code"].as_i64().unwrap_or(INTERNAL_ERROR);
         let message = error["message"].as_str().unwrap_or("an error without a message").to_owned();
         RpcError { code, message, data: error.get("data").cloned().map(Box::new) }
     }
 
-    /// A mistake or misfortune of the host. What it was is for the log, not for the client.
+    /// A failure of the host. Its reason is logged and not sent to the client.
     pub fn internal(error: &dyn std::fmt::Display) -> RpcError {
         tracing::error!("a request failed: {error}");
         RpcError::new(INTERNAL_ERROR, "internal error; kiso's log says why")
     }
 }
 
-/// Reads a message. What is refused has the id of the request, if that could be read.
+/// Parses a message. The error has the id of the request, if that could be read.
 pub fn read(bytes: &[u8]) -> Result<RpcMessage, (Option<RequestId>, RpcError)> {
     let message: Value = json::parse(bytes).map_err(|error| {
         let code = if matches!(error, json::JsonError::Depth) { INVALID_REQUEST } else { PARSE_ERROR };
@@ -101,7 +100,7 @@ pub fn read(bytes: &[u8]) -> Result<RpcMessage, (Option<RequestId>, RpcError)> {
     };
     let id = match message.remove("id") {
         None => None,
-        // Only an error has this, if the request that it is about had no id that could be read.
+        // Only an error may have a null id: that of a request whose id could not be read.
         Some(Value::Null) if message.contains_key("error") => None,
         Some(id) => match RequestId::deserialize(id) {
             Ok(RequestId::Text(text)) if text.len() > MAX_ID => {
@@ -111,7 +110,7 @@ pub fn read(bytes: &[u8]) -> Result<RpcMessage, (Option<RequestId>, RpcError)> {
             Err(_) => return Err(invalid(None, "an id is a text or a whole number")),
         },
     };
-    // Some servers write every member of a message, and null for those that it does not have.
+    // Some servers write all members of a message, with null for absent ones.
     for (absent, other) in [("error", "result"), ("method", "result"), ("method", "error")] {
         if message.get(absent).is_some_and(Value::is_null) && message.contains_key(other) {
             message.remove(absent);
@@ -143,7 +142,7 @@ pub fn read(bytes: &[u8]) -> Result<RpcMessage, (Option<RequestId>, RpcError)> {
     })
 }
 
-/// A text among the parameters.
+/// Returns a text parameter.
 pub fn text_of<'p>(params: &'p Map<String, Value>, name: &str) -> Result<&'p str, RpcError> {
     match params.get(name) {
         Some(Value::String(text)) if text.len() <= 4_096 => Ok(text),
@@ -152,7 +151,7 @@ pub fn text_of<'p>(params: &'p Map<String, Value>, name: &str) -> Result<&'p str
     }
 }
 
-/// What answers a request.
+/// Builds the response to a request.
 pub fn response(id: &RequestId, result: Result<Value, RpcError>) -> Value {
     match result {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": Value::from(id), "result": result }),
@@ -160,7 +159,7 @@ pub fn response(id: &RequestId, result: Result<Value, RpcError>) -> Value {
     }
 }
 
-/// An error, also of what has no id.
+/// Builds an error response, possibly without an id.
 pub fn refusal(id: Option<&RequestId>, error: RpcError) -> Value {
     let RpcError { code, message, data } = error;
     let mut error = json!({ "code": code, "message": message });

@@ -1,8 +1,8 @@
-//! What only some operating systems have, and what kiso does where they do not.
+//! Features that only some operating systems have, and their replacements on others.
 //!
-//! kiso is made for Linux; its sources also compile for macOS, where less is known and less is limited. No other file asks which
-//! system it is built for or reads what Linux keeps below `/proc` and `/sys`, but for the two that are about Linux as a whole:
-//! `mcp/confine`, which confines programs, and `cli/unit`, which writes units for systemd. `tests/all/house.rs` sees to it.
+//! kiso is made for Linux; its sources also compile for macOS, where less information and fewer limits are available. Only this
+//! file checks the target system or reads `/proc` and `/sys`, except for two files that are specific to Linux: `mcp/confine`,
+//! which confines programs, and `cli/unit`, which writes units for systemd. `tests/all/house.rs` enforces this.
 
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -17,16 +17,16 @@ use std::time::Duration;
 const IS_LINUX: bool = cfg!(target_os = "linux");
 const IS_MACOS: bool = cfg!(target_os = "macos");
 
-/// Whether a program may make its own read-only data executable. Elsewhere, signatures of code may forbid it.
+/// Whether a program may make its own read-only data executable. Other systems may require signed code.
 pub const OWN_DATA_CAN_RUN: bool = IS_LINUX;
 
-/// The clock that goes on while the machine sleeps, where there is one: otherwise the one that never goes back.
+/// A clock that also counts sleep, if the system has one; otherwise the monotonic clock.
 #[cfg(target_os = "linux")]
 pub const SINCE_BOOT: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 pub const SINCE_BOOT: ClockId = ClockId::Monotonic;
 
-/// This very program, on Linux also after an update has put another file in its place.
+/// The path of the running program; on Linux, also if an update has replaced the file.
 pub fn this_program() -> PathBuf {
     match IS_LINUX {
         true => PathBuf::from("/proc/self/exe"),
@@ -34,13 +34,13 @@ pub fn this_program() -> PathBuf {
     }
 }
 
-/// The path that the system has for what is open. An error where it has none.
+/// Returns the path of an open file. An error if the system has none.
 #[cfg(not(target_vendor = "apple"))]
 pub fn path_of(open: impl AsFd) -> io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", open.as_fd().as_raw_fd()))
 }
 
-/// The path that the system has for what is open. An error where it has none.
+/// Returns the path of an open file. An error if the system has none.
 #[cfg(target_vendor = "apple")]
 pub fn path_of(open: impl AsFd) -> io::Result<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
@@ -48,27 +48,27 @@ pub fn path_of(open: impl AsFd) -> io::Result<PathBuf> {
     Ok(std::ffi::OsString::from_vec(path.into_bytes()).into())
 }
 
-/// A path by which the very file or directory that is open can be opened once more, whatever was put at its name. None where there is
-/// no such path. It is gone when what is open is closed.
+/// Returns a path that opens the same file or directory again, even if another one has its name now. `None` if the system has no
+/// such path. The path is valid until `open` is closed.
 pub fn path_to_open(open: impl AsFd) -> Option<PathBuf> {
     IS_LINUX.then(|| PathBuf::from(format!("/proc/self/fd/{}", open.as_fd().as_raw_fd())))
 }
 
-/// Has a file share all blocks of another, where the system and the file system can; whether they did.
+/// Makes a file share all blocks of another, if the system and the file system support it; returns whether it did.
 #[cfg(target_os = "linux")]
 pub fn share_blocks(from: &File, to: &File) -> bool {
-    // What is longer would keep its end.
+    // A longer file would keep its end.
     to.set_len(0).is_ok() && rustix::fs::ioctl_ficlone(to, from).is_ok()
 }
 
-/// Has a file share all blocks of another, where the system and the file system can; whether they did.
+/// Makes a file share all blocks of another, if the system and the file system support it; returns whether it did.
 #[cfg(not(target_os = "linux"))]
 pub fn share_blocks(_: &File, _: &File) -> bool {
     false
 }
 
-/// Has a connection end when what was sent is not acknowledged for this long, where the system can be told; otherwise that takes as
-/// long as it takes the system.
+/// Ends a connection if sent data is not acknowledged for this long, if the system supports it; otherwise the system's own
+/// timeout applies.
 pub fn end_unacknowledged(connection: impl AsFd, after: Duration) {
     #[cfg(target_os = "linux")]
     {
@@ -79,9 +79,9 @@ pub fn end_unacknowledged(connection: impl AsFd, after: Duration) {
     let _ = (connection.as_fd(), after);
 }
 
-/// Has the system end this process when it takes more memory, in bytes: `data` that can be written, used or not, and address space of
-/// all kinds. Systems other than Linux know only the latter, and may refuse a limit that is below what they have reserved for
-/// themselves; then there is none.
+/// Limits the memory of this process, in bytes: `data` for writable memory, used or not, and address space of all kinds. The
+/// system ends a process that exceeds it. Systems other than Linux support only the latter, and may refuse a limit below what
+/// they have reserved; then there is no limit.
 pub fn limit_memory(data: u64, address_space: u64) -> io::Result<()> {
     let bytes = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
     if !IS_LINUX {
@@ -93,73 +93,73 @@ pub fn limit_memory(data: u64, address_space: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The machine's name; empty where the system does not say it.
+/// The machine's name; empty if unknown.
 pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// What this start of the machine is known by; none where it does not tell.
+/// The id of the current boot; `None` if unknown.
 pub fn boot_id() -> Option<String> {
     Some(read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
 
-/// Whether a process of this number runs, be it whose it may.
+/// Whether a process with this id runs, of any user.
 pub fn is_running(process: u32) -> bool {
     let pid = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 
-/// Bytes of memory of the machine, and of those that can be had; none where the system does not tell.
+/// Total and available memory of the machine in bytes; `None` if unknown.
 pub fn machine_memory() -> Option<(u64, u64)> {
     let text = read_to_string("/proc/meminfo").ok()?;
     Some((kibibytes(&text, "MemTotal:")?, kibibytes(&text, "MemAvailable:")?))
 }
 
-/// Bytes of memory that this process has; none where the system does not tell.
+/// Memory of this process in bytes; `None` if unknown.
 pub fn resident_memory() -> Option<u64> {
     let statm = read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages.saturating_mul(rustix::param::page_size() as u64))
 }
 
-/// Bytes of memory that another process has, and the most that it ever had; none where the system does not tell.
+/// Current and peak memory of another process in bytes; `None` if unknown.
 pub fn memory_of(process: u32) -> Option<(u64, u64)> {
     let text = read_to_string(format!("/proc/{process}/status")).ok()?;
     Some((kibibytes(&text, "VmRSS:")?, kibibytes(&text, "VmHWM:")?))
 }
 
-/// The number of a line such as `MemTotal: 8 kB`, in bytes.
+/// Parses a line such as `MemTotal: 8 kB` and returns bytes.
 fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1 << 10)
 }
 
-/// What a file lies on, where that matters.
+/// The kind of storage that a file is on, if it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Storage {
     /// A file system in memory.
     Memory,
-    /// Layers whose uppermost goes with a container.
+    /// Layers; the uppermost is deleted with its container.
     Overlay,
     Network,
     /// An SD card or eMMC.
     FlashCard,
 }
 
-/// Opens a path below a directory. A link in it, also as its last part, is an error.
+/// Opens a path below a directory. A link in the path, even as its last part, is an error.
 #[cfg(target_os = "linux")]
 pub fn open_beneath(dir: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     use rustix::fs::{ResolveFlags, openat2};
     use rustix::io::Errno;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(&dir, path, flags, Mode::empty(), resolve) {
-        // A kernel or a sandbox without the call, or a rename meanwhile.
+        // The kernel or a sandbox lacks the call, or something was renamed meanwhile.
         Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => open_each(dir, path, flags),
         opened => Ok(opened?),
     }
 }
 
-/// Opens a path below a directory. A link in it, also as its last part, is an error.
+/// Opens a path below a directory. A link in the path, even as its last part, is an error.
 #[cfg(not(target_os = "linux"))]
 pub fn open_beneath(dir: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     open_each(dir, path, flags)
@@ -179,11 +179,11 @@ fn open_each(dir: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> 
     Ok(openat(&at, *name, flags | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
-/// What a file lies on; none where it is something else, or the system does not tell.
+/// The kind of storage that a file is on; `None` for other kinds, or if unknown.
 #[cfg(target_os = "linux")]
 pub fn storage(path: &Path) -> Option<Storage> {
     let kind = rustix::fs::statfs(path).ok()?.f_type;
-    // The numbers of statfs(2).
+    // Magic numbers of statfs(2).
     match u32::try_from(kind & 0xffff_ffff).unwrap_or(0) {
         0x0102_1994 | 0x8584_58f6 => return Some(Storage::Memory),
         0x794c_7630 => return Some(Storage::Overlay),
@@ -196,13 +196,13 @@ pub fn storage(path: &Path) -> Option<Storage> {
     block.to_string_lossy().contains("/mmcblk").then_some(Storage::FlashCard)
 }
 
-/// What a file lies on; none where it is something else, or the system does not tell.
+/// The kind of storage that a file is on; `None` for other kinds, or if unknown.
 #[cfg(not(target_os = "linux"))]
 pub fn storage(_: &Path) -> Option<Storage> {
     None
 }
 
-/// The program that opens a link in the browser of whoever sits at this machine; none where nobody would see it.
+/// The program that opens a link in the browser of the user at this machine; `None` if nobody would see it.
 pub fn opener() -> Option<&'static str> {
     let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
     if is_set("SSH_CONNECTION") || is_set("SSH_TTY") {

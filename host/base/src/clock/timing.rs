@@ -1,4 +1,4 @@
-//! When something comes again: cron expressions, intervals and single times, each in a time zone. Pure; the time is given.
+//! Schedules: cron expressions, intervals and single times, each in a time zone. Pure; the time is given.
 //!
 //! ```
 //! use kiso_base::clock::timing::Timing;
@@ -15,13 +15,13 @@ use croner::parser::{CronParser, Seconds, Year};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned, civil};
 
-/// Characters of a timing.
+/// Maximum characters of a timing.
 pub const MAX_TIMING: usize = 200;
 
-/// Times that are looked at for the shortest interval: more than a day of a schedule that comes every ten minutes.
+/// Number of times that are compared to find the shortest interval: more than a day of a schedule that fires every ten minutes.
 const LOOKED_AT: usize = 150;
 
-/// The longest interval, in seconds: a year. What comes less often is a date.
+/// The longest interval, in seconds: a year. A longer one must be written as a date.
 const MAX_INTERVAL_S: i64 = 366 * 86_400;
 
 /// Names of whole expressions.
@@ -35,7 +35,8 @@ const NICKNAMES: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
 ];
 
-/// The fields of an expression of six, with what each takes and its largest step; one of five has no second.
+/// The fields of an expression with six fields, each with its values and its largest step. An expression with five has no
+/// seconds.
 const FIELDS: [(&str, &str, u32); 6] = [
     ("second", "0 to 59", 59),
     ("minute", "0 to 59", 59),
@@ -45,10 +46,10 @@ const FIELDS: [(&str, &str, u32); 6] = [
     ("day of week", "0 to 7 or SUN to SAT, MON#1 or 5L", 7),
 ];
 
-/// Changes of a clock that are looked through for an interval: more than a century of two in each year.
+/// Changes of a clock (such as daylight saving) that are searched for an interval: more than a century with two in each year.
 const CLOCK_CHANGES: usize = 250;
 
-/// When something comes.
+/// A parsed schedule.
 #[derive(Debug, Clone)]
 pub struct Timing {
     zone: TimeZone,
@@ -57,7 +58,7 @@ pub struct Timing {
 
 #[derive(Debug, Clone)]
 enum When {
-    /// At times of the clock, in any list or range of them.
+    /// At times of the clock, each a list or range of values.
     Fixed(Box<Cron>),
     /// With `*` or a step in its seconds, minutes or hours.
     Interval(Box<Cron>),
@@ -92,7 +93,7 @@ pub enum TimingError {
 }
 
 impl Timing {
-    /// Reads a timing that is meant in a zone of the IANA database.
+    /// Parses a timing in a time zone of the IANA database.
     pub fn parse(text: &str, zone: &str) -> Result<Timing, TimingError> {
         if text.len() > MAX_TIMING {
             return Err(TimingError::TooLong);
@@ -119,9 +120,9 @@ impl Timing {
         Ok(timing)
     }
 
-    /// The first time after this one, in milliseconds since 1970; `None` where there is none. Where a clock is put forward,
-    /// a fixed time that is left out comes as soon as the gap ends, and one of an interval does not come; where it is put
-    /// back, a fixed time comes once.
+    /// Returns the first time after `after_ms`, in milliseconds since 1970; `None` if there is none. When the clock is put
+    /// forward, a skipped fixed time fires at the end of the gap, and a skipped time of an interval does not fire. When the clock
+    /// is put back, a fixed time fires once.
     pub fn next_after(&self, after_ms: i64) -> Option<i64> {
         match &self.when {
             When::Fixed(cron) => self.next_fixed(cron, Timestamp::from_millisecond(after_ms).ok()?),
@@ -131,8 +132,8 @@ impl Timing {
         }
     }
 
-    /// The first time after this one that a clock shows, in milliseconds. Times of the clock are looked at in their order, in which what
-    /// they stand for never goes back.
+    /// Returns the first time after `after` that a clock shows, in milliseconds. Times are tried in the order of the clock; their
+    /// moments never go back.
     fn next_fixed(&self, cron: &Cron, after: Timestamp) -> Option<i64> {
         let mut clock = self.zone.to_datetime(after);
         loop {
@@ -144,7 +145,7 @@ impl Timing {
         }
     }
 
-    /// The first time after this one, in milliseconds, where the clock is looked at between one change of it and the next.
+    /// Returns the first time after `after`, in milliseconds. Searches the periods between the changes of the clock one by one.
     fn next_of_interval(&self, cron: &Cron, after: Timestamp) -> Option<i64> {
         let (mut from, mut inclusive) = (after, false);
         for _ in 0..CLOCK_CHANGES {
@@ -159,8 +160,8 @@ impl Timing {
         None
     }
 
-    /// The next time of something that was due at `due_ms`, as of now: later than both. What was missed is left out, and an
-    /// interval keeps its beat.
+    /// Returns the next time of something that was due at `due_ms`: later than both `due_ms` and `now_ms`. Missed times are
+    /// skipped, and an interval keeps its rhythm.
     pub fn next(&self, due_ms: i64, now_ms: i64) -> Option<i64> {
         match &self.when {
             When::Every(interval) => {
@@ -171,7 +172,7 @@ impl Timing {
         }
     }
 
-    /// The shortest time between two of the next times, in milliseconds; `None` where it comes at most once.
+    /// The shortest time between two of the next times, in milliseconds; `None` if it fires at most once.
     pub fn shortest_interval_ms(&self, after_ms: i64) -> Option<i64> {
         if let When::Every(interval) = self.when {
             return Some(interval);
@@ -181,13 +182,13 @@ impl Timing {
         times.windows(2).map(|pair| pair[1] - pair[0]).min()
     }
 
-    /// A time as a person of the zone writes it: "2026-11-23 08:30:00 +01:00".
+    /// Formats a time in the zone: "2026-11-23 08:30:00 +01:00".
     pub fn show(&self, at_ms: i64) -> String {
         zoned(at_ms, &self.zone).map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M:%S %:z").to_string())
     }
 }
 
-/// A moment as a person of the zone says it: "Saturday, 2026-11-28 22:10 +01:00, Europe/Berlin". UTC stands for a zone that there is not.
+/// Formats a moment for models: "Saturday, 2026-11-28 22:10 +01:00, Europe/Berlin". An unknown zone becomes UTC.
 pub fn say(at_ms: i64, zone: &str) -> String {
     let (tz, name) = TimeZone::get(zone).map_or((TimeZone::UTC, "UTC"), |tz| (tz, zone));
     zoned(at_ms, &tz).map_or_else(String::new, |at| format!("{}, {name}", at.strftime("%A, %Y-%m-%d %H:%M %:z")))
@@ -212,13 +213,13 @@ fn interval_ms(text: &str) -> Result<i64, TimingError> {
     Ok(total * 1_000)
 }
 
-/// The next time that an expression names, as a clock shows it.
+/// Returns the next time that an expression names, as a clock shows it.
 fn next_on_clock(cron: &Cron, after: civil::DateTime, inclusive: bool) -> Option<civil::DateTime> {
     let after = after.to_zoned(TimeZone::UTC).ok()?;
     Some(cron.find_next_occurrence(&after, inclusive).ok()?.datetime())
 }
 
-/// The moment at which a clock shows this: the first of two, and the end of the gap where there is none.
+/// Returns the moment at which a clock shows this time: the first of two, or the end of the gap if the time is skipped.
 fn moment(clock: civil::DateTime, zone: &TimeZone) -> Option<Timestamp> {
     let shown = zone.to_ambiguous_timestamp(clock);
     match shown.offset() {
@@ -231,7 +232,7 @@ fn moment(clock: civil::DateTime, zone: &TimeZone) -> Option<Timestamp> {
     }
 }
 
-/// With an offset, or a civil time of the zone.
+/// Parses a time with an offset, or a civil time of the zone.
 fn time_ms(text: &str, zone: &TimeZone) -> Result<i64, TimingError> {
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at.as_millisecond());
@@ -244,7 +245,7 @@ fn time_ms(text: &str, zone: &TimeZone) -> Result<i64, TimingError> {
 fn cron(fields: &[&str]) -> Result<When, TimingError> {
     let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
     let names = &FIELDS[FIELDS.len() - fields.len()..];
-    // Each by itself first, because the parser does not say which one it refuses.
+    // Each field is checked alone first, because the parser does not say which one it refuses.
     for (at, value) in fields.iter().enumerate() {
         let (field, takes, most) = names[at];
         let wrong = |why: String| TimingError::Field { field, value: (*value).to_owned(), why, takes };
@@ -278,7 +279,7 @@ fn why(error: &CronError) -> String {
 mod tests {
     use super::*;
 
-    /// A time of UTC, such as "2026-03-29T00:30:00Z".
+    /// Parses a time in UTC, such as "2026-03-29T00:30:00Z".
     fn ms(text: &str) -> i64 {
         text.parse::<Timestamp>().unwrap().as_millisecond()
     }
@@ -304,7 +305,7 @@ mod tests {
         assert_eq!(times("at 2027-01-31T08:00:00Z", "Asia/Tokyo", "2026-11-22T00:00:00Z", 5).len(), 1);
     }
 
-    /// In Berlin there is no 2:30 on 2026-03-29.
+    /// In Berlin, the clock skips 2:30 on 2026-03-29.
     #[test]
     fn where_the_clock_is_put_forward_a_fixed_time_comes_after_the_gap_and_an_interval_goes_on() {
         assert_eq!(
@@ -472,7 +473,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever is written is a timing or an error, and a timing goes forward.
+        /// Each text is a timing or an error, and the times of a timing only go forward.
         #[test]
         fn times_go_forward(text in "[0-9*/,LW#@a-z -]{0,20}", after in 0_i64..4_000_000_000_000) {
             if let Ok(timing) = Timing::parse(&text, "America/New_York")

@@ -1,8 +1,8 @@
-//! What differs between two configurations, and when a daemon that runs takes it.
+//! Differences between two configurations, and when a running daemon applies them.
 
 use super::{Config, Effect, KEYS, NAMED};
 
-/// A key, or a table whose names a user chose, that has another value.
+/// A key, or a table with names that a user chose, whose value differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigChange {
     /// Such as "limits.max_tasks" or `[providers]`.
@@ -11,7 +11,7 @@ pub struct ConfigChange {
 }
 
 impl Config {
-    /// What `other` has differently, in the order of the file.
+    /// Returns the differences of `other`, in the order of the file.
     pub fn changes(&self, other: &Config) -> Vec<ConfigChange> {
         let (own, others) = (self.values(), other.values());
         let keys = KEYS.iter().filter(|key| key.value_in(&own) != key.value_in(&others));

@@ -1,5 +1,5 @@
-//! `[channels.NAME]`: messaging services through which people write. What stands here is the channel's grant: its component reaches
-//! the host of `url` and no other, and kiso adds the token, which a variable of the environment has.
+//! `[channels.NAME]`: messaging services through which people write. A table is also the channel's grant: its component reaches
+//! only the host of `url`, and kiso adds the token from an environment variable.
 //!
 //! ```toml
 //! [channels.phone]
@@ -23,69 +23,69 @@ use toml::de::DeValue;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChannelSettings {
     pub name: String,
-    /// The name of one inside the binary, or the absolute path of a component.
+    /// The name of a built-in component, or the absolute path of a component.
     pub component: String,
     /// Address of the service.
     pub url: String,
-    /// What the component alone understands, each "NAME=VALUE".
+    /// Options that only the component understands, each "NAME=VALUE".
     pub options: Vec<String>,
     /// The environment variable with the service's token.
     pub token_env: Option<String>,
-    /// Where in a request kiso puts it.
+    /// Where in a request kiso puts the token.
     pub token_in: TokenPlace,
     /// Whether the service may have a private address.
     pub allow_private: bool,
-    /// Seconds between two questions for messages.
+    /// Seconds between two polls for messages.
     pub poll_s: u64,
-    /// Messages of one sender within a minute.
+    /// Maximum messages of one sender within a minute.
     pub per_minute: u64,
-    /// Messages of a sender who is not the owner that may wait.
+    /// Maximum waiting messages of a sender who is not the owner.
     pub max_waiting: u64,
 }
 
-/// Where a channel's token stands in a request.
+/// Where in a request a channel's token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenPlace {
     /// In the header `Authorization`, as a bearer token.
     Header,
-    /// In the URL's path, in the place of `$TOKEN`.
+    /// In the URL's path, in place of `$TOKEN`.
     Path,
 }
 
 impl TokenPlace {
     const NAMES: [(&'static str, Self); 2] = [("header", Self::Header), ("path", Self::Path)];
 
-    /// Where the service of a component wants it, if the file does not say.
+    /// Where the service of a component expects the token, if the file does not say.
     fn usual(component: &str) -> TokenPlace {
         if component == TELEGRAM { Self::Path } else { Self::Header }
     }
 }
 
-/// The component whose service has the token in the path, and does nothing without.
+/// The component whose service expects the token in the path, and always needs one.
 const TELEGRAM: &str = "telegram";
 
 impl ChannelSettings {
-    /// The session of the channel's owner. Those of other senders begin like it, with a dot and a number behind.
+    /// The session of the channel's owner. The sessions of other senders have this name, a dot and a number.
     #[expect(clippy::expect_used, reason = "a channel's name fits into a session's")]
     pub fn own_session(&self) -> SessionName {
         SessionName::parse(&format!("channel.{}", self.name)).expect("a channel's name fits into a session's")
     }
 
-    /// The session of the sender with this number who is not the owner.
+    /// The session of the sender with this number, who is not the owner.
     #[expect(clippy::expect_used, reason = "a channel's name fits into a session's")]
     pub fn session_of(&self, number: i64) -> SessionName {
         SessionName::parse(&format!("channel.{}.{number}", self.name)).expect("a channel's name fits into a session's")
     }
 
-    /// The options as pairs.
+    /// Returns the options as pairs.
     pub fn pairs(&self) -> Vec<(String, String)> {
         let pairs = self.options.iter().filter_map(|option| option.split_once('='));
         pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect()
     }
 }
 
-/// Its keys, and what the documentation says about these tables.
+/// The keys and the documentation of these tables.
 #[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
     name: "channels",
@@ -108,7 +108,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
     ]),
 };
 
-/// Each is asked again and again.
+/// Each channel is polled repeatedly.
 const MAX_CHANNELS: usize = 16;
 
 /// How the commented file of a fresh home shows channels.
@@ -125,7 +125,7 @@ const EXAMPLE: &str = "
 # token_env = \"TELEGRAM_TOKEN\"
 ";
 
-/// Reads one table. `others` are those that were read before it.
+/// Reads one table. `others` are the tables that were read before it.
 pub(super) fn read<'a>(
     name: &'a Spanned<Cow<'a, str>>,
     value: &'a Spanned<DeValue<'a>>,

@@ -1,10 +1,4 @@
-//! `[commands]`: the slash commands that `/help` lists, with what it says of each.
-//!
-//! ```toml
-//! [commands]
-//! new = "Forget what we talked about"
-//! digest = "Five points of a page"     # a pill of that name
-//! ```
+//! `[commands]`: the slash commands that `/help` lists, with their descriptions.
 
 use super::Config;
 use super::key::{Effect, Kind, NamedTable, ValueError, article, keys};
@@ -21,7 +15,7 @@ pub struct Command {
     pub description: String,
 }
 
-/// The commands that kiso has by itself; a test of the session compares them with what it does.
+/// kiso's own commands. A test of the session compares this list with the commands that work.
 pub const COMMAND_NAMES: [&str; 17] = [
     "new", "model", "models", "memory", "status", "cancel", "trace", "retry", "edit", "undo", "redo", "diff",
     "approve", "refuse", "trust", "skills", "help",
@@ -39,7 +33,7 @@ const EXAMPLE: &str = "
 # digest = \"Five points of a page\"
 ";
 
-/// Its lines, and what the documentation says about the table.
+/// The lines and the documentation of the table.
 #[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
     name: "commands",
@@ -73,7 +67,7 @@ pub(super) fn read(name: &Spanned<Cow<'_, str>>, value: &Spanned<DeValue<'_>>) -
 }
 
 impl Config {
-    /// Why a command of the table cannot be one: there is nothing of that name to do.
+    /// Returns why a command of the table is invalid: neither a command nor a pill has this name.
     pub(super) fn unfit_command(&self, name: &str) -> Option<String> {
         let known = COMMAND_NAMES.contains(&name) || self.pills.iter().any(|pill| pill.name == name);
         (!known).then(|| {
@@ -83,7 +77,7 @@ impl Config {
         })
     }
 
-    /// The message that a command stands for which is a pill's: `/digest x` is `!digest x`.
+    /// Returns the message of a pill's command: `/digest x` becomes `!digest x`.
     pub fn command_pill(&self, text: &str) -> Option<String> {
         let rest = text.strip_prefix('/')?;
         let name = rest.split(char::is_whitespace).next().unwrap_or_default();

@@ -1,18 +1,18 @@
-//! Providers that an administrator connected while kiso runs, beside those of `config.toml`. The file takes precedence: a provider
-//! of the same name hides a connected one, and a model that the file names stays the model for all.
+//! Providers that an administrator connected while kiso runs, in addition to those of `config.toml`. The file takes precedence:
+//! its providers hide connected ones of the same name, and a model that it names stays the default.
 
 use super::fields::{NAME_RULE, is_name};
 use super::provider::{self, Provider, ProviderKind};
 use super::{Config, ModelSettings, PRESETS};
 use crate::config::AbilityUse;
 
-/// The model of a file in which nobody chose one.
+/// The model of a file that does not set one.
 const UNCHOSEN: &str = "reflex";
 
-/// Providers with the models that were chosen of them.
+/// Connected providers and the models that were chosen from them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConnectedModels {
-    /// Each with [`Provider::connected`].
+    /// Each has [`Provider::connected`] set.
     pub providers: Vec<Provider>,
     /// In the order in which they were added.
     pub models: Vec<ConnectedModel>,
@@ -23,14 +23,14 @@ pub struct ConnectedModels {
 pub struct ConnectedModel {
     /// `provider:model`.
     pub name: String,
-    /// Tokens of prompt and answer together; `None`: `context.budget_tokens`.
+    /// Tokens of prompt and answer together; if `None`, `context.budget_tokens`.
     pub context_budget: Option<u64>,
     /// Whether it is the model for every role without its own.
     pub is_default: bool,
 }
 
-/// Checks a provider that an administrator entered, by the rules of `config.toml`. The reason does not repeat the address: it may
-/// hold a password.
+/// Validates a provider that an administrator entered, by the rules of `config.toml`. The error does not repeat the address,
+/// which may contain a password.
 pub fn connected_provider(name: &str, kind: ProviderKind, base_url: &str, has_key: bool) -> Result<Provider, String> {
     if !is_name(name) {
         return Err(format!("the name of a provider has {NAME_RULE}"));
@@ -47,19 +47,19 @@ pub fn connected_provider(name: &str, kind: ProviderKind, base_url: &str, has_ke
     Ok(Provider { name: name.to_owned(), kind, base_url, key_env, max_response_mib, connected: true })
 }
 
-/// The name of a connected provider's key. The dashes keep it apart from every variable that `config.toml` can name.
+/// The name of a connected provider's key. The dashes distinguish it from every variable that `config.toml` can name.
 fn key_name(provider: &str) -> String {
     format!("key-of-{provider}")
 }
 
 impl Config {
-    /// This configuration with what was connected, in the place of what was connected before.
+    /// Returns this configuration with `connected` in place of what was connected before.
     pub fn with_connected(mut self, connected: &ConnectedModels) -> Config {
         let is_connected = |config: &Config, model: &str| {
             let name = model.split_once(':').map_or("", |(provider, _)| provider);
             config.providers.iter().any(|provider| provider.connected && provider.name == name)
         };
-        // A file cannot name what it does not know: whatever names a connected provider came from here.
+        // A file can only name providers that it declares, so these names came from here.
         if is_connected(&self, &self.model) {
             UNCHOSEN.clone_into(&mut self.model);
         }
@@ -81,7 +81,7 @@ impl Config {
     }
 }
 
-/// The settings of a chosen model: those of its preset, if there is one, with its context as its provider says.
+/// Returns the settings of a chosen model: those of its preset, if any, with the context size that its provider reports.
 fn settings_of(model: &ConnectedModel) -> ModelSettings {
     let preset = PRESETS.iter().find(|preset| preset.model == model.name);
     let preset = preset.and_then(|preset| Config::parse(preset.text().as_bytes()).ok());
@@ -122,7 +122,7 @@ mod tests {
         );
         assert_eq!(both.context_of(both.named("mine:a").unwrap()), 32_000);
         assert_eq!(both.providers[0].base_url, "http://localhost:1/v1");
-        // Replaced and removed without a rest.
+        // Replacing and removing leaves nothing behind.
         let other = both.with_connected(&connected("other", "b"));
         assert_eq!((other.model.as_str(), other.providers.len(), other.model_settings.len()), ("other:b", 1, 1));
         assert_eq!(other.with_connected(&ConnectedModels::default()), config);
@@ -150,7 +150,7 @@ mod tests {
             let error = connected_provider(name, ProviderKind::OpenAi, url, false).unwrap_err();
             assert!(error.contains(why) && !error.contains("geheim"), "{error}");
         }
-        // No table of the file can name the key of a connected provider, and so send it elsewhere.
+        // No table of the file can name the key of a connected provider, and so send it to another host.
         assert!(provider::variable(&key_name("mine")).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Reading one table whose name a user chose: each key once, and everything that is wrong with it at once.
+//! Reads one table whose name a user chose: each key once, with all of its errors at once.
 
 use super::key::{Key, Kind, NamedTable, ValueError, article, group, near, u64_of};
 use kiso_plan::sink::{ArgumentRoles, ReadsWord, ToolEffect};
@@ -7,16 +7,16 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Characters of a text that has no other limit: the name of a variable.
+/// Maximum characters of a text without another limit, such as the name of a variable.
 const MAX_TEXT: usize = 500;
 
-/// Characters of a path, as many as the system takes bytes.
+/// Maximum characters of a path: the system's limit in bytes.
 const MAX_PATH: usize = 4_096;
 
-/// Entries of a list whose words are given.
+/// Maximum entries of a list of given words.
 const MAX_LISTED: usize = 8;
 
-/// A table that is being read. Keys are asked for by name; [`Self::finish`] complains about those that nobody asked for.
+/// A table that is being read. Keys are requested by name; [`Self::finish`] reports those that were never requested.
 pub(super) struct TableFields<'a> {
     /// Its name in messages, such as `providers.openai`.
     path: String,
@@ -29,7 +29,7 @@ pub(super) struct TableFields<'a> {
 }
 
 impl<'a> TableFields<'a> {
-    /// `value` must be a table, and is read as `declared`.
+    /// Reads `value`, which must be a table, as `declared`.
     pub(super) fn new(
         declared: &NamedTable,
         path: String,
@@ -43,17 +43,17 @@ impl<'a> TableFields<'a> {
         }
     }
 
-    /// Says that a key is wrong. `message` begins with what it is or is not: "must be …".
+    /// Reports an invalid key. `message` continues after the key: "must be …".
     pub(super) fn wrong(&mut self, span: Range<usize>, key: &str, message: &str) {
         self.wrong.push((span, format!("{}.{key} {message}", self.path)));
     }
 
-    /// Says that a key that must be there is not.
+    /// Reports a missing key.
     pub(super) fn missing(&mut self, key: &str, message: &str) {
         self.wrong.push((self.span.clone(), format!("[{}] needs {key}: {message}", self.path)));
     }
 
-    /// Whether the table has a key, right or wrong.
+    /// Whether the table has a key, valid or not.
     pub(super) fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }
@@ -68,12 +68,12 @@ impl<'a> TableFields<'a> {
         self.table.get(key)
     }
 
-    /// Says that a key has another type than the `wanted` one.
+    /// Reports a key whose type is not the `wanted` one.
     fn wrong_type(&mut self, value: &Spanned<DeValue<'_>>, key: &str, wanted: &str) {
         self.wrong(value.span(), key, &format!("must be {wanted}, and this is {}", article(value.get_ref())));
     }
 
-    /// A text, and where it stands.
+    /// Returns a text and its place.
     pub(super) fn text(&mut self, key: &'static str) -> Option<(String, Range<usize>)> {
         let most = match self.kind(key) {
             Kind::Characters(most, _) => most,
@@ -93,8 +93,8 @@ impl<'a> TableFields<'a> {
         None
     }
 
-    /// A text that `check` accepts in the form that it gives it, or says what is wrong with. What it says does not repeat
-    /// the text, which may be a secret.
+    /// Returns a text in the form that `check` gives it, or reports its error. `check` must not repeat the text, which may be a
+    /// secret.
     pub(super) fn checked<T>(
         &mut self,
         key: &'static str,
@@ -104,7 +104,7 @@ impl<'a> TableFields<'a> {
         check(&text).map_err(|why| self.wrong(span, key, why)).ok()
     }
 
-    /// One of some words, given with what they mean.
+    /// Returns the meaning of one of some words.
     pub(super) fn one_of<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
         let value = self.get(key)?;
         let found = match value.get_ref() {
@@ -128,13 +128,13 @@ impl<'a> TableFields<'a> {
         *given
     }
 
-    /// An integer, or its default.
+    /// Returns an integer, or its default.
     pub(super) fn int(&mut self, key: &'static str) -> u64 {
         let default = if let Kind::Int(default, ..) = self.kind(key) { default } else { 0 };
         self.count(key).unwrap_or(default)
     }
 
-    /// An integer that may be absent.
+    /// Returns an integer that may be absent.
     pub(super) fn count(&mut self, key: &'static str) -> Option<u64> {
         let (Kind::Int(_, min, max) | Kind::Count(min, max, _)) = self.kind(key) else { return None };
         let value = self.get(key)?;
@@ -150,7 +150,7 @@ impl<'a> TableFields<'a> {
         number
     }
 
-    /// US dollars as millionths of them.
+    /// Returns US dollars in millionths.
     pub(super) fn dollars(&mut self, key: &'static str) -> Option<u64> {
         let most = if let Kind::Dollars(most, _) = self.kind(key) { most } else { 0 };
         let value = self.get(key)?;
@@ -163,7 +163,7 @@ impl<'a> TableFields<'a> {
             }
         };
         match number.filter(|number| (0.0..=f64::from(most)).contains(number)) {
-            // Rounded, because 0.15 is not a binary number; a millionth is finer than any price list.
+            // Rounded, because 0.15 is not a binary number; no price list is finer than a millionth.
             Some(number) => Some((number * 1e6).round() as u64),
             None => {
                 self.wrong(value.span(), key, &format!("is out of range: 0 to {} US dollars", group(most.into())));
@@ -172,7 +172,7 @@ impl<'a> TableFields<'a> {
         }
     }
 
-    /// Texts, each accepted by `allowed`, or else the default.
+    /// Returns texts that are each accepted by `allowed`, or the default.
     pub(super) fn list(&mut self, key: &'static str, rule: &str, allowed: impl Fn(&str) -> bool) -> Vec<String> {
         let (default, most): (&[&str], _) = match self.kind(key) {
             Kind::Listed(default, _) => (default, MAX_LISTED),
@@ -202,7 +202,7 @@ impl<'a> TableFields<'a> {
         if texts.is_empty() { default.iter().map(|&text| text.to_owned()).collect() } else { texts }
     }
 
-    /// What tools do, by their names, each accepted by `is_tool`.
+    /// Returns the effects of tools, by names that are each accepted by `is_tool`.
     pub(super) fn effects(
         &mut self,
         key: &'static str,
@@ -233,7 +233,7 @@ impl<'a> TableFields<'a> {
         effects
     }
 
-    /// Ports of TCP, none by default.
+    /// Returns TCP ports; the default is none.
     pub(super) fn ports(&mut self, key: &'static str) -> Vec<u16> {
         let most = if let Kind::Ports(most) = self.kind(key) { most } else { 0 };
         let Some(value) = self.get(key) else { return Vec::new() };
@@ -253,14 +253,14 @@ impl<'a> TableFields<'a> {
         ports.unwrap_or_default()
     }
 
-    /// Says that a key cannot stand here, where it does.
+    /// Reports a key that is not allowed here, at its place.
     pub(super) fn unfit(&mut self, key: &str, message: &str) {
         if let Some(value) = self.table.get(key) {
             self.wrong(value.span(), key, message);
         }
     }
 
-    /// What was wrong, unknown keys included. `hint` may say more about an unknown key than which ones there are.
+    /// Returns all errors, including unknown keys. `hint` may add to the error of an unknown key.
     pub(super) fn finish(mut self, hint: fn(&str) -> Option<&'static str>) -> Result<(), Vec<ValueError>> {
         let mut allowed: Vec<String> = self.asked.iter().map(|&key| key.to_owned()).collect();
         allowed.sort();
@@ -278,7 +278,7 @@ impl<'a> TableFields<'a> {
     }
 }
 
-/// What a tool does, as it stands in the file; or what is wrong with that.
+/// Returns the effect of a tool from its value in the file, or the error.
 fn effect(value: &DeValue<'_>) -> Result<ToolEffect, &'static str> {
     const FORM: &str = "must be \"read\", or a table with lists of arguments: address, value, content";
     let table = match value {
@@ -307,14 +307,14 @@ fn effect(value: &DeValue<'_>) -> Result<ToolEffect, &'static str> {
     Ok(ToolEffect::Changes(roles))
 }
 
-/// Arguments of a tool of one kind, and bytes of the name of one.
+/// Maximum arguments of a tool of one kind, and bytes of an argument's name.
 const MAX_ARGUMENTS: usize = 64;
 const MAX_ARGUMENT: usize = 128;
 
-/// A name that a user may choose for a table: 1 to 32 letters, digits, `-` and `_`.
+/// Whether a user may choose this name for a table: 1 to 32 letters, digits, `-` and `_`.
 pub fn is_name(name: &str) -> bool {
     (1..=32).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
-/// What [`is_name`] wants, for messages.
+/// The rule of [`is_name`], for messages.
 pub const NAME_RULE: &str = "1 to 32 letters, digits, - or _";

@@ -1,11 +1,4 @@
-//! `[folders]`: folders of this machine that may be opened from the page and by name.
-//!
-//! ```toml
-//! [folders.photos]
-//! path = "~/Pictures"
-//! role = "user"   # everybody may open it; without it, administrators
-//! mode = "read"   # without it, tasks change the session's own copy of it
-//! ```
+//! `[folders]`: folders of this machine that can be opened by name, also from the page.
 
 use super::Config;
 use super::fields::{NAME_RULE, TableFields, is_name};
@@ -18,11 +11,11 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// A folder of this machine that may be opened by its name.
+/// A folder of this machine that can be opened by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FolderSettings {
     pub name: String,
-    /// On this machine.
+    /// Its path on this machine.
     pub path: PathBuf,
     /// Whether only an administrator may open it, and only an administrator's runs see it.
     #[serde(rename = "role", serialize_with = "role")]
@@ -30,7 +23,7 @@ pub struct FolderSettings {
     /// Whether tasks can change the session's copy of it, and a person can accept the changes.
     #[serde(rename = "mode", serialize_with = "mode")]
     pub write: bool,
-    /// Whether it may be the home directory, or hold keys.
+    /// Whether it may be the home directory, or contain keys.
     pub force: bool,
 }
 
@@ -53,7 +46,7 @@ const EXAMPLE: &str = "
 # mode = \"read\"
 ";
 
-/// Its keys, and what the documentation says about these tables.
+/// The keys and the documentation of these tables.
 #[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
     name: "folders",
@@ -71,13 +64,13 @@ pub(super) const TABLE: NamedTable = NamedTable {
     ]),
 };
 
-/// Folders that are open for deliveries are below it.
+/// Folders that are open for deliveries have paths below this one.
 const DELIVERIES: &str = "/deliveries";
 
-/// Characters of an unknown name that a message repeats.
+/// Characters of an unknown name that a message repeats at most.
 const MAX_SHOWN: usize = 64;
 
-/// What the path of a folder must be, for messages.
+/// The rule for the path of a folder, for messages.
 const PATH_RULE: &str = "must be an absolute path of this machine, or begin with ~/";
 
 /// Reads one table.
@@ -89,7 +82,7 @@ pub(super) fn read<'a>(
     if !is_name(known) {
         return Err(vec![(name.span(), format!("[folders.{known:?}]: a folder's name has {NAME_RULE}"))]);
     }
-    // Beside another folder, it is at its name.
+    // If another folder is open, its path is made of its name.
     if let Err(refusal) = check_folder_path(&format!("/{known}")) {
         return Err(vec![(name.span(), format!("[folders.{known}]: choose another name: {refusal}"))]);
     }
@@ -123,20 +116,20 @@ impl FolderSettings {
         !self.admin_only || caller == CallerScope::Admin
     }
 
-    /// Whether it leads to this directory, which has no links in its path.
+    /// Whether its path leads to `path`, which must be a real path without links.
     pub fn leads_to(&self, path: &Path) -> bool {
         self.path.canonicalize().is_ok_and(|real| real == path)
     }
 }
 
 impl Config {
-    /// The folder of this name, if the caller may open it.
+    /// Returns the folder of this name, if the caller may open it.
     pub fn folder_for(&self, caller: CallerScope, name: &str) -> Option<&FolderSettings> {
         self.folders.iter().find(|folder| folder.name == name && folder.is_open_to(caller))
     }
 
-    /// Opens a folder of `[folders]` in a session, for a caller who may. Without `at`, it is at `/project` if that is free, otherwise at its
-    /// name. A folder that is open already stays where it is.
+    /// Opens a folder of `[folders]` in a session, for a caller who may open it. Without `at`, its path is `/project` if that is
+    /// free, otherwise made of its name. A folder that is already open keeps its path.
     pub fn open_listed_folder(
         &self,
         home: &Home,
@@ -173,8 +166,8 @@ impl Config {
         Ok(folder)
     }
 
-    /// The folder of `[folders]` that a caller puts files of a session into. If the session does not have it open, it is opened for that alone:
-    /// no run sees what is in it.
+    /// Returns the folder of `[folders]` into which a caller puts files of a session. If the session does not have it open, opens
+    /// it for deliveries only: runs do not see its contents.
     pub fn delivery_folder(
         &self,
         home: &Home,
@@ -192,14 +185,14 @@ impl Config {
             return Ok(folder);
         }
         let folder = SessionFolder::new(home, &entry.path, PROJECT, entry.force)?;
-        // A path that no other folder can have.
+        // No other folder can have this path.
         let at = format!("{DELIVERIES}/{name}");
         let folder = SessionFolder { at, entry: Some(name.to_owned()), deliveries: true, ..folder };
         home.open_folder(session, folder.clone())?;
         Ok(folder)
     }
 
-    /// The open folders of a session that a run of this caller sees, as it sees them. Everything that shows a folder to a run asks this.
+    /// Returns the open folders of a session as a run of this caller sees them. All code that shows folders to a run uses this.
     pub fn visible_folders(
         &self,
         home: &Home,
@@ -210,15 +203,16 @@ impl Config {
         Ok(folders.into_iter().filter_map(|folder| self.visible_folder(folder, caller)).collect())
     }
 
-    /// A folder as a run of this caller sees it, if it does.
+    /// Returns a folder as a run of this caller sees it, if it does.
     fn visible_folder(&self, folder: SessionFolder, caller: CallerScope) -> Option<SessionFolder> {
-        // A mount of the same name is not hidden.
+        // It does not hide a mount at the same path.
         let is_mounted = self.mounts.iter().any(|mount| mount.at == folder.at);
         if is_mounted || folder.deliveries { None } else { self.accessible_folder(folder, caller) }
     }
 
-    /// A folder as this caller may use it. A folder that somebody opened by its path belongs to administrators. One that was opened through
-    /// `[folders]` is used as the entry says now: not at all if the entry was removed, or leads to another directory.
+    /// Returns a folder as this caller may use it. A folder that was opened by its path belongs to administrators. A folder that
+    /// was opened through `[folders]` follows its current entry: it is not accessible if the entry was removed or leads to
+    /// another directory.
     pub fn accessible_folder(&self, mut folder: SessionFolder, caller: CallerScope) -> Option<SessionFolder> {
         match &folder.entry {
             None => (caller == CallerScope::Admin).then_some(folder),
@@ -301,7 +295,7 @@ mod tests {
         };
         let [admin, user] = [CallerScope::Admin, CallerScope::User];
         let shared = entry("role = \"user\"\n");
-        // Opened by its path: an entry for the same directory does not share what an administrator opened.
+        // Opened by its path: an entry for the same directory does not share it with users.
         open(None);
         assert_eq!((seen(&shared, admin), seen(&shared, user)), (vec![true], vec![]));
         open(Some("photos"));
@@ -309,7 +303,7 @@ mod tests {
         assert_eq!(seen(&entry("role = \"user\"\nmode = \"read\"\n"), user), [false]);
         assert_eq!((seen(&entry(""), admin), seen(&entry(""), user)), (vec![true], vec![]));
         assert_eq!(seen(&Config::default(), admin), Vec::<bool>::new());
-        // The entry leads to another directory now.
+        // The entry now leads to another directory.
         let other = temp.path().join("other");
         std::fs::rename(&dir, &other).unwrap();
         std::os::unix::fs::symlink(temp.path(), &dir).unwrap();
@@ -347,7 +341,7 @@ mod tests {
         assert_eq!(open(user, "photos").unwrap().at, PROJECT);
         assert_eq!(open(admin, "own").unwrap().at, "/own");
         assert_eq!(home.folders(&session).unwrap().len(), 2);
-        // An administrator has it open with the files that have credentials in them.
+        // An administrator opened it with its files that contain credentials.
         home.close_folder(&session, PROJECT).unwrap();
         let dir = temp.path().join("photos");
         let own = SessionFolder { secrets: true, ..SessionFolder::new(&home, &dir, PROJECT, false).unwrap() };
@@ -380,7 +374,7 @@ mod tests {
         );
         assert_eq!(folder(admin, "a").unwrap(), opened);
         assert!(config.visible_folders(&home, &session, admin).unwrap().is_empty());
-        // What is opened to be worked in is another matter, and takes later files.
+        // A folder that is opened for work is not a delivery folder, even if files are put into it later.
         let project = config.open_listed_folder(&home, &session, (admin, "a"), None).unwrap();
         assert_eq!((project.at.as_str(), project.deliveries), (PROJECT, false));
         assert_eq!(config.visible_folders(&home, &session, admin).unwrap().len(), 1);

@@ -1,5 +1,5 @@
-//! `[hooks.NAME]`: events of other programs that become messages. The secret never stands here: kiso derives one, or a variable of
-//! the environment has it.
+//! `[hooks.NAME]`: events of other programs that become messages. The file never contains the secret: kiso derives it, or an
+//! environment variable holds it.
 //!
 //! ```toml
 //! [hooks.issues]
@@ -26,31 +26,31 @@ pub use template::{EventField, EventPart, HookTemplate, TemplatePiece};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HookSettings {
     pub name: String,
-    /// How a sender shows who it is.
+    /// How a sender authenticates.
     pub auth: HookAuth,
-    /// The environment variable with the secret; `None` for the one that kiso derives.
+    /// The environment variable with the secret; `None` if kiso derives it.
     pub secret_env: Option<String>,
-    /// The header with the signature or the token, where it is not the usual one.
+    /// The header with the signature or the token, if not the usual one.
     pub header: Option<String>,
-    /// The header with the delivery's id, where it is not a usual one.
+    /// The header with the delivery's id, if not a usual one.
     pub id_header: Option<String>,
-    /// What an event becomes.
+    /// The message that an event becomes.
     pub template: HookTemplate,
-    /// All of these must hold, or the event is ignored.
+    /// Conditions that must all hold; otherwise the event is ignored.
     pub only: Vec<HookCondition>,
-    /// The session that is told the replies, beside the hook's own.
+    /// The session that also gets the replies, besides the hook's own.
     pub session: Option<SessionName>,
-    /// Seconds that the time of a signature may be off.
+    /// Maximum difference between a signature's time and now, in seconds.
     pub replay_s: u64,
-    /// Size in KiB of an event.
+    /// Maximum size of an event in KiB.
     pub max_body_kib: u64,
-    /// Events within a minute.
+    /// Maximum events within a minute.
     pub per_minute: u64,
-    /// Messages of the hook that may wait.
+    /// Maximum waiting messages of the hook.
     pub max_waiting: u64,
 }
 
-/// How a sender shows who it is.
+/// How a sender authenticates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookAuth {
@@ -60,7 +60,7 @@ pub enum HookAuth {
     Standard,
     /// The signature of kiso's own webhooks, over time and body.
     Kiso,
-    /// The secret itself.
+    /// The secret itself, as a token.
     Token,
 }
 
@@ -68,7 +68,7 @@ impl HookAuth {
     const NAMES: [(&'static str, Self); 4] =
         [("github", Self::Github), ("standard", Self::Standard), ("kiso", Self::Kiso), ("token", Self::Token)];
 
-    /// The header with the signature or the token.
+    /// The usual header with the signature or the token.
     pub fn usual_header(self) -> &'static str {
         match self {
             Self::Github => "x-hub-signature-256",
@@ -79,11 +79,11 @@ impl HookAuth {
     }
 }
 
-/// "header.x-github-event = issues|issue_comment".
+/// A condition such as "header.x-github-event = issues|issue_comment".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookCondition {
     pub field: EventField,
-    /// One of these.
+    /// The values of which one must match.
     pub values: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl Serialize for HookCondition {
 }
 
 impl HookSettings {
-    /// The session in which its events are worked on.
+    /// The session that handles the hook's events.
     #[expect(clippy::expect_used, reason = "a hook's name fits into a session's")]
     pub fn own_session(&self) -> SessionName {
         SessionName::parse(&format!("hook.{}", self.name)).expect("a hook's name fits into a session's")
@@ -115,7 +115,7 @@ impl HookSettings {
     }
 }
 
-/// Its keys, and what the documentation says about these tables.
+/// The keys and the documentation of these tables.
 #[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
     name: "hooks",
@@ -140,7 +140,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
     ]),
 };
 
-/// Each is asked for by name, and shown in listings.
+/// Hooks are found by name in a list and shown in listings.
 const MAX_HOOKS: usize = 64;
 
 /// How the commented file of a fresh home shows hooks.
@@ -153,10 +153,10 @@ const EXAMPLE: &str = "
 # session = \"home\"
 ";
 
-/// Headers that show who somebody is, and never belong into a message.
+/// Headers with credentials; they must never get into a message.
 const SECRET_HEADERS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
-/// Reads one table. `others` are those that were read before it.
+/// Reads one table. `others` are the tables that were read before it.
 pub(super) fn read<'a>(
     name: &'a Spanned<Cow<'a, str>>,
     value: &'a Spanned<DeValue<'a>>,
@@ -218,7 +218,7 @@ pub(super) fn read<'a>(
     })
 }
 
-/// A header's name in lower case.
+/// Returns a header's name in lower case.
 fn header_name(text: &str) -> Result<String, &'static str> {
     let rule = "must be the name of a header, such as \"X-Gitlab-Token\"";
     http::HeaderName::from_bytes(text.as_bytes()).map(|name| name.as_str().to_owned()).map_err(|_| rule)

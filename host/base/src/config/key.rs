@@ -1,4 +1,4 @@
-//! What is known about a key, and the macro that makes structs and list from one text.
+//! Properties of a key, and the macro that generates the structs and the list of keys from one declaration.
 
 use std::fmt::{self, Write};
 use std::ops::Range;
@@ -11,24 +11,23 @@ use toml::de::{DeInteger, DeValue};
 /// A key of `config.toml`.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// The table it stands in; empty at the top.
+    /// The table that it is in; empty at the top.
     pub section: &'static str,
     pub name: &'static str,
-    /// One or more sentences.
     pub doc: &'static str,
     pub kind: Kind,
-    /// When a daemon that reads its configuration anew goes by it.
+    /// When a running daemon applies a change.
     pub effect: Effect,
 }
 
-/// When a daemon that reads its configuration anew goes by a key.
+/// When a running daemon applies a change of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// With the next message, request or line of the log.
+    /// At the next message, request or log line.
     AtOnce,
-    /// With the next run. One that is under way goes on as it began.
+    /// At the next run. Current runs continue with the old value.
     NextRun,
-    /// When the daemon is started again.
+    /// When the daemon is restarted.
     Restart,
 }
 
@@ -45,43 +44,43 @@ impl fmt::Display for Effect {
 /// The type of a key, with its default.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
-    /// Default, least and greatest value.
+    /// Default, minimum and maximum.
     Int(u64, u64, u64),
-    /// Follows from the context of the actor's model, the smallest first; least and greatest value.
+    /// Derived from the context size of the actor's model, smallest first; then minimum and maximum.
     Scaled([u64; 4], u64, u64),
     Text(&'static str),
-    /// Default, and the words that there are. Without a default, one must be given.
+    /// Default, and the allowed words. Without a default, the key is required.
     Word(&'static str, &'static [&'static str]),
-    /// A text that may be absent, and is by default.
+    /// An optional text, absent by default.
     Choice(),
     Bool(bool),
-    /// Texts, none by default; the number is the most that there may be.
+    /// Texts, none by default; the number is the maximum.
     List(usize),
-    /// Ports, none by default; the number is the most that there may be.
+    /// Ports, none by default; the number is the maximum.
     Ports(usize),
-    /// An integer that may be absent: least and greatest value, and what holds without it.
+    /// An optional integer: minimum, maximum, and a description of its absence.
     Count(u64, u64, &'static str),
-    /// US dollars: the most, and what holds without.
+    /// US dollars: maximum, and a description of its absence.
     Dollars(u32, &'static str),
-    /// The most characters of a text, and whether it must be given.
+    /// Maximum characters of a text, and whether it is required.
     Characters(usize, bool),
-    /// A directory of this machine, which must be given.
+    /// A directory of this machine; required.
     Path,
     /// The name of an environment variable.
     Variable,
-    /// Default, and the texts that there are.
+    /// Default, and the allowed texts.
     Listed(&'static [&'static str], &'static [&'static str]),
-    /// A table of tools, each with what it does; the most that there may be.
+    /// A table of tools with the effect of each; the number is the maximum.
     Effects(usize),
-    /// One of these words, which may be absent; and what holds without it.
+    /// One of these words, optional; and a description of its absence.
     OneOf(&'static [&'static str], &'static str),
-    /// A list of these words, which may be absent; and what holds without it.
+    /// A list of these words, optional; and a description of its absence.
     Named(&'static [&'static str], &'static str),
-    /// Not a key of a table but each line of it: the most characters of its text, and what holds without the line.
+    /// Each line of a table, instead of a key: the maximum characters of its text, and a description of its absence.
     Line(usize, &'static str),
 }
 
-/// A table of `config.toml`; the first has no name and stands for the keys at the top.
+/// A table of `config.toml`. The first one has no name and contains the keys at the top.
 #[derive(Debug, Clone, Copy)]
 pub struct Section {
     pub name: &'static str,
@@ -94,7 +93,7 @@ impl Key {
         if self.section.is_empty() { self.name.to_owned() } else { format!("{}.{}", self.section, self.name) }
     }
 
-    /// Its value among those of a configuration: an integer, a boolean, a string, a list of strings, or null for none.
+    /// Returns its value in a configuration: an integer, a boolean, a string, a list of strings, or null for none.
     pub fn value_in<'a>(&self, values: &'a Value) -> &'a Value {
         if self.section.is_empty() { &values[self.name] } else { &values[self.section][self.name] }
     }
@@ -119,8 +118,8 @@ impl Key {
         }
     }
 
-    /// The default as it would stand in the file, or in words what holds instead. It is `""` for a text that is absent by
-    /// default, and empty where the key must be given.
+    /// Returns the default as the file would show it, or a description of the key's absence. It is `""` for a text that is absent
+    /// by default, and empty if the key is required.
     pub fn default_value(&self) -> String {
         match self.kind {
             Kind::Word("", _) | Kind::Characters(_, true) | Kind::Path => String::new(),
@@ -142,7 +141,7 @@ impl Key {
         }
     }
 
-    /// The value that the file of a fresh home shows.
+    /// Returns the value that the file of a fresh home shows.
     pub fn example(&self) -> String {
         match self.kind {
             Kind::Scaled([least, ..], ..) => group(least),
@@ -150,7 +149,7 @@ impl Key {
         }
     }
 
-    /// What is allowed: least and greatest value, such as "1 to 20", the words, or the number of entries.
+    /// Returns the allowed values: minimum and maximum such as "1 to 20", the words, or the number of entries.
     pub fn range(&self) -> Option<String> {
         match self.kind {
             Kind::Int(_, min, max) | Kind::Scaled(_, min, max) | Kind::Count(min, max, _) => {
@@ -169,19 +168,18 @@ impl Key {
     }
 }
 
-/// A table whose names a user chooses.
+/// A table whose entries have names that a user chooses.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedTable {
-    /// What stands before the user's name: "providers", "exec.mounts".
+    /// The name without the user's name: "providers", "exec.mounts".
     pub name: &'static str,
-    /// As it stands in the file, such as "[providers.NAME]".
+    /// As in the file, such as "[providers.NAME]".
     pub heading: &'static str,
-    /// One or more sentences.
     pub doc: &'static str,
-    /// How the commented file of a fresh home shows it, and behind which section.
+    /// How the commented file of a fresh home shows it, and the section that it follows.
     pub example: &'static str,
     pub after: &'static str,
-    /// When a daemon that reads its configuration anew goes by it.
+    /// When a running daemon applies a change.
     pub effect: Effect,
     /// The field that holds the user's name; empty for a list of tables without names.
     pub id: &'static str,
@@ -189,7 +187,7 @@ pub struct NamedTable {
 }
 
 impl NamedTable {
-    /// The field of the configuration that has it.
+    /// The field of the configuration that holds it.
     pub fn field(&self) -> String {
         match self.is_list() {
             true => self.name.replace('.', "_"),
@@ -197,18 +195,18 @@ impl NamedTable {
         }
     }
 
-    /// Whether its tables have no names, and only an order.
+    /// Whether its tables have no names, only an order.
     pub fn is_list(&self) -> bool {
         self.id.is_empty()
     }
 
-    /// Whether the table has a line for each name, and not a table.
+    /// Whether each name has a line instead of a table.
     pub fn is_of_lines(&self) -> bool {
         matches!(self.keys, [Key { kind: Kind::Line(..), .. }])
     }
 }
 
-/// The keys of such a table: name, type and sentences of each.
+/// Declares the keys of such a table: name, type and description of each.
 pub(super) const fn keys<const N: usize>(effect: Effect, list: [(&'static str, Kind, &'static str); N]) -> [Key; N] {
     let mut keys = [Key { section: "", name: "", doc: "", kind: Kind::Choice(), effect }; N];
     let mut at = 0;
@@ -219,7 +217,7 @@ pub(super) const fn keys<const N: usize>(effect: Effect, list: [(&'static str, K
     keys
 }
 
-/// The words of a list that has their meanings, too.
+/// Returns the words of a list of words and meanings.
 pub(super) const fn words<T: Copy, const N: usize>(names: [(&'static str, T); N]) -> [&'static str; N] {
     let mut words = [""; N];
     let mut at = 0;
@@ -230,7 +228,7 @@ pub(super) const fn words<T: Copy, const N: usize>(names: [(&'static str, T); N]
     words
 }
 
-/// What is wrong with a value, and which bytes of the text it has.
+/// The bytes of the text with an invalid value, and the error.
 pub(super) type ValueError = (Range<usize>, String);
 
 pub(super) fn article(value: &DeValue<'_>) -> String {
@@ -243,9 +241,9 @@ pub(super) fn u64_of(integer: &DeInteger<'_>) -> Option<u64> {
     u64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
-/// Which of the allowed names was meant, if one is close.
+/// Returns the allowed name that was probably meant, if one is similar.
 pub(super) fn near(name: &str, allowed: &[String]) -> Option<String> {
-    // Nobody misspells a word by a thousand letters.
+    // A longer name is not a typing error of a known one.
     let short = &name[..name.floor_char_boundary(64)];
     let close = allowed
         .iter()
@@ -254,7 +252,7 @@ pub(super) fn near(name: &str, allowed: &[String]) -> Option<String> {
     close.min().map(|(_, near)| near.clone())
 }
 
-/// 1000000 as TOML's `1_000_000`; four digits are left as they are.
+/// Formats 1000000 as TOML's `1_000_000`; numbers of up to four digits stay unchanged.
 pub(super) fn group(value: u64) -> String {
     let digits = value.to_string();
     if digits.len() < 5 {
@@ -270,7 +268,7 @@ pub(super) fn group(value: u64) -> String {
     text
 }
 
-/// A place in [`Config`](super::Config) that a value goes to.
+/// A field of [`Config`](super::Config) that a value is written to.
 pub(super) enum FieldSlot<'a> {
     Int(&'a mut u64),
     Scaled(&'a mut Option<u64>),
@@ -281,7 +279,7 @@ pub(super) enum FieldSlot<'a> {
     List(&'a mut Vec<String>),
 }
 
-/// The keys of a table that has one for each role.
+/// Returns the keys of a table that has one key for each role.
 pub(super) const fn of_roles(
     section: &'static str,
     kind: Kind,
@@ -307,7 +305,7 @@ pub(super) const fn count(parts: &[&[Key]]) -> usize {
     count
 }
 
-/// The keys of all tables, one after the other.
+/// Returns the keys of all tables in one list.
 pub(super) const fn joined<const N: usize>(parts: &[&[Key]]) -> [Key; N] {
     let nothing = Key { section: "", name: "", doc: "", kind: Kind::Choice(), effect: Effect::Restart };
     let (mut keys, mut to, mut at) = ([nothing; N], 0, 0);
@@ -322,8 +320,8 @@ pub(super) const fn joined<const N: usize>(parts: &[&[Key]]) -> [Key; N] {
     keys
 }
 
-/// From one list of keys: the structs, their defaults, [`KEYS`], [`SECTIONS`] and the way
-/// from a key's name to its field. A table with the line `each role` has a key for every role, in the field `of`.
+/// Generates from one list of keys: the structs, their defaults, [`KEYS`], [`SECTIONS`] and the lookup of a field by its key. A
+/// table with the line `each role` has a key for every role, in the field `of`.
 macro_rules! settings {
     (
         top from $top_effect:ident {
@@ -340,7 +338,7 @@ macro_rules! settings {
             $( #[doc = $table_doc:literal] $table:ident: $row:ident from $declared:path, )*
         }
     ) => {
-        /// The whole configuration. Made by [`Config::load`]; the default is that of a fresh home.
+        /// The whole configuration. [`Config::load`] reads it; the default is that of a fresh home.
         #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
         pub struct Config {
             $( #[doc = $top_doc] pub $top: $crate::config::key::field_type!($top_kind), )*
@@ -364,7 +362,7 @@ macro_rules! settings {
             pub struct $name {
                 $( #[doc = $doc] pub $field: $crate::config::key::field_type!($kind), )*
                 $(
-                    /// For each role.
+                    /// One value per role.
                     #[serde(flatten)]
                     pub of: $crate::role::PerRole<$crate::config::key::field_type!($role_kind)>,
                 )?
@@ -486,5 +484,5 @@ pub(super) use {field_default, field_type, own_effect, settings};
 /// Every key, in the order of the file.
 pub const KEYS: &[Key] = super::ALL_KEYS;
 
-/// Every table, in the order of the file; the one without a name comes first.
+/// Every table, in the order of the file; the one without a name is the first.
 pub const SECTIONS: &[Section] = super::ALL_SECTIONS;

@@ -1,5 +1,5 @@
-//! `[mcp.NAME]`: servers of the Model Context Protocol whose tools plans may use. Keys never stand here: variables of the environment
-//! hold the values of headers, and those that a program is started with.
+//! `[mcp.NAME]`: servers of the Model Context Protocol whose tools plans may use. The file never contains keys: environment
+//! variables hold the values of headers and the environment of programs.
 //!
 //! ```toml
 //! [mcp.tracker]
@@ -38,25 +38,25 @@ use toml::de::DeValue;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct McpSettings {
     pub name: String,
-    /// Where it is, or what is started.
+    /// The server's address, or what to start.
     #[serde(flatten)]
     pub place: McpPlace,
-    /// The tools that may be used, once an administrator has looked at them.
+    /// The tools that may be used, once an administrator has approved them.
     pub allow: Vec<String>,
-    /// Those of them that a person is asked about before each call in a run.
+    /// Those of them that need a person's approval before each call in a run.
     pub ask: Vec<String>,
-    /// What tools do, as far as the administrator says: of a tool that is not here, every argument is an address.
+    /// Effects of tools, where the administrator states them. All arguments of other tools count as addresses.
     pub effects: BTreeMap<String, ToolEffect>,
-    /// Who may read what the server answers.
+    /// Who may read the server's results.
     pub results: Confidentiality,
-    /// Seconds for a call, from the connection to the end of the answer.
+    /// Timeout of a call in seconds, from the connection to the end of the response.
     pub timeout_s: u64,
-    /// Size in KiB of an answer.
+    /// Maximum size of a response in KiB.
     pub max_result_kib: u64,
 }
 
 impl McpSettings {
-    /// Headers that are sent, each with the variable that holds its value.
+    /// Headers that are sent, each with the name of the variable that holds its value.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         let entries = match &self.place {
             McpPlace::Remote(place) => place.headers_env.as_slice(),
@@ -66,7 +66,7 @@ impl McpSettings {
     }
 }
 
-/// Its keys, and what the documentation says about these tables.
+/// The keys and the documentation of these tables.
 #[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
     name: "mcp",
@@ -110,10 +110,10 @@ const RESULTS: [(&str, Confidentiality); 4] = [
     ("nobody", Confidentiality::Nobody),
 ];
 
-/// Each is a category that the router chooses from.
+/// Each server is a category that the router chooses from.
 const MAX_SERVERS: usize = 32;
 
-/// Bytes of a tool's name. With the server's, it must fit into what providers of models take.
+/// Maximum bytes of a tool's name. Together with the server's name, it must fit the limit of model providers.
 const MAX_TOOL: usize = 48;
 
 /// How the commented file of a fresh home shows servers.
@@ -126,14 +126,14 @@ const EXAMPLE: &str = "
 # A server can also be a component in the sandbox (component), or a program outside of it (command).
 ";
 
-/// Reads one table. `others` are those that were read before it.
+/// Reads one table. `others` are the tables that were read before it.
 pub(super) fn read<'a>(
     name: &'a Spanned<Cow<'a, str>>,
     value: &'a Spanned<DeValue<'a>>,
     others: usize,
 ) -> Result<McpSettings, Vec<ValueError>> {
     let text = name.get_ref().as_ref();
-    // Two underscores divide server and tool in the names that models know.
+    // Two underscores separate server and tool in the names that models see.
     if !is_name(text) || text.contains("__") || text.len() > 14 {
         let rule = format!("a server's name has {NAME_RULE}, no two underscores in a row, and at most 14 characters");
         return Err(vec![(name.span(), format!("mcp.{text:?}: {rule}"))]);

@@ -1,4 +1,4 @@
-//! Model strings, and `[model_settings."provider:model"]`: what is known about a model.
+//! Model strings, and `[model_settings."provider:model"]`: properties of a model.
 //!
 //! ```toml
 //! [model_settings."openai:gpt-5-mini"]
@@ -18,26 +18,26 @@ use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// What a model string names.
+/// The model that a model string names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelName<'a> {
     /// The built-in rules.
     Reflex,
-    /// A replayed file.
+    /// A recorded file that is replayed.
     Scripted(&'a str),
     /// A model of a provider.
     Of(&'a Provider, &'a str),
 }
 
 impl ModelName<'_> {
-    /// Whether a provider serves it. What is built in reads prompts of any size.
+    /// Whether a provider serves it. Built-in models read prompts of any size.
     pub fn is_remote(&self) -> bool {
         matches!(self, Self::Of(..))
     }
 }
 
 impl std::fmt::Display for ModelName<'_> {
-    /// `provider:model`, also where the provider was left out.
+    /// `provider:model`, even if the string has no provider.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Reflex => f.write_str("reflex"),
@@ -52,25 +52,25 @@ impl std::fmt::Display for ModelName<'_> {
 pub struct ModelSettings {
     /// `provider:model`.
     pub model: String,
-    /// Tokens that the model may be given and answer with; `None`: `context.budget_tokens`.
+    /// Tokens of prompt and answer together; if `None`, `context.budget_tokens`.
     pub context_budget: Option<u64>,
-    /// Millionths of a US dollar for a million tokens of prompt. `None` where nobody knows.
+    /// Price of a million prompt tokens, in millionths of a US dollar. `None` if unknown.
     pub input_price: Option<u64>,
-    /// The same for tokens that the provider had kept; `None`: as much as others.
+    /// The same for tokens in the provider's cache; if `None`, the price of other tokens.
     pub cached_input_price: Option<u64>,
-    /// The same for a million tokens of answer.
+    /// The same for a million tokens of the answer.
     pub output_price: Option<u64>,
     pub json_schema: AbilityUse,
     pub tool_calls: AbilityUse,
-    /// Whether it takes pictures.
+    /// Whether it accepts pictures.
     pub vision: AbilityUse,
-    /// Whether it takes recordings.
+    /// Whether it accepts recordings.
     pub audio: AbilityUse,
-    /// Tokens that an answer may have; `None`: by its context.
+    /// Maximum tokens of an answer; if `None`, derived from its context.
     pub max_output_tokens: Option<u64>,
 }
 
-/// The words of `audio`. Nothing is found out by trying: servers leave sound out without a word.
+/// The words of `audio`. It cannot be probed: servers ignore audio without an error.
 const AUDIO: [(&str, AbilityUse); 2] = [("no", AbilityUse::No), ("yes", AbilityUse::Yes)];
 
 /// How the commented file of a fresh home shows model settings.
@@ -89,7 +89,7 @@ const EXAMPLE: &str = "
 # max_output_tokens = 4_096
 ";
 
-/// Its keys, and what the documentation says about these tables.
+/// The keys and the documentation of these tables.
 #[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
     name: "model_settings",
@@ -112,7 +112,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
     ]),
 };
 
-/// Reads one table. Whether its provider exists is found out later, by [`Config::named`].
+/// Reads one table. [`Config::named`] checks later whether its provider exists.
 pub(super) fn read<'a>(
     name: &'a Spanned<Cow<'a, str>>,
     value: &'a Spanned<DeValue<'a>>,
@@ -136,19 +136,19 @@ pub(super) fn read<'a>(
 }
 
 impl Config {
-    /// The first choice of a role, as it stands in the file: its own model, or the one for all.
+    /// Returns the first choice of a role, as in the file: its own model, or the default.
     pub fn model_of(&self, role: &str) -> &str {
         Role::named(role).and_then(|role| self.models.of[role].as_deref()).unwrap_or(&self.model)
     }
 
-    /// Gives a role a model of its own, or takes that away.
+    /// Sets or removes a role's own model.
     pub fn set_model_of(&mut self, role: &str, model: Option<String>) {
         if let Some(role) = Role::named(role) {
             self.models.of[role] = model;
         }
     }
 
-    /// The same configuration with one model for all, and no other where that does not answer.
+    /// Returns the same configuration with one model for all roles, without fallbacks.
     pub fn with_model(&self, model: &str) -> Config {
         let mut config = self.clone();
         model.clone_into(&mut config.model);
@@ -157,14 +157,13 @@ impl Config {
         config
     }
 
-    /// The models that a role falls back to, in order: its own list, or the one for all.
+    /// Returns the fallbacks of a role, in order: its own list, or the one for all.
     pub fn fallbacks_of(&self, role: &str) -> &[String] {
         let own = Role::named(role).map(|role| &self.fallbacks.of[role]).filter(|own| !own.is_empty());
         own.unwrap_or(&self.fallbacks.all)
     }
 
-    /// The model strings that the file mentions, each once: the default first, then those of roles, fallbacks and
-    /// settings.
+    /// Returns the model strings in the file, each once: the default first, then those of roles, fallbacks and settings.
     pub fn model_strings(&self) -> Vec<&str> {
         let mut strings = vec![self.model.as_str()];
         let of_roles = Role::ALL.map(Role::name).into_iter().flat_map(|role| {
@@ -179,7 +178,7 @@ impl Config {
         strings
     }
 
-    /// What a model string names, or why it names nothing.
+    /// Returns the model that a string names, or why there is none.
     pub fn named<'a>(&'a self, string: &'a str) -> Result<ModelName<'a>, String> {
         let known = || {
             let names: Vec<_> = self.providers.iter().map(|provider| provider.name.as_str()).collect();
@@ -206,15 +205,15 @@ impl Config {
         }
     }
 
-    /// What the file says about a model, found by `provider:model`.
+    /// Returns the settings of a model.
     pub fn settings_of(&self, model: ModelName<'_>) -> Option<&ModelSettings> {
         self.model_settings.iter().find(|settings| self.named(&settings.model) == Ok(model))
     }
 }
 
 impl Config {
-    /// The cost of this usage in millionths of a US dollar. `None` if it is unknown: tokens were used, no cost was noted, and a model of
-    /// the file has no price.
+    /// Returns the cost of this usage in millionths of a US dollar. `None` if it is unknown: tokens were used, no cost was
+    /// recorded, and a model of the file has no price.
     pub fn known_cost(&self, usage: Usage) -> Option<u64> {
         let priced = |string: &&str| match self.named(string) {
             Ok(ModelName::Reflex) => true,
@@ -226,11 +225,11 @@ impl Config {
     }
 }
 
-/// The keys that name models which give no answers, with what they give.
+/// The keys that name models which do not chat, each with what its model returns.
 const OTHERS: [((&str, &str), &str); 2] =
     [(("memory", "embedding_model"), "embeddings"), (("audio", "transcription_model"), "transcriptions")];
 
-/// Why the model that a key names cannot be what the key wants.
+/// Returns why a key cannot name this model.
 pub(super) fn unfit(path: &str, named: ModelName<'_>) -> Option<String> {
     let (_, gives) = OTHERS.iter().find(|(key, _)| path.split_once('.') == Some(*key))?;
     match named {
@@ -243,7 +242,7 @@ pub(super) fn unfit(path: &str, named: ModelName<'_>) -> Option<String> {
     }
 }
 
-/// Whether a key holds model strings.
+/// Whether a key contains model strings.
 pub(super) fn holds_models(section: &str, name: &str) -> bool {
     matches!(section, "models" | "fallbacks")
         || matches!((section, name), ("", "model") | ("subagents", "model"))

@@ -18,11 +18,11 @@ use toml::de::DeValue;
 /// A directory of this machine that exec tasks see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mount {
-    /// Where they see it: one name below the root, such as "/books".
+    /// Its path for tasks: one name below the root, such as "/books".
     pub at: String,
-    /// Where it is.
+    /// Its path on this machine.
     pub path: PathBuf,
-    /// Whether they may change it.
+    /// Whether tasks may change it.
     pub write: bool,
     /// Whether only an administrator's tasks see it.
     #[serde(rename = "role", serialize_with = "role")]
@@ -42,7 +42,7 @@ const EXAMPLE: &str = "
 # \"/scans\" = { path = \"/srv/scans\", write = true, role = \"user\" }
 ";
 
-/// Its keys, and what the documentation says about these tables.
+/// The keys and the documentation of these tables.
 #[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
     name: "exec.mounts",
@@ -59,13 +59,13 @@ pub(super) const TABLE: NamedTable = NamedTable {
     ]),
 };
 
-/// What the path of a mount must be, for messages.
+/// The rule for the path of a mount, for messages.
 const PATH_RULE: &str = "must be an absolute path of this machine";
 
-/// Names that are taken.
+/// Reserved names.
 const TAKEN: [&str; 10] = ["/work", "/tmp", "/shared", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys", "/"];
 
-/// Reads one line of the table: a path, or a table of its own.
+/// Reads one line of the table: a path, or a table.
 pub(super) fn read<'a>(
     name: &'a Spanned<Cow<'a, str>>,
     value: &'a Spanned<DeValue<'a>>,

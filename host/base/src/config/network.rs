@@ -4,7 +4,7 @@
 //! [network]
 //! default = "ask"
 //!
-//! [[network.rules]]   # the first that fits counts
+//! [[network.rules]]   # the first matching rule counts
 //! host = "*.example.org"
 //! access = "allow"
 //! ```
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Most rules of a configuration; each request is compared with all of them.
+/// Maximum rules of a configuration. Each request is compared with all of them.
 const MAX_RULES: usize = 1_000;
 
 const ACCESS: [(&str, NetworkAccess); 3] =
@@ -49,7 +49,7 @@ const EXAMPLE: &str = "
 # private = true
 ";
 
-/// Its keys, and what the documentation says about these tables.
+/// The keys and the documentation of these tables.
 #[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
     name: "network.rules",
@@ -72,7 +72,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
     ]),
 };
 
-/// Reads one rule. `others` are those that were read before it.
+/// Reads one rule. `others` is the number of rules before it.
 pub(super) fn read<'a>(value: &'a Spanned<DeValue<'a>>, others: usize) -> Result<NetworkRule, Vec<ValueError>> {
     let path = format!("network.rules.{}", others + 1);
     let mut fields = TableFields::new(&TABLE, path, value.span(), value)?;
@@ -108,7 +108,7 @@ pub(super) fn read<'a>(value: &'a Spanned<DeValue<'a>>, others: usize) -> Result
     read.ok_or_else(Vec::new)
 }
 
-/// Reads all rules: those that are valid, and what is wrong with the others.
+/// Reads all rules. Returns those that are valid, and the errors of the others.
 pub(super) fn read_all(value: &Spanned<DeValue<'_>>) -> (Vec<NetworkRule>, Vec<ValueError>) {
     let rule = |message: String| (Vec::new(), vec![(value.span(), message)]);
     let DeValue::Array(items) = value.get_ref() else {
@@ -128,13 +128,13 @@ pub(super) fn read_all(value: &Spanned<DeValue<'_>>) -> (Vec<NetworkRule>, Vec<V
 }
 
 impl Config {
-    /// The access to a host that no rule is about.
+    /// The access to a host that no rule matches.
     pub fn network_default(&self) -> NetworkAccess {
         let named = ACCESS.iter().find(|(word, _)| *word == self.network.default);
         named.map_or_else(NetworkAccess::default, |(_, access)| *access)
     }
 
-    /// The file of `[network] ca_file`; a relative path begins in the home.
+    /// The path of `[network] ca_file`; a relative path begins in the home.
     pub fn ca_file(&self, home: &Home) -> Option<PathBuf> {
         self.network.ca_file.as_ref().map(|file| home.path().join(file))
     }

@@ -1,4 +1,4 @@
-//! Settings that are about this machine: those that would hand over kiso's own home or port, and the file of certificates.
+//! Checks that depend on this machine: settings that would expose kiso's own home or port, and the file of certificates.
 
 use super::Config;
 use super::mcp::McpPlace;
@@ -7,7 +7,7 @@ use crate::home::{FolderRefusal, Home, SessionFolder};
 use crate::net::roots::trust_file;
 use std::path::Path;
 
-/// Checks the tables of a configuration that was read from `text`.
+/// Checks the tables of a configuration that was parsed from `text`.
 pub(super) fn check(config: &Config, text: &str, home: &Home) -> Result<(), Vec<Problem>> {
     let mut problems = Vec::new();
     let mut refuse = |table: &str, name: &str, key: &str, message: String| {
@@ -23,7 +23,7 @@ pub(super) fn check(config: &Config, text: &str, home: &Home) -> Result<(), Vec<
         );
     }
     for folder in &config.folders {
-        // A directory that is missing is reported when somebody opens it: the disk may be connected later.
+        // A missing directory is reported when somebody opens it: the disk may be connected later.
         let at = format!("/{}", folder.name);
         match SessionFolder::new(home, &folder.path, &at, folder.force) {
             Ok(_) | Err(FolderRefusal::Missing(_)) => {}
@@ -53,7 +53,7 @@ pub(super) fn check(config: &Config, text: &str, home: &Home) -> Result<(), Vec<
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Trusts the certificates of `[network] ca_file`, in the whole process.
+/// Trusts the certificates of `[network] ca_file` in the whole process.
 pub(super) fn trust_ca_file(config: &Config, text: &str, home: &Home) -> Result<(), Vec<Problem>> {
     let Some(file) = config.ca_file(home) else { return Ok(()) };
     trust_file(&file).map_err(|why| {
@@ -62,7 +62,7 @@ pub(super) fn trust_ca_file(config: &Config, text: &str, home: &Home) -> Result<
     })
 }
 
-/// Where a key of a named table stands in a text that is known to be valid; where the table begins, if its value has no keys.
+/// Returns the place of a key of a named table in a valid text; the start of the table if its value has no keys.
 fn place(text: &str, table: &str, name: &str, key: &str) -> usize {
     let Ok(document) = toml::de::DeTable::parse(text) else { return 0 };
     let mut at = document.get_ref();
@@ -77,7 +77,8 @@ fn place(text: &str, table: &str, name: &str, key: &str) -> usize {
 }
 
 impl Config {
-    /// The server whose `connect_ports` names this port. While no token exists, it could post messages as the user there.
+    /// Returns the server whose `connect_ports` contain this port. While no token exists, it could post messages as the user
+    /// there.
     pub fn server_that_connects_to(&self, port: u16) -> Option<&str> {
         let connects =
             |place: &McpPlace| matches!(place, McpPlace::Command(place) if place.connect_ports.contains(&port));

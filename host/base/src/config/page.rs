@@ -1,4 +1,4 @@
-//! docs/configuration.md, made from the lists of keys. A test compares the page with it.
+//! Generates docs/configuration.md from the lists of keys. A test compares the file with it.
 
 use std::fmt::Write;
 
@@ -31,7 +31,6 @@ Environment variables: `KISO_HOME` is the home, `KISO_LOG` the log filter (`debu
 const HEAD: &str = "| key | type | default | allowed | meaning | takes effect |\n|---|---|---|---|---|---|\n";
 
 impl Config {
-    /// The page.
     pub fn page() -> String {
         let mut page = INTRO.to_owned();
         for section in SECTIONS {
@@ -76,7 +75,7 @@ mod tests {
         assert!(page.contains("| `level` | string | `\"info\"` | error, warn, info, debug, trace |"), "{page}");
     }
 
-    /// What a table is said to hold is what is read of it: the reader itself lists its keys when it meets another.
+    /// The documented keys of a table are those that are read: when it meets an unknown key, the reader lists the keys it knows.
     #[test]
     fn named_tables_list_the_keys_that_are_read() {
         for (table, text) in NAMED.iter().filter(|table| !table.is_of_lines()).zip([

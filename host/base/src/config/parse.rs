@@ -12,7 +12,7 @@ use super::{Config, KEYS, Key, Kind, NAMED, ORDERED, SECTIONS};
 use super::{channel, command, folder, hook, mcp, mount, network, pill, provider, user, webhook};
 use crate::home::HomeError;
 
-/// Why there is no configuration. Nothing starts then (exit code 3).
+/// Why the configuration cannot be loaded. Nothing starts then (exit code 3).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -24,7 +24,7 @@ pub enum ConfigError {
     Home(#[from] HomeError),
 }
 
-/// Something wrong in the text, and where.
+/// A problem in the text, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Counted from 1.
@@ -96,7 +96,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Config, Vec<Problem>> {
     if reading.problems.is_empty() {
         return Ok(reading.config);
     }
-    // The parser hands keys over by name; people read from the top.
+    // The parser returns keys sorted by name; people read from the top.
     reading.problems.sort_by_key(|problem| (problem.line, problem.column));
     Err(reading.problems)
 }
@@ -104,13 +104,13 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Config, Vec<Problem>> {
 struct Reading<'a> {
     text: &'a str,
     config: Config,
-    /// Paths of the integers that the file sets, and where.
+    /// Paths of the integers that the file sets, with their places.
     given: Vec<(String, Range<usize>)>,
-    /// Model strings, with what holds them and where. Whether their providers exist is known at the end.
+    /// Model strings, each with its place and what contains it. Their providers are checked at the end.
     models: Vec<(String, Range<usize>, String)>,
-    /// Commands and where they stand. Which pills there are is known at the end.
+    /// Commands and their places. The pills are only known at the end.
     commands: Vec<(Range<usize>, String)>,
-    /// Whether a provider could not be read, so that nobody can say which model strings name nothing.
+    /// Whether a provider could not be read; then model strings cannot be checked.
     providers_wrong: bool,
     problems: Vec<Problem>,
 }
@@ -197,8 +197,8 @@ impl Reading<'_> {
         wrong.into_iter().for_each(|(span, message)| self.wrong(span, message));
     }
 
-    /// Every model string names something, and settings stand once for a model. A provider that is there but wrong is
-    /// told as that alone.
+    /// Checks that every model string names something, and that each model has settings only once. A provider that is there but
+    /// invalid is reported only as that.
     fn model_strings(&mut self) {
         let mut settings = Vec::new();
         for (path, span, string) in std::mem::take(&mut self.models) {
@@ -243,7 +243,7 @@ impl Reading<'_> {
     }
 }
 
-/// Puts a value into its field, or says where and why not.
+/// Writes a value into its field, or returns its place and why it is refused.
 fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(), ValueError> {
     let path = key.path();
     let wrong_type = || {
@@ -284,7 +284,7 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
             }
             *slot = given.to_string();
         }
-        // The commented default shows an empty text, so that is a way to say "none".
+        // The commented default shows an empty text, so an empty text means "none".
         (Some(FieldSlot::Choice(slot)), DeValue::String(given)) => {
             *slot = if given.is_empty() { None } else { Some(text(given, value.span())?) };
         }

@@ -1,4 +1,4 @@
-//! `[pills.NAME]`: workflows that a person picks, which bypass the router.
+//! `[pills.NAME]`: workflows that a person chooses; they bypass the router.
 //!
 //! ```toml
 //! [pills.digest]
@@ -18,7 +18,7 @@ use toml::de::DeValue;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PillSettings {
     pub name: String,
-    /// The text that replaces the message; `{input}` is what the user wrote.
+    /// The text that replaces the message; `{input}` is replaced by the user's text.
     pub template: String,
     /// Categories of the tools that it may use.
     pub categories: Vec<String>,
@@ -27,7 +27,7 @@ pub struct PillSettings {
     pub description: String,
 }
 
-/// How much is done for a message.
+/// The effort spent on a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PillEffort {
@@ -54,7 +54,7 @@ const EXAMPLE: &str = "
 # description = \"Five points of a page\"
 ";
 
-/// Its keys, and what the documentation says about these tables.
+/// The keys and the documentation of these tables.
 #[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
     name: "pills",

@@ -1,22 +1,22 @@
-//! Ready-made providers: what `kiso config preset NAME` prints and, with `--write`, puts into `config.toml`.
+//! Ready-made providers: `kiso config preset NAME` prints one and, with `--write`, puts it into `config.toml`.
 
 use super::{Config, Problem, Provider, ProviderKind};
 use toml::de::{DeTable, DeValue};
 
-/// A provider with a model, as a `config.toml` that works by itself.
+/// A provider with a model, as a complete `config.toml`.
 #[derive(Debug, Clone, Copy)]
 pub struct Preset {
-    /// The name on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
     /// The provider's own name.
     pub title: &'static str,
-    /// Where keys are made, if one is needed.
+    /// The page where keys are created, if one is needed.
     pub key_url: Option<&'static str>,
-    /// What a person must do besides, as comment lines.
+    /// Further steps for a person, as comment lines.
     about: &'static str,
     /// The model for every role.
     pub model: &'static str,
-    /// The tables that it needs.
+    /// The tables of the provider.
     tables: &'static str,
 }
 
@@ -176,49 +176,49 @@ json_schema = "yes"
     },
 ];
 
-/// Why a preset was not put into a file, which is as it was.
+/// Why a preset was not merged into a file. The file is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotMerged {
-    /// The file is not a configuration.
+    /// The file is not a valid configuration.
     #[error("the file has mistakes")]
     Invalid(Vec<Problem>),
-    /// Somebody decided already; what they decided is not overwritten.
+    /// The file already sets something else, which is not overwritten.
     #[error("{0}")]
     Decided(String),
 }
 
 impl Preset {
-    /// The preset with this name.
+    /// Returns the preset with this name.
     pub fn named(name: &str) -> Option<&'static Preset> {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
-    /// A `config.toml` that is valid by itself.
+    /// Returns it as a complete, valid `config.toml`.
     pub fn text(&self) -> String {
         format!("{}model = {:?}\n\n{}", self.about, self.model, self.tables)
     }
 
-    /// What a person must do besides.
+    /// Returns the further steps for a person.
     pub fn advice(&self) -> String {
         self.about.lines().map(|line| line.trim_start_matches("# ")).collect::<Vec<_>>().join(" ")
     }
 
-    /// The variable that must hold the key, if the provider wants one.
+    /// The variable that must hold the key, if the provider needs one.
     pub fn key_env(&self) -> Option<String> {
         self.provider()?.key_env
     }
 
-    /// The format that the provider speaks.
+    /// The provider's format.
     pub fn kind(&self) -> ProviderKind {
         self.provider().map_or(ProviderKind::OpenAi, |provider| provider.kind)
     }
 
-    /// Where the provider is reached.
+    /// The provider's address.
     pub fn base_url(&self) -> String {
         self.provider().map(|provider| provider.base_url).unwrap_or_default()
     }
 
-    /// Tokens of the context of its model.
+    /// The context size of its model in tokens.
     pub fn context_budget(&self) -> Option<u64> {
         let config = Config::parse(self.text().as_bytes()).ok()?;
         config.model_settings.first()?.context_budget
@@ -228,8 +228,8 @@ impl Preset {
         Config::parse(self.text().as_bytes()).ok()?.providers.into_iter().next()
     }
 
-    /// `text` with the preset in it and every comment kept: the model in its place, the tables at the end. `None` when
-    /// the file has all of it already.
+    /// Returns `text` with the preset merged and every comment kept: the model at its place, the tables at the end. `None` if the
+    /// file already contains all of it.
     pub fn merge(&self, text: &str) -> Result<Option<String>, NotMerged> {
         let config = Config::parse(text.as_bytes()).map_err(NotMerged::Invalid)?;
         let own = Config::parse(self.text().as_bytes()).map_err(NotMerged::Invalid)?;
@@ -256,7 +256,7 @@ impl Preset {
         merged.push('\n');
         merged += self.about;
         merged += self.tables;
-        // Whatever is odd about the file: what is written is known to work and to mean what was meant.
+        // Verifies the result, however unusual the file is.
         let wanted =
             Config { model: own.model, providers: own.providers, model_settings: own.model_settings, ..config };
         match Config::parse(merged.as_bytes()) {
@@ -266,7 +266,7 @@ impl Preset {
     }
 }
 
-/// Where the model for every role stands in the text, if it does.
+/// The place of the model for every role in the text, if it is set.
 fn model_span(text: &str) -> Option<std::ops::Range<usize>> {
     let document = DeTable::parse(text).ok()?;
     let value = document.get_ref().get("model")?;

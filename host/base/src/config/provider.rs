@@ -1,4 +1,4 @@
-//! `[providers.NAME]`: where models are reached. The key itself never stands here, only the variable that holds it.
+//! `[providers.NAME]`: where to reach models. The file never contains a key, only the name of the variable that holds it.
 //!
 //! ```toml
 //! [providers.openai]
@@ -17,25 +17,26 @@ use toml::de::DeValue;
 /// One `[providers.NAME]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Provider {
-    /// What stands before the colon of a model string.
+    /// The part of a model string before the colon.
     pub name: String,
     pub kind: ProviderKind,
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     pub base_url: String,
-    /// The environment variable that holds the key, or the name of a connected provider's key; `None` for a server that wants none.
+    /// The environment variable that holds the key, or the name of a connected provider's key; `None` for a server that needs
+    /// none.
     pub key_env: Option<String>,
-    /// Size in MiB of a response.
+    /// Maximum size of a response in MiB.
     pub max_response_mib: u64,
-    /// Whether it is not of the file: its key is in the store.
+    /// Whether an administrator connected it: then it is not in the file, and its key is in the store.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub connected: bool,
 }
 
-/// The format that a provider speaks.
+/// The API format of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProviderKind {
-    /// Chat completions, which most servers speak.
+    /// Chat completions, which most servers support.
     OpenAi,
     /// Anthropic's Messages.
     Anthropic,
@@ -44,7 +45,7 @@ pub enum ProviderKind {
 impl ProviderKind {
     const NAMES: [(&'static str, Self); 2] = [("openai", Self::OpenAi), ("anthropic", Self::Anthropic)];
 
-    /// The kind with this word of `config.toml`.
+    /// Returns the kind with this word in `config.toml`.
     pub fn named(word: &str) -> Option<Self> {
         Self::NAMES.into_iter().find(|(name, _)| *name == word).map(|(_, kind)| kind)
     }
@@ -58,11 +59,11 @@ impl ProviderKind {
     }
 }
 
-/// Whether a model is relied on for something that not every one can do.
+/// Whether to use an optional ability of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AbilityUse {
-    /// Found out with the first call.
+    /// Probed with the first call.
     #[default]
     Probe,
     Yes,
@@ -83,7 +84,7 @@ const EXAMPLE: &str = "
 # key_env = \"OPENAI_API_KEY\"
 ";
 
-/// Its keys, and what the documentation says about these tables.
+/// The keys and the documentation of these tables.
 #[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
     name: "providers",
@@ -101,13 +102,13 @@ pub(super) const TABLE: NamedTable = NamedTable {
     ]),
 };
 
-/// Names of models that need no provider.
+/// Reserved names: models that need no provider.
 pub(super) const TAKEN: [&str; 2] = ["reflex", "scripted"];
 
-/// An answer is text; this is a thousand long ones.
+/// An answer is text; this is the size of a thousand long ones.
 pub(super) const MAX_RESPONSE_MIB: u64 = 16;
 
-/// Characters of an address.
+/// Maximum characters of an address.
 pub(super) const MAX_URL: usize = 500;
 
 /// Reads one table.
@@ -140,7 +141,8 @@ pub(super) fn read<'a>(
     Ok(Provider { name: text.to_owned(), kind, base_url, key_env, max_response_mib, connected: false })
 }
 
-/// The address without the last slash of its path, or what is wrong with it. The reason does not repeat it: it may hold a password.
+/// Returns the address without the last slash of its path, or what is wrong with it. The error does not repeat the address, which
+/// may contain a password.
 pub(super) fn checked_url(url: &str) -> Result<String, &'static str> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let Some(rest) = rest else { return Err("must begin with https:// or http://") };
@@ -165,25 +167,25 @@ pub(super) fn checked_url(url: &str) -> Result<String, &'static str> {
     Ok(format!("{}{query}", base.trim_end_matches('/')))
 }
 
-/// Whether a parameter of an address is one that credentials are sent in, by its name.
+/// Whether a parameter of an address carries credentials, judging by its name.
 fn holds_key(parameter: &str) -> bool {
     let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
-    // Written with %-signs, a name could be anything.
+    // A percent-encoded name could be anything.
     name.contains('%')
         || ["key", "token", "sig", "secret", "passw", "auth", "code"].iter().any(|word| name.contains(word))
 }
 
-/// Whether somebody who writes this key means to put a secret into the file.
+/// Whether a key of this name is meant to put a secret into the file.
 pub(super) fn is_secret(key: &str) -> bool {
     ["key", "token", "secret", "password"].iter().any(|word| key.to_ascii_lowercase().contains(word))
 }
 
-/// The name of a variable, or why this cannot be one.
+/// Returns the name of a variable, or why it is invalid.
 pub(super) fn variable(text: &str) -> Result<String, &'static str> {
     const IS_KEY: &str = "looks like a key itself, and keys do not belong in this file: put it into the environment, \
                           give the variable's name here, and change the key if others could read this file";
     let starts = ["sk-", "sk_", "gsk_", "ghp_", "xai-", "AIza", "hf_", "r8_", "pk-", "Bearer "];
-    // Names of variables have their words apart and in capitals; keys are long and have digits anywhere.
+    // Names of variables have words in capitals, with underscores; keys are long and have digits anywhere.
     let random = text.bytes().any(|b| b.is_ascii_digit())
         && (text.bytes().any(|b| b.is_ascii_lowercase()) || !text.contains('_'));
     if starts.iter().any(|start| text.starts_with(start)) || (random && text.len() >= 20) || text.len() > 64 {
@@ -221,7 +223,7 @@ mod tests {
         assert_eq!(alpha.key_env.as_deref(), Some("ANTHROPIC_API_KEY"));
     }
 
-    /// Azure wants its version there.
+    /// Azure expects its version there.
     #[test]
     fn an_address_may_have_a_query() {
         let text =
@@ -264,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Whoever pastes a key is told, and the message is not the next place where it stands.
+    /// A person who pastes a key gets an error that does not repeat the key.
     #[test]
     fn a_key_in_the_place_of_its_variable_is_refused_and_not_repeated() {
         for key in [

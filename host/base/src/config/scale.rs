@@ -1,22 +1,22 @@
-//! Numbers that follow from the context of a model, unless the file sets them.
+//! Limits that are derived from the context size of a model, unless the file sets them.
 
 use super::{Config, ModelName};
 use crate::role::Role;
 
-/// The limits that suit a model with a context of some size.
+/// The limits for a model with a certain context size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
-    /// Rounds of tool calls in one task.
+    /// Maximum rounds of tool calls in one task.
     pub rounds: u64,
-    /// Tokens of a result of a tool.
+    /// Maximum tokens of a tool's result.
     pub result_tokens: u64,
-    /// Tokens of an answer.
+    /// Maximum tokens of an answer.
     pub output_tokens: u64,
-    /// Messages of a conversation that a prompt shows.
+    /// Maximum messages of a conversation in a prompt.
     pub window: u64,
 }
 
-/// The context in tokens from which each holds. A smaller one has the first.
+/// The minimum context size of each step, in tokens. A smaller context has the first step.
 const STEPS: [(u64, Scale); 4] = [
     (
         16_000,
@@ -61,28 +61,28 @@ pub(super) const RESULT_TOKENS: [u64; 4] = [2_000, 3_000, 5_000, 8_000];
 pub(super) const WINDOW: [u64; 4] = [20, 30, 40, 60];
 const OUTPUT_TOKENS: [u64; 4] = [DEFAULT_MAX_OUTPUT, 6_000, 8_000, 16_000];
 
-/// Tokens of an answer of a model of which nothing is known: a long plan fits.
+/// Maximum tokens of an answer of an unknown model: enough for a long plan.
 pub const DEFAULT_MAX_OUTPUT: u64 = 4_096;
 
-/// The context in tokens from which a model can do with forms and limits as they are documented.
+/// The context size in tokens from which a model can use the documented forms and limits.
 pub const LARGE_CONTEXT: u64 = 32_000;
 
 impl Scale {
     pub fn of(context_budget: u64) -> Self {
         let reached = STEPS.iter().rev().find(|(from, _)| context_budget >= *from);
         let (_, scale) = reached.unwrap_or(&STEPS[0]);
-        // An answer must leave room for what is asked.
+        // The prompt needs the rest of the context.
         Self { output_tokens: scale.output_tokens.min(context_budget / 4), ..*scale }
     }
 }
 
 impl Config {
-    /// Tokens of the context of a model.
+    /// The context size of a model in tokens.
     pub fn context_of(&self, model: ModelName<'_>) -> u64 {
         self.settings_of(model).and_then(|said| said.context_budget).unwrap_or(self.context.budget_tokens)
     }
 
-    /// The smallest context among the models of a role. What is built in reads prompts of any size.
+    /// The smallest context size among the models of a role. Built-in models read prompts of any size.
     pub fn context_of_role(&self, role: Role) -> u64 {
         let contexts = self.chain_of(role).filter(ModelName::is_remote).map(|model| self.context_of(model));
         contexts.min().unwrap_or(self.context.budget_tokens)
@@ -94,24 +94,24 @@ impl Config {
         std::iter::once(self.model_of(role.name())).chain(fallbacks).filter_map(|name| self.named(name).ok())
     }
 
-    /// Tokens of an answer of a model.
+    /// Maximum tokens of a model's answer.
     pub fn max_output_of(&self, model: ModelName<'_>) -> u64 {
         let budget = self.context_of(model);
         let set = self.settings_of(model).and_then(|said| said.max_output_tokens);
         set.unwrap_or(Scale::of(budget).output_tokens).min(budget)
     }
 
-    /// Rounds of tool calls in one task, where the actor's model has this context.
+    /// Maximum rounds of tool calls in one task, if the actor's model has this context size.
     pub fn rounds_at(&self, context_budget: u64) -> u64 {
         self.limits.max_tool_call_rounds.unwrap_or(Scale::of(context_budget).rounds)
     }
 
-    /// Tokens of a result of a tool, where the actor's model has this context.
+    /// Maximum tokens of a tool's result, if the actor's model has this context size.
     pub fn result_tokens_at(&self, context_budget: u64) -> u64 {
         self.limits.tool_output_limit_tokens.unwrap_or(Scale::of(context_budget).result_tokens)
     }
 
-    /// Messages of a conversation that a prompt shows, where the actor's model has this context.
+    /// Maximum messages of a conversation in a prompt, if the actor's model has this context size.
     pub fn window_at(&self, context_budget: u64) -> u64 {
         self.context.sliding_window.unwrap_or(Scale::of(context_budget).window)
     }

@@ -1,4 +1,4 @@
-//! The configuration that is in force, as TOML and as JSON.
+//! The effective configuration, as TOML and as JSON.
 
 use super::fields::is_name;
 use super::key::group;
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 
 impl Config {
-    /// Every value in force, by the names of tables and keys.
+    /// Returns every effective value, by the names of tables and keys.
     #[expect(clippy::expect_used, reason = "all keys are strings")]
     pub(super) fn values(&self) -> Value {
         serde_json::to_value(self).expect("all keys are strings")
     }
 
-    /// Every key with the value that is in force, and every table that the file has: a `config.toml` that means the same.
-    /// What differs from the default says so, and a variable of the environment whether it `is_set`.
+    /// Returns every key with its effective value, and every table of the file: an equivalent `config.toml`. Values that differ
+    /// from the default are marked, and so are environment variables for which `is_set` is true.
     pub fn effective(&self, is_set: impl Fn(&str) -> bool) -> String {
         let (mut out, values) = (String::new(), self.values());
         for section in SECTIONS {
@@ -78,7 +78,7 @@ impl Config {
         out
     }
 
-    /// The value of a key that follows from the context of the actor's model.
+    /// Returns the value of a key that is derived from the context size of the actor's model.
     fn scaled(&self, key: &Key) -> Option<u64> {
         let context = self.context_of_role(Role::Actor);
         match key.name {
@@ -89,8 +89,8 @@ impl Config {
         }
     }
 
-    /// The same as one JSON object. `is_set` says whether an environment variable has a value; the value itself never
-    /// gets here.
+    /// Returns the same as one JSON object. `is_set` says whether an environment variable has a value; the value itself is never
+    /// read.
     pub fn to_json(&self, is_set: impl Fn(&str) -> bool) -> Value {
         let mut values = self.values();
         let in_force: serde_json::Map<_, _> = Role::ALL
@@ -137,7 +137,7 @@ impl Config {
     }
 }
 
-/// The variable of the environment that a key of a row names, if it names one.
+/// Returns the environment variable that a key of a row names, if any.
 fn variable<'a>(key: &Key, row: &'a Value) -> Option<&'a str> {
     row[key.name].as_str().filter(|_| matches!(key.kind, Kind::Variable))
 }
@@ -163,7 +163,7 @@ fn toml_value(value: &Value) -> String {
     }
 }
 
-/// 250000 millionths as "0.25".
+/// Formats 250000 millionths as "0.25".
 fn dollars(micros: u64) -> String {
     let digits = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
     let short = digits.trim_end_matches('0');

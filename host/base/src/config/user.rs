@@ -3,10 +3,10 @@
 use super::Config;
 use jiff::tz::TimeZone;
 
-/// The locale where nobody says one.
+/// The default locale.
 const LOCALE: &str = "en";
 
-/// Characters of a locale.
+/// Maximum characters of a locale.
 const MAX_LOCALE: usize = 35;
 
 impl Config {
@@ -25,7 +25,7 @@ impl Config {
     }
 }
 
-/// The tag of a locale as systems write it, "de_DE.UTF-8"; none for "C" and "POSIX".
+/// Converts a POSIX locale such as "de_DE.UTF-8" to a tag; `None` for "C" and "POSIX".
 fn of_posix(locale: &str) -> Option<String> {
     let tag = locale.split(['.', '@']).next().unwrap_or_default().replace('_', "-");
     (is_locale(&tag) && !tag.eq_ignore_ascii_case("posix")).then_some(tag)
@@ -42,12 +42,12 @@ fn is_locale(tag: &str) -> bool {
         && parts.all(is_part)
 }
 
-/// The zone of the system, as the IANA database calls it; "UTC" where it has no such name.
+/// The system's zone by its IANA name; "UTC" if it has none.
 fn system_zone() -> String {
     TimeZone::system().iana_name().unwrap_or("UTC").to_owned()
 }
 
-/// Returns the error of a value of `[user]`, if it has one. An empty one says nothing.
+/// Returns the error of a value of `[user]`, if it has one. An empty value counts as not set.
 pub(super) fn wrong(name: &str, value: &str) -> Option<String> {
     let (is_right, example) = match name {
         "time_zone" => (TimeZone::get(value).is_ok(), "a time zone: write one like \"Europe/Berlin\" or \"UTC\""),

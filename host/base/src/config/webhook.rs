@@ -1,5 +1,5 @@
-//! `[webhooks.NAME]`: who is told of replies. The key that signs does not stand here, nor need the address, if it holds a
-//! secret: a variable of the environment can.
+//! `[webhooks.NAME]`: URLs that are notified of replies. The file never contains the signing key. An address with a secret can be
+//! in an environment variable, too.
 //!
 //! ```toml
 //! [webhooks.phone]
@@ -24,30 +24,30 @@ pub struct WebhookSettings {
     pub url: WebhookUrl,
     /// Patterns with `*` and `?`; none means every session.
     pub sessions: Vec<String>,
-    /// Of [`WEBHOOK_EVENTS`].
+    /// Events out of [`WEBHOOK_EVENTS`].
     pub events: Vec<String>,
-    /// The environment variable with the key that signs; `None` for the one that kiso derives.
+    /// The environment variable with the signing key; `None` if kiso derives it.
     pub secret_env: Option<String>,
-    /// Whether loopback, private and link-local addresses may be reached, and `http://` is allowed to reach them.
+    /// Whether loopback, private and link-local addresses are allowed, and `http://` for them.
     pub allow_private: bool,
-    /// Seconds for one attempt, from the connection to the answer.
+    /// Timeout of one attempt in seconds, from the connection to the response.
     pub timeout_s: u64,
-    /// Attempts before a delivery is given up.
+    /// Maximum attempts before a delivery is given up.
     pub max_attempts: u64,
-    /// Hours after which it is given up, however few attempts there were.
+    /// Hours after which a delivery is given up, even after few attempts.
     pub max_age_h: u64,
-    /// Milliseconds to wait after the first attempt that failed; twice as long after each further one.
+    /// Milliseconds to wait after the first failed attempt; doubled after each further one.
     pub retry_base_ms: u64,
-    /// Seconds to wait for the next attempt at most, also if the receiver asks for more.
+    /// Maximum seconds to wait for the next attempt, even if the receiver asks for more.
     pub retry_max_s: u64,
 }
 
-/// Where the address stands. Only the name of a variable is ever shown.
+/// The address, or the variable that holds it. Only the variable's name is ever shown.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub enum WebhookUrl {
     #[serde(rename = "url")]
     Here(String),
-    /// In this variable of the environment.
+    /// The environment variable that holds it.
     #[serde(rename = "url_env")]
     Env(String),
 }
@@ -61,10 +61,10 @@ impl fmt::Debug for WebhookUrl {
     }
 }
 
-/// What a webhook can be told of; a test of the gateway compares them with what there is to tell.
+/// Events that a webhook can be notified of; a test of the gateway compares them with those that exist.
 pub const WEBHOOK_EVENTS: [&str; 3] = ["reply", "run", "notify"];
 
-/// Its keys, and what the documentation says about these tables.
+/// The keys and the documentation of these tables.
 #[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
     name: "webhooks",
@@ -89,7 +89,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
     ]),
 };
 
-/// Every webhook is looked at for every reply.
+/// Every reply is compared with every webhook.
 const MAX_WEBHOOKS: usize = 32;
 
 /// How the commented file of a fresh home shows webhooks.
@@ -100,7 +100,7 @@ const EXAMPLE: &str = "
 # sessions = [\"home\", \"team-*\"]
 ";
 
-/// Reads one table. `others` are those that were read before it.
+/// Reads one table. `others` are the tables that were read before it.
 pub(super) fn read<'a>(
     name: &'a Spanned<Cow<'a, str>>,
     value: &'a Spanned<DeValue<'a>>,
@@ -162,7 +162,8 @@ pub(super) fn read<'a>(
     })
 }
 
-/// What is wrong with the address of a webhook, if something is. The reason does not repeat it: it may hold a secret.
+/// Returns what is wrong with the address of a webhook, if anything. The error does not repeat the address, which may contain a
+/// secret.
 pub fn check_webhook_url(url: &str, allow_private: bool) -> Result<(), &'static str> {
     if url.contains(|c: char| c.is_whitespace() || c.is_control() || !c.is_ascii()) {
         return Err("must have no spaces and only ASCII characters");

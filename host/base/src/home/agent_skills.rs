@@ -1,26 +1,27 @@
-//! Where the folders of Agent Skills are, and what is known of all skills and their publishers.
+//! Paths of Agent Skills and of the files about all skills and their publishers.
 
 use std::path::PathBuf;
 
 use super::{Home, SkillName};
 
 impl Home {
-    /// What is installed, as another home can be made the same.
+    /// The installed skills, from which another home can be set up the same.
     pub fn skills_lock_path(&self) -> PathBuf {
         self.path().join("skills.lock")
     }
 
-    /// The keys of publishers whose signatures count.
+    /// The keys of trusted publishers.
     pub fn trusted_keys_path(&self) -> PathBuf {
         self.path().join("trusted-keys")
     }
 
-    /// Holds a record for each Agent Skill, and their folders.
+    /// Contains a record for each Agent Skill, and their folders.
     pub fn agent_skills_dir(&self) -> PathBuf {
         self.path().join("agent-skills")
     }
 
-    /// What was found out when it was installed. Beside its folder, which holds its publisher's files alone.
+    /// The record that was written when it was installed. It is outside of the skill's folder, which contains only its
+    /// publisher's files.
     pub fn agent_skill_record(&self, skill: &SkillName) -> PathBuf {
         self.agent_skills_dir().join(format!("{skill}.json"))
     }

@@ -1,26 +1,26 @@
-//! The key of a home as a credential of systemd, so that it does not lie beside the store that it opens:
+//! The key of a home as a credential of systemd, so that it is not kept beside the store that it decrypts:
 //!
 //! ```text
 //! LoadCredential=kiso.key:/etc/kiso/key
 //! ```
 //!
-//! In the place of `key` the home then has a mark. Without it, a command that is run outside the unit would find no key,
-//! make another one, and understand nothing of what is there.
+//! Instead of `key`, the home then has a marker file. Without it, a command outside of the unit would find no key, create a new
+//! one, and could not decrypt the store.
 
 use std::path::{Path, PathBuf};
 
 use super::{HomeError, HomeKey, place_new};
 
-/// Names the directory with what a unit's `LoadCredential=` loaded.
+/// The environment variable with the directory of the credentials that a unit's `LoadCredential=` loaded.
 const DIRECTORY: &str = "CREDENTIALS_DIRECTORY";
 
-/// The credential.
+/// The name of the credential.
 const NAME: &str = "kiso.key";
 
-/// Stands in the home instead of the key.
+/// The marker file in place of the key.
 pub(super) const MARK: &str = "key.credential";
 
-/// The key from the credential if there is one, else what `in_home` gives, which is asked for the file of the home.
+/// Returns the key from the credential if there is one, otherwise the result of `in_home`, which reads the home's file.
 pub(super) fn key_or(
     root: &Path,
     in_home: impl FnOnce(&Path) -> Result<HomeKey, HomeError>,
@@ -34,7 +34,7 @@ pub(super) fn key_or(
         }
         return in_home(&own);
     };
-    // Who may read it is what systemd sees to.
+    // systemd sets its permissions.
     let bytes = std::fs::read(&credential).map_err(|error| HomeError::from_io(&credential, "read", error))?;
     let key = <[u8; 32]>::try_from(bytes.as_slice())
         .map(HomeKey)

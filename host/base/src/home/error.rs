@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use super::SessionName;
 
-/// Why the home cannot be used. The text says what, where, and what to do.
+/// Why the home cannot be used. The text says what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HomeError {
@@ -57,7 +57,7 @@ pub enum HomeError {
     #[error("{what}{}: wait until it has finished, and try again", holder(*pid))]
     Busy {
         what: String,
-        /// The process that holds the lock, where it had time to say so.
+        /// The process that holds the lock, if it has written its pid.
         pid: Option<u32>,
     },
     #[error("failed to {doing} {}: {error}", path.display())]

@@ -1,4 +1,4 @@
-//! The folders of this machine that a session has open. Its tasks see each at a path of its own, and change only a copy of what is in it.
+//! The folders of this machine that a session has open. Tasks see each at its own path, and change only a copy of its contents.
 
 use std::fs;
 use std::io;
@@ -9,31 +9,32 @@ use serde::{Deserialize, Serialize};
 
 use super::{Home, HomeError, SessionName};
 
-/// Where tasks see the first folder, unless its user says otherwise.
+/// The default path of the first folder for tasks.
 pub const PROJECT: &str = "/project";
 
-/// Where tasks see the files that all sessions share.
+/// The path of the files that all sessions share, for tasks.
 pub const SHARED: &str = "/shared";
 
-/// Folders that a session can have open.
+/// Maximum open folders of a session.
 pub const MAX_FOLDERS: usize = 8;
 
 /// A folder that a session has open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionFolder {
-    /// Where tasks see it, such as `/project`.
+    /// Its path for tasks, such as `/project`.
     pub at: String,
     /// On this machine, without links.
     pub path: PathBuf,
-    /// Whether tasks can change it, in the session's own copy. Otherwise it is for reading.
+    /// Whether tasks can change it, in the session's own copy. Otherwise it is read-only.
     pub write: bool,
-    /// Whether files with credentials, such as `.env`, are shown like others. Otherwise tasks see their names alone.
+    /// Whether tasks can read files with credentials, such as `.env`. Otherwise they only see their names.
     #[serde(default)]
     pub secrets: bool,
-    /// The name of its entry in `[folders]`, if it was opened through that. Others than administrators see no other folder.
+    /// The name of its entry in `[folders]`, if it was opened through one. Users who are not administrators see only such
+    /// folders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
-    /// Whether files are only put into it: no run sees it.
+    /// Whether it only receives files: no run sees it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliveries: bool,
     /// Milliseconds since 1970.
@@ -47,7 +48,7 @@ pub enum FolderRefusal {
     Missing(PathBuf),
     #[error("{} cannot be opened as a folder: {why}", path.display())]
     Protected { path: PathBuf, why: &'static str },
-    /// Opening it is possible if its user confirms that.
+    /// It can be opened with a confirmation.
     #[error("{} {why}; to open it all the same, add --force", path.display())]
     Sensitive { path: PathBuf, why: &'static str },
     #[error("{at} cannot be the path of a folder: {why}")]
@@ -63,7 +64,7 @@ pub enum FolderRefusal {
 }
 
 impl FolderRefusal {
-    /// The reason alone, for whoever confirms it in another way than with an option.
+    /// Returns the reason alone, for places where it is confirmed without a command-line option.
     pub fn without_advice(&self) -> String {
         match self {
             Self::Sensitive { path, why } => format!("{} {why}", path.display()),
@@ -72,11 +73,11 @@ impl FolderRefusal {
     }
 }
 
-/// Paths that are kiso's own, with everything below them.
+/// Paths that kiso uses itself, with everything below them.
 const OWN: [&str; 11] =
     ["/deliveries", "/work", "/tmp", "/skills", "/shared", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys"];
 
-/// Directories, below the home directory, that hold keys or the data of a browser.
+/// Directories below the home directory that contain keys or a browser's data.
 const SENSITIVE: [&str; 13] = [
     ".ssh",
     ".gnupg",
@@ -93,12 +94,12 @@ const SENSITIVE: [&str; 13] = [
     "Library/Application Support/Firefox",
 ];
 
-/// The longest path of a folder.
+/// Maximum bytes of a folder's path for tasks.
 const MAX_AT: usize = 200;
 
 impl SessionFolder {
-    /// A folder at a path of this machine, after a look at whether it may be one. `is_confirmed` allows the home directory and others that hold
-    /// keys, but never `/` or the home of kiso.
+    /// Checks a directory of this machine and returns it as a folder. `is_confirmed` allows the home directory and others that
+    /// contain keys, but never `/` or kiso's home.
     pub fn new(home: &Home, path: &Path, at: &str, is_confirmed: bool) -> Result<Self, FolderRefusal> {
         let real = path.canonicalize().ok().filter(|real| real.is_dir());
         let path = real.ok_or_else(|| FolderRefusal::Missing(path.to_owned()))?;
@@ -118,7 +119,7 @@ impl SessionFolder {
     }
 }
 
-/// Why a directory is opened only after a confirmation.
+/// Returns why a directory needs a confirmation, if it does.
 fn sensitive(path: &Path) -> Option<&'static str> {
     let user = std::env::var_os("HOME").map(PathBuf::from).and_then(|user| user.canonicalize().ok());
     if user.as_deref().is_some_and(|user| user.starts_with(path)) {
@@ -131,7 +132,7 @@ fn sensitive(path: &Path) -> Option<&'static str> {
     SENSITIVE.iter().any(is_below).then_some("holds keys, or the data of a browser")
 }
 
-/// Where tasks see the folder of this number, counted from 0: the first is the project, others have their own names.
+/// Returns the default path of the folder of this number, counted from 0: the first is the project, others keep their own names.
 pub fn default_folder_path(number: usize, dir: &Path) -> String {
     let name = dir.canonicalize().ok().and_then(|dir| Some(dir.file_name()?.to_str()?.to_owned()));
     match name.map(|name| format!("/{name}")).filter(|at| number > 0 && check_folder_path(at).is_ok()) {
@@ -141,7 +142,7 @@ pub fn default_folder_path(number: usize, dir: &Path) -> String {
     }
 }
 
-/// Whether a folder may have this path for tasks.
+/// Checks whether a folder may have this path for tasks.
 pub fn check_folder_path(at: &str) -> Result<(), FolderRefusal> {
     let refused = |why| Err(FolderRefusal::Path { at: at.to_owned(), why });
     let Some(below) = at.strip_prefix('/').filter(|below| !below.is_empty()) else {
@@ -159,7 +160,7 @@ pub fn check_folder_path(at: &str) -> Result<(), FolderRefusal> {
 }
 
 impl Home {
-    /// The folders that a session has open, in the order in which they were opened.
+    /// Returns the open folders of a session, in the order in which they were opened.
     pub fn folders(&self, session: &SessionName) -> Result<Vec<SessionFolder>, HomeError> {
         let path = self.folders_path(session);
         let read = match fs::read(&path) {
@@ -170,7 +171,7 @@ impl Home {
         read.map_err(|error| HomeError::from_io(&path, "read", error))
     }
 
-    /// Opens a folder in a session, in the place of one that has the same path there. It counts from the next command line on.
+    /// Opens a folder in a session, replacing one with the same path for tasks. It takes effect with the next command line.
     pub fn open_folder(&self, session: &SessionName, folder: SessionFolder) -> Result<(), FolderRefusal> {
         let mut folders = self.folders(session)?;
         let overlaps = |other: &SessionFolder| {
@@ -181,13 +182,13 @@ impl Home {
         }
         let is_full = folders.len() >= MAX_FOLDERS;
         match folders.iter_mut().find(|other| other.at == folder.at) {
-            // Others than administrators would see what an administrator's runs have written there.
+            // Users would see what an administrator's runs have written there.
             Some(other) if other.path == folder.path && other.entry.is_none() && folder.entry.is_some() => {
                 let why = "an administrator has opened this folder in the session already";
                 return Err(FolderRefusal::Path { at: folder.at, why });
             }
             Some(other) if other.path == folder.path => {
-                // Secrets that are shown to administrators are not shown to others.
+                // Files with credentials that are visible to administrators stay hidden from users.
                 let secrets = folder.secrets || (other.secrets && folder.entry.is_none());
                 (other.write, other.secrets, other.entry) = (folder.write, secrets, folder.entry);
             }
@@ -204,7 +205,7 @@ impl Home {
         Ok(self.write_folders(session, &folders)?)
     }
 
-    /// Closes a folder. The caller has seen to its changes.
+    /// Closes a folder. The caller handles its pending changes.
     pub fn close_folder(&self, session: &SessionName, at: &str) -> Result<(), HomeError> {
         let mut folders = self.folders(session)?;
         folders.retain(|folder| folder.at != at);
@@ -216,10 +217,10 @@ impl Home {
         }
     }
 
-    /// The directory of a session that keeps the changes to a folder.
+    /// The directory of a session that holds the changes to a folder.
     pub fn folder_dir(&self, session: &SessionName, at: &str) -> PathBuf {
         match at {
-            // No change waits there once its task has ended, and undo works through acceptances.
+            // No change is pending here after a task has ended; undo uses the accepted changes.
             SHARED => self.session_dir(session).join("shared"),
             _ => self.session_dir(session).join("folders").join(folder_key(at)),
         }
@@ -236,7 +237,7 @@ impl Home {
         self.write_atomic(&path, &text)
     }
 
-    /// Beside the workspace, where no task can write.
+    /// Outside of the workspace, where tasks cannot write.
     fn folders_path(&self, session: &SessionName) -> PathBuf {
         self.session_dir(session).join("folders.json")
     }
@@ -246,7 +247,7 @@ fn below(at: &str, other: &str) -> bool {
     at.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A folder's path as a name in a directory.
+/// Encodes a folder's path as a file name.
 fn folder_key(at: &str) -> String {
     at.trim_start_matches('/').replace('%', "%25").replace('/', "%2F")
 }

@@ -1,26 +1,26 @@
-//! Places for jobs and for calls of models: how many of them there are in a home at once, whichever processes drive them.
+//! Slots for jobs and for model calls: they limit how many run at once in a home, across all processes.
 //!
-//! A place is a lock on a file. The system gives it back when its process ends, however it ends, so that nothing has to
-//! be counted and no crash leaves a place taken.
+//! A slot is a lock on a file. The system releases it when its process ends for any reason, so nothing needs to be counted and a
+//! crash leaves no slot taken.
 
 use super::lock::{self, HomeLock};
 use super::{Home, HomeError, private_dir};
 
-/// Its places are beside those of jobs.
+/// The directory of the slots for model calls, beside that of jobs.
 const CALLS: &str = "calls";
 
 impl Home {
-    /// Takes one of `max` places for a run; `None` where all are taken.
+    /// Takes one of `max` slots for a run; `None` if all are taken.
     pub fn lock_job(&self, max: usize) -> Result<Option<HomeLock>, HomeError> {
         self.lock_place("jobs", max)
     }
 
-    /// Takes one of `max` places for a call of a model; `None` where all are taken.
+    /// Takes one of `max` slots for a model call; `None` if all are taken.
     pub fn lock_call(&self, max: usize) -> Result<Option<HomeLock>, HomeError> {
         self.lock_place(CALLS, max)
     }
 
-    /// Takes the turn to wait for the next place for a call; `None` where somebody else has it.
+    /// Takes the right to wait for the next slot of a model call; `None` if another waiter has it.
     pub fn lock_call_turn(&self) -> Result<Option<HomeLock>, HomeError> {
         let dir = self.path().join(CALLS);
         private_dir(&dir)?;
@@ -47,12 +47,12 @@ mod tests {
     fn there_are_as_many_places_as_are_allowed_and_each_is_given_back() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
-        // Another process sees the same: a lock belongs to who opened the file.
+        // Another handle sees the same: a lock belongs to the open file.
         let other = Home::open(&dir.path().join("home")).unwrap();
         let first = home.lock_job(2).unwrap().unwrap();
         let second = other.lock_job(2).unwrap().unwrap();
         assert!(home.lock_job(2).unwrap().is_none() && other.lock_job(2).unwrap().is_none());
-        // Where more are allowed meanwhile, more may begin; where fewer are, nobody is ended.
+        // If the maximum grows, more can start; if it shrinks, none is ended.
         let third = home.lock_job(3).unwrap().unwrap();
         assert!(home.lock_job(1).unwrap().is_none());
         drop(first);

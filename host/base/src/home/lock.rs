@@ -8,23 +8,23 @@ use rustix::io::Errno;
 
 use super::HomeError;
 
-/// A lock that is held until it is dropped. The system releases it when the process ends, however it ends, so there
-/// are no stale locks to remove by hand.
+/// A lock that is held until it is dropped. The system releases it when the process ends for any reason, so stale locks never
+/// need to be removed by hand.
 #[derive(Debug)]
 #[must_use = "the lock is released when this is dropped"]
 pub struct HomeLock {
     file: File,
-    /// Whether the pid of its holder stands in it.
+    /// Whether the file contains its holder's pid.
     named: bool,
 }
 
 impl HomeLock {
-    /// Writes down the port that the holder listens on, behind its pid.
+    /// Writes the port that the holder listens on, after its pid.
     pub fn note_port(&self, port: u16) -> std::io::Result<()> {
         writeln!(&self.file, "{port}")
     }
 
-    /// Whether it is the file at `path` that is locked.
+    /// Whether the file at `path` is the one that is locked.
     fn is_at(&self, path: &Path) -> bool {
         let id = |found: std::fs::Metadata| (found.dev(), found.ino());
         let (held, there) = (self.file.metadata().map(id), std::fs::metadata(path).map(id));
@@ -32,7 +32,7 @@ impl HomeLock {
     }
 }
 
-/// Takes the lock at `path`, or fails at once with [`HomeError::Busy`] whose text starts with `what`.
+/// Takes the lock at `path`. Fails at once with [`HomeError::Busy`] if it is held; that error's text begins with `what`.
 pub(super) fn take(path: &Path, what: String) -> Result<HomeLock, HomeError> {
     let failed = |error| HomeError::from_io(path, "lock", error);
     let mut file = open(path).map_err(failed)?;
@@ -40,23 +40,23 @@ pub(super) fn take(path: &Path, what: String) -> Result<HomeLock, HomeError> {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => {
             let mut pid = String::new();
-            // The holder may be between taking the lock and writing its pid.
+            // The holder may not have written its pid yet.
             let _ = file.read_to_string(&mut pid);
             return Err(HomeError::Busy { what, pid: line(&pid, 0) });
         }
         Err(error) => return Err(failed(error.into())),
     }
-    // Of a process that was killed.
+    // Left by a killed process.
     if file.metadata().is_ok_and(|found| found.len() > 0) {
         let _ = file.set_len(0);
     }
-    // The pid is for people. A full disk must not keep anybody from making room.
+    // The pid is only for people. A full disk must not prevent the lock, which is needed to free space.
     let _ = writeln!(file, "{}", std::process::id());
     Ok(HomeLock { file, named: true })
 }
 
-/// Takes the lock of a directory that `make` makes, whose answer comes with it. The directory may be deleted between the two, and
-/// another one made: then the lock keeps nobody out, and that of the other one is taken.
+/// Calls `make` to create a directory, takes the lock in it, and returns the result of `make` with the lock. If the directory is
+/// deleted in between and another one is created, that lock protects nothing; then the lock of the new directory is taken.
 pub(super) fn take_in<T>(
     dir: &Path,
     what: &str,
@@ -72,7 +72,7 @@ pub(super) fn take_in<T>(
     }
 }
 
-/// The lock at `path`, or `None` where somebody holds it: of which nobody asks who does, so that nothing is written.
+/// Takes the lock at `path`; `None` if it is held. Writes no pid, because nobody asks who holds such a lock.
 pub(super) fn try_take(path: &Path) -> Result<Option<HomeLock>, HomeError> {
     let failed = |error| HomeError::from_io(path, "lock", error);
     let file = open(path).map_err(failed)?;
@@ -83,23 +83,23 @@ pub(super) fn try_take(path: &Path) -> Result<Option<HomeLock>, HomeError> {
     }
 }
 
-/// The process that holds the lock at `path`, if one does and has said so. Nothing is written, so that what a process left that was
-/// killed is still there, and nobody who takes the lock meanwhile finds it held for longer than a look takes.
+/// The process that holds the lock at `path`, if any, and if it has written its pid. Writes nothing, so the note of a killed
+/// process stays, and holds the lock only for a moment.
 pub(super) fn holder(path: &Path) -> Result<Option<u32>, HomeError> {
     Ok(note(path)?.and_then(|note| line(&note, 0)))
 }
 
-/// The port that the process listens on that holds the lock at `path`, as [`HomeLock::note_port`] wrote it down.
+/// The port of the process that holds the lock at `path`, as written by [`HomeLock::note_port`].
 pub(super) fn port(path: &Path) -> Result<Option<u16>, HomeError> {
     Ok(note(path)?.and_then(|note| line(&note, 1)))
 }
 
-/// A number of a note.
+/// Parses a line of a note as a number.
 fn line<T: std::str::FromStr>(note: &str, index: usize) -> Option<T> {
     note.lines().nth(index)?.trim().parse().ok()
 }
 
-/// The note of the process that holds the lock at `path`, if one does.
+/// The note of the process that holds the lock at `path`, if any.
 fn note(path: &Path) -> Result<Option<String>, HomeError> {
     let failed = |error| HomeError::from_io(path, "lock", error);
     let mut file = match File::open(path) {
@@ -126,12 +126,12 @@ fn open(path: &Path) -> std::io::Result<File> {
 
 impl Drop for HomeLock {
     fn drop(&mut self) {
-        // A pid of a process that no longer holds the lock would only mislead.
+        // The pid of a process that no longer holds the lock would mislead.
         if self.named {
             let _ = self.file.set_len(0);
         }
-        // Closing the file is not enough: a child that another thread has just begun has it, too, until it is the program that
-        // it is to be.
+        // Closing the file is not enough: a child process that another thread has just forked also has it open until it calls
+        // exec.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
@@ -145,7 +145,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let lock = take(&path, "it is held".to_owned()).unwrap();
-        // As a child has it between fork and exec.
+        // Like in a child between fork and exec.
         let _inherited = lock.file.try_clone().unwrap();
         assert!(matches!(take(&path, "it is held".to_owned()), Err(HomeError::Busy { .. })));
         drop(lock);
@@ -165,7 +165,7 @@ mod tests {
         let busy = take(&path, "it is held".to_owned()).unwrap_err();
         assert!(matches!(busy, HomeError::Busy { pid: Some(pid), .. } if pid == std::process::id()));
         drop(lock);
-        // What a process left that was killed.
+        // Left by a killed process.
         std::fs::write(&path, "4242\n").unwrap();
         assert_eq!(holder(&path).unwrap(), None);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "4242\n");

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Why a name is refused: what was given, and the rule it breaks.
+/// Why a name is refused: the name and the broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} cannot be the name of a {thing}: {rule}")]
 pub struct NameError {
@@ -16,12 +16,12 @@ pub struct NameError {
 
 /// The name of a session, which is also the name of its directory.
 ///
-/// 1 to 64 characters out of `A-Z a-z 0-9 . _ -`; the first is no `.` and no `-`; no `..`; none of [`RESERVED`].
+/// 1 to 64 characters of `A-Z a-z 0-9 . _ -`. It cannot begin with `.` or `-`, contain `..`, or be one of [`RESERVED`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionName(String);
 
-/// Words that mean something else where a session is named on the command line.
+/// Words with a special meaning in place of a session's name on the command line.
 const RESERVED: [&str; 6] = ["all", "last", "latest", "new", "none", "self"];
 
 impl SessionName {
@@ -63,7 +63,7 @@ impl JsonSchema for SessionName {
     }
 }
 
-/// The session that is meant where none is named.
+/// The session that is used if none is named.
 impl Default for SessionName {
     fn default() -> SessionName {
         SessionName("default".to_owned())
@@ -91,7 +91,7 @@ impl SkillName {
     }
 }
 
-/// A name can be anything, so what is repeated of it is bounded.
+/// Shortens a name for a message, because it can have any length.
 fn shorten(name: &str) -> String {
     if name.chars().count() <= 80 {
         return name.to_owned();

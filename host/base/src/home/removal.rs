@@ -1,12 +1,11 @@
-//! Takes directories away that guests have filled: a session's, and what its tasks needed for a moment.
+//! Removes directories that guests have filled: those of sessions, and temporary ones of tasks.
 //!
 //! ```text
 //! sessions/demo ──▶ sessions/.gone-demo ──▶ sessions/.trash-7-3 ──▶ nothing
-//!            put aside; can be put back    nothing needs it; removed, now or later
+//! put aside; can be put back    nothing needs it; removed, now or later
 //! ```
 //!
-//! What has become trash stays that until it is gone: what could not be removed at once is tried again by
-//! [`Home::empty_trash`].
+//! Trash can never be put back. If some of it could not be removed, [`Home::empty_trash`] tries again later.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -15,16 +14,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Home, HomeError, SessionName, is_empty_dir, lock, tree};
 
-/// How the names of directories begin that are on their way out; no session's name does.
+/// Prefix of session directories that are being deleted; no session's name has it.
 const GONE: &str = ".gone-";
 
-/// How the names of directories begin that nothing needs any more.
+/// Prefix of directories that are no longer needed.
 const TRASH: &str = ".trash-";
 
-/// How the names of directories begin, in the cache, that self-tests of skills write to.
+/// Prefix of the directories in the cache for self-tests of skills.
 const SELF_TEST: &str = "scratch-";
 
-/// A session's directory that was moved out of the way. Until it is removed it can be put back.
+/// A session's directory that was moved aside. It can be put back until it is removed.
 #[derive(Debug)]
 #[must_use = "what is put aside takes up space until it is removed"]
 pub struct MovedSession {
@@ -32,7 +31,7 @@ pub struct MovedSession {
     aside: PathBuf,
 }
 
-/// Files that nothing needs and that could not be removed.
+/// Files that are no longer needed and could not be removed.
 #[derive(Debug, thiserror::Error)]
 #[error("{} could not be removed: {error}", path.display())]
 pub struct Leftover {
@@ -41,13 +40,13 @@ pub struct Leftover {
 }
 
 impl Home {
-    /// Moves the session's directory, with its workspace, out of the way: whatever happens next, a new session of that name
-    /// finds nothing of it. The caller holds the session's lock. `None` where there is no directory.
+    /// Moves the session's directory, including its workspace, aside, so that a new session of that name never sees any of it.
+    /// The caller holds the session's lock. `None` if there is no directory.
     pub fn put_aside(&self, session: &SessionName) -> Result<Option<MovedSession>, HomeError> {
         let place = self.session_dir(session);
         let aside = place.with_file_name(format!("{GONE}{session}"));
         let failed = |error| HomeError::from_io(&place, "remove", error);
-        // A crash left it; what stands in its place now is newer.
+        // Left by a crash; the directory that is in its place now is newer.
         discard(&aside).map_err(failed)?;
         match fs::rename(&place, &aside) {
             Ok(()) => Ok(Some(MovedSession { place, aside })),
@@ -56,8 +55,8 @@ impl Home {
         }
     }
 
-    /// What deletions that were cut off left, each with the name of its session. A deletion that is under way holds the lock
-    /// in what it has put aside, and is left alone.
+    /// Returns what interrupted deletions have left, with the names of the sessions. Skips deletions in progress: they hold the
+    /// lock in the directory that they have moved.
     pub fn left_aside(&self) -> Vec<(SessionName, MovedSession)> {
         let left = self.below_sessions().filter_map(|path| {
             let session = SessionName::parse(path.file_name()?.to_str()?.strip_prefix(GONE)?).ok()?;
@@ -68,27 +67,27 @@ impl Home {
         left.collect()
     }
 
-    /// What waits to be removed.
+    /// Directories that are waiting to be removed.
     pub fn trash(&self) -> Vec<PathBuf> {
         let is_trash =
             |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(TRASH.as_bytes()));
         self.below_sessions().filter(is_trash).collect()
     }
 
-    /// Removes what waits for it; returns what could not be removed now. It may take long.
+    /// Removes the trash and returns what could not be removed. This can take long.
     pub fn empty_trash(&self) -> Vec<Leftover> {
         let removed =
             self.trash().into_iter().map(|path| tree::remove(&path).map_err(|error| Leftover { path, error }));
         removed.filter_map(Result::err).collect()
     }
 
-    /// Makes trash of what tasks of killed processes left in `/tmp`, in every session that nobody works in. Removes nothing,
-    /// so that each is in use for a moment only.
+    /// Moves what tasks of killed processes left in `/tmp` to the trash, in every session without a run. Removes nothing yet, so
+    /// that it locks each session only briefly.
     pub fn sweep_scratch(&self) {
         let is_session = |dir: &PathBuf| !dir.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         for dir in self.below_sessions().filter(is_session) {
             let scratch = dir.join("tmp");
-            // Those that are empty were kept for a next task; who comes next in the session takes them away.
+            // Empty ones were kept for a next task; the next run of the session removes them.
             let left =
                 fs::read_dir(&scratch).is_ok_and(|entries| entries.flatten().any(|entry| !is_empty_dir(&entry.path())));
             if left
@@ -98,7 +97,7 @@ impl Home {
                 tracing::warn!("{} could not be moved away: {error}", scratch.display());
             }
         }
-        // A self-test runs while its skill is installed, and has such a directory, too.
+        // A self-test of a skill that is being installed has such a directory, too.
         if let Ok(_lock) = self.lock_install() {
             for entry in fs::read_dir(self.cache_dir()).into_iter().flatten().flatten() {
                 if entry.file_name().as_encoded_bytes().starts_with(SELF_TEST.as_bytes()) {
@@ -108,14 +107,14 @@ impl Home {
         }
     }
 
-    /// Sessions that something is kept for to undo it.
+    /// Sessions with stored undo data.
     pub fn sessions_with_undo(&self) -> Vec<SessionName> {
         let has_undo = |dir: &PathBuf| ["undo", "folders", "shared"].iter().any(|name| dir.join(name).is_dir());
         let name = |dir: PathBuf| SessionName::parse(dir.file_name()?.to_str()?).ok();
         self.below_sessions().filter(has_undo).filter_map(name).collect()
     }
 
-    /// A directory for a self-test, which is under way only while the skills are being changed.
+    /// The directory for a self-test. Self-tests only run while the skills are locked.
     pub fn self_test_dir(&self) -> PathBuf {
         self.cache_dir().join(format!("{SELF_TEST}{}", std::process::id()))
     }
@@ -127,13 +126,13 @@ impl Home {
 }
 
 impl MovedSession {
-    /// Puts the directory back where it was.
+    /// Moves the directory back.
     pub fn put_back(self) -> Result<(), HomeError> {
         fs::rename(&self.aside, &self.place).map_err(|error| HomeError::from_io(&self.place, "put back", error))
     }
 
-    /// Removes it for good. Links in it are removed, not followed. What cannot be removed waits as trash; it can never
-    /// be put back.
+    /// Removes it for good. Removes links in it without following them. Anything that cannot be removed stays in the trash and
+    /// can never be put back.
     pub fn remove(self) -> Result<(), Leftover> {
         let trash = match discard(&self.aside) {
             Ok(trash) => trash,
@@ -146,7 +145,8 @@ impl MovedSession {
     }
 }
 
-/// Removes a directory that tasks saw as `/tmp`, or that holds such; what cannot be removed waits as trash.
+/// Removes a directory that tasks saw as `/tmp`, or that contains such directories. Anything that cannot be removed stays in the
+/// trash.
 pub(super) fn drop_scratch(dir: &Path) {
     let Err(error) = tree::remove(dir) else { return };
     let kept = sessions_of(dir).and_then(|sessions| discard_into(dir, sessions));
@@ -156,12 +156,12 @@ pub(super) fn drop_scratch(dir: &Path) {
     }
 }
 
-/// The directory `sessions` that a path is below.
+/// The directory `sessions` above a path.
 fn sessions_of(path: &Path) -> io::Result<&Path> {
     path.ancestors().find(|at| at.file_name().is_some_and(|name| name == "sessions")).ok_or(ErrorKind::NotFound.into())
 }
 
-/// Makes trash of a directory beside the sessions; says where it is then. `None` if it is not there.
+/// Moves a directory beside the sessions to the trash and returns its new path; `None` if it does not exist.
 fn discard(dir: &Path) -> io::Result<Option<PathBuf>> {
     discard_into(dir, dir.parent().unwrap_or(dir))
 }
@@ -171,7 +171,7 @@ fn discard_into(dir: &Path, sessions: &Path) -> io::Result<Option<PathBuf>> {
     loop {
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let trash = sessions.join(format!("{TRASH}{}-{next}", std::process::id()));
-        // A process that had our pid may have left that name.
+        // A process with the same pid may have left that name.
         if trash.symlink_metadata().is_ok() {
             continue;
         }
@@ -202,7 +202,7 @@ mod tests {
             fs::write(home.work_dir(&session).join(round), "").unwrap();
             let aside = home.put_aside(&session).unwrap().unwrap();
             drop(lock);
-            // A crash, before anything was removed; and then another session of that name, which is deleted in turn.
+            // A crash before anything was removed; then another session of that name is deleted.
             drop(aside);
         }
         assert_eq!(home.trash().len(), 1, "the older of the two");

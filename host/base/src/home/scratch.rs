@@ -1,7 +1,7 @@
-//! The directories that tasks see as `/tmp`, beside the workspace of their session.
+//! The directories that tasks see as `/tmp`, beside their session's workspace.
 //!
-//! Most tasks leave nothing in theirs. It is kept then for the next one of the session: to make a directory and to remove it again
-//! are several writes to a card each, and more work for some file systems than all else that a short command needs.
+//! Most tasks leave theirs empty. It is then kept for the session's next task: creating and removing a directory takes several
+//! writes to an SD card, and on some file systems more time than the rest of a short command.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder};
@@ -13,13 +13,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Home, HomeError, SessionName, is_empty_dir, private_dir, removal};
 
-/// Sessions that a directory is kept for.
+/// Maximum sessions for which a directory is kept.
 const MAX_SPARES: usize = 4_000;
 
-/// Tells the scratch directories of one process apart.
+/// Distinguishes the scratch directories of one process.
 static SCRATCHES: AtomicU32 = AtomicU32::new(0);
 
-/// Empty directories that this process has kept for the next task, one for each session.
+/// Empty directories that this process keeps for the next task, one per session.
 #[derive(Debug, Default)]
 pub(super) struct SpareScratches(Mutex<HashMap<SessionName, PathBuf>>);
 
@@ -38,13 +38,14 @@ impl Drop for SpareScratches {
 }
 
 impl Home {
-    /// Holds the scratch directories of the session's tasks.
+    /// Contains the scratch directories of the session's tasks.
     pub fn scratch_dir(&self, session: &SessionName) -> PathBuf {
         self.session_dir(session).join("tmp")
     }
 
-    /// An empty directory for what a task needs only while it runs, beside the workspace. The caller hands it to
-    /// [`Home::keep_scratch`] or [`Home::remove_scratch`]; [`Home::lock_session`] and [`Home::sweep_scratch`] remove what a crash left.
+    /// Returns an empty directory for a task's temporary files, beside the workspace. The caller passes it to
+    /// [`Home::keep_scratch`] or [`Home::remove_scratch`] later; [`Home::lock_session`] and [`Home::sweep_scratch`] remove what a
+    /// crash left.
     pub fn create_scratch(&self, session: &SessionName) -> Result<PathBuf, HomeError> {
         let spare = self.0.spares.lock().remove(session);
         if let Some(spare) = spare.filter(|spare| is_empty_dir(spare)) {
@@ -55,15 +56,15 @@ impl Home {
         loop {
             let dir = parent.join(format!("{}-{}", std::process::id(), SCRATCHES.fetch_add(1, Ordering::Relaxed)));
             match DirBuilder::new().mode(0o700).create(&dir) {
-                // Of a killed process that had our pid: no task may see what another one left.
+                // Left by a killed process with the same pid: no task may see another one's files.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => return made.map(|()| dir.clone()).map_err(|error| HomeError::from_io(&dir, "create", error)),
             }
         }
     }
 
-    /// Keeps what [`Home::create_scratch`] made for the next task of the session, if it is empty and there is no other; whether it
-    /// does. Only for a caller who knows that nothing can reach it any more.
+    /// Keeps a directory of [`Home::create_scratch`] for the session's next task if it is empty and no other is kept; returns
+    /// whether it did. The caller must know that no task can access it any more.
     pub fn keep_scratch(&self, session: &SessionName, dir: &Path) -> bool {
         if !is_empty_dir(dir) {
             return false;
@@ -72,7 +73,7 @@ impl Home {
         if spares.contains_key(session) {
             return false;
         }
-        // Another session's goes, most likely of one that is not at work any more.
+        // Another session's directory is removed; most likely that session is idle.
         let other = if spares.len() < MAX_SPARES { None } else { spares.keys().next().cloned() };
         if let Some(other) = other.and_then(|other| spares.remove(&other)) {
             let _ = fs::remove_dir(other);
@@ -81,13 +82,14 @@ impl Home {
         true
     }
 
-    /// Removes what [`Home::create_scratch`] made. Links in it are removed, not followed; what cannot be removed waits for
-    /// [`Home::empty_trash`].
+    /// Removes a directory of [`Home::create_scratch`]. Removes links in it without following them; anything that cannot be
+    /// removed waits for [`Home::empty_trash`].
     pub fn remove_scratch(dir: &Path) {
         removal::drop_scratch(dir);
     }
 
-    /// Removes what killed processes left of the session, but not what this one keeps. Only for the holder of the session's lock.
+    /// Removes what killed processes left in the session, but not the directory that this process keeps. Only for the holder of
+    /// the session's lock.
     pub(super) fn remove_lost_scratch(&self, session: &SessionName) {
         let all = self.scratch_dir(session);
         let Some(spare) = self.0.spares.lock().get(session).cloned() else {
@@ -118,13 +120,13 @@ mod tests {
         assert!(home.keep_scratch(&one, &first) && !home.keep_scratch(&one, &beside), "one is enough");
         drop(lock);
 
-        // What a killed process left goes with the next run; what is kept does not.
+        // The next run removes what a killed process left, but not the kept directory.
         let _lock = home.lock_session(&one).unwrap();
         assert!(first.is_dir() && !beside.exists());
         assert_ne!(home.create_scratch(&other).unwrap(), first);
         assert_eq!(home.create_scratch(&one).unwrap(), first);
 
-        // Whatever stands in it, no task sees it.
+        // A directory with files in it is not kept, so no task sees them.
         fs::write(first.join("left"), "").unwrap();
         assert!(!home.keep_scratch(&one, &first));
         fs::remove_file(first.join("left")).unwrap();
@@ -133,7 +135,7 @@ mod tests {
         let fresh = home.create_scratch(&one).unwrap();
         assert!(fresh != first && is_empty_dir(&fresh));
 
-        // The session is another one of the same name.
+        // This is another session of the same name.
         assert!(home.keep_scratch(&one, &fresh));
         home.put_aside(&one).unwrap().unwrap().remove().unwrap();
         home.create_session(&one).unwrap();

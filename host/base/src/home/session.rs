@@ -1,4 +1,4 @@
-//! The directories of a session: its workspace, and what belongs to it but no task may see.
+//! The directories of a session: its workspace, and data of the session that tasks may not see.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,11 +12,11 @@ use cap_std::fs::Dir;
 
 use super::{Home, HomeError, HomeLock, SessionName, TEMP, lock, make_private_dir, private_dir};
 
-/// Workspaces that were found as they must be, so that not every call looks through all there is to look at.
+/// Workspaces that have been checked, so that not every call repeats all checks.
 #[derive(Debug, Default)]
 pub(super) struct KnownWorkspaces(Mutex<HashMap<SessionName, WorkspaceId>>);
 
-/// A workspace, by what the system knows it as.
+/// A workspace, identified by the system's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct WorkspaceId {
     device: u64,
@@ -24,18 +24,18 @@ struct WorkspaceId {
 }
 
 impl WorkspaceId {
-    /// `None` where there is no directory, or a link to one.
+    /// `None` if there is no directory, or a link to one.
     fn of(work: &Path) -> Option<Self> {
         let found = fs::symlink_metadata(work).ok().filter(fs::Metadata::is_dir)?;
         Some(Self { device: found.dev(), inode: found.ino() })
     }
 }
 
-/// Workspaces that are remembered.
+/// Maximum workspaces that are remembered.
 const MAX_KNOWN: usize = 1_000;
 
 impl KnownWorkspaces {
-    /// Whether it is the one that was found, and guests have left `pub` in it.
+    /// Whether it is the workspace that was checked, and guests have not removed `pub`.
     fn holds(&self, session: &SessionName, work: &Path) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(session).copied();
         known.is_some_and(|known| WorkspaceId::of(work) == Some(known) && WorkspaceId::of(&work.join("pub")).is_some())
@@ -52,28 +52,28 @@ impl KnownWorkspaces {
 }
 
 impl Home {
-    /// Holds the workspace and what belongs to the session but no task may see.
+    /// Contains the workspace and the data of the session that tasks may not see.
     pub fn session_dir(&self, session: &SessionName) -> PathBuf {
         self.path().join("sessions").join(session.as_str())
     }
 
-    /// The workspace, `/work` for tasks. See [`Home::open_work`] for reaching into it.
+    /// The workspace, `/work` for tasks. Use [`Home::open_work`] to access its contents.
     pub fn work_dir(&self, session: &SessionName) -> PathBuf {
         self.session_dir(session).join("work")
     }
 
-    /// The session's workspace as a capability: nothing opened through it lies outside, whatever links stand in it.
+    /// Opens the session's workspace as a capability: links in it cannot lead outside.
     pub fn open_work(&self, session: &SessionName) -> Result<Dir, HomeError> {
         let path = self.work_dir(session);
         Dir::open_ambient_dir(&path, ambient_authority()).map_err(|error| HomeError::from_io(&path, "open", error))
     }
 
-    /// Makes the session's directories (`work/` and `work/pub/`) where they are missing.
+    /// Creates the session's directories (`work/` and `work/pub/`) if they are missing.
     pub fn create_session(&self, session: &SessionName) -> Result<(), HomeError> {
         self.make_session(session).map(drop)
     }
 
-    /// [`Home::create_session`]; whether there was none.
+    /// Like [`Home::create_session`]; returns whether the session was new.
     fn make_session(&self, session: &SessionName) -> Result<bool, HomeError> {
         let path = self.work_dir(session);
         if self.0.workspaces.holds(session, &path) {
@@ -81,7 +81,7 @@ impl Home {
         }
         let dir = self.session_dir(session);
         let is_new = make_private_dir(&dir)?;
-        // Where the file system ignores case, "Oslo" and "oslo" would share one workspace.
+        // On a file system that ignores case, "Oslo" and "oslo" would share one workspace.
         let real = dir.canonicalize().map_err(|error| HomeError::from_io(&dir, "find", error))?;
         if real.file_name() != dir.file_name() {
             return Err(HomeError::SameName { session: session.clone(), other: real });
@@ -89,25 +89,25 @@ impl Home {
         private_dir(&path)?;
         let work = self.open_work(session)?;
         let failed = |error| HomeError::from_io(&path.join("pub"), "create", error);
-        // Through a link, what skills put there would stand elsewhere, and nothing of it could be published.
+        // Files that skills put there would go elsewhere, and could not be published.
         if work.symlink_metadata("pub").is_ok_and(|there| there.is_symlink()) {
             work.remove_file("pub").map_err(failed)?;
         }
         match work.create_dir("pub") {
-            // A file that a guest left under that name is its own affair.
+            // A file that a guest left under that name stays.
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             _ => self.0.workspaces.add(session, &path),
         }
         Ok(is_new)
     }
 
-    /// Held while a run works in the session. Fails with [`HomeError::Busy`] when another process, or another run of
-    /// this one, holds it. Makes the session's directories.
+    /// Held while a run works in the session. Fails with [`HomeError::Busy`] if another process, or another run of this one,
+    /// holds it. Creates the session's directories.
     pub fn lock_session(&self, session: &SessionName) -> Result<HomeLock, HomeError> {
         let dir = self.session_dir(session);
         let what = format!("the session {session} is in use");
         let (is_new, lock) = lock::take_in(&dir, &what, || self.make_session(session))?;
-        // In a directory that was made just now, nobody has left anything.
+        // Nobody has left anything in a new directory.
         if !is_new {
             sweep(&dir);
             self.remove_lost_scratch(session);
@@ -116,7 +116,7 @@ impl Home {
     }
 }
 
-/// Removes files that killed processes had begun beside a session's workspace. Only for the holder of the session's lock.
+/// Removes temporary files of killed processes beside a session's workspace. Only for the holder of the session's lock.
 fn sweep(session_dir: &Path) {
     for entry in fs::read_dir(session_dir).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(TEMP) {
@@ -154,7 +154,7 @@ mod tests {
         let place = home.work_dir(&session).join("pub");
         assert!(place.is_dir());
         assert_eq!(fs::metadata(home.work_dir(&session)).unwrap().permissions().mode() & 0o777, 0o700);
-        // A link in place of pub/ is not followed, and gives way to the directory; a file stays.
+        // A link in place of pub/ is not followed; the directory replaces it. A file stays.
         for target in ["/", "../..", "."] {
             fs::remove_dir(&place).unwrap();
             symlink(target, &place).unwrap();
@@ -176,7 +176,7 @@ mod tests {
             home.create_session(&session).unwrap();
             assert!(home.work_dir(&session).join("pub").is_dir(), "{}", gone.display());
         }
-        // What is in its place now is not what was found.
+        // The directory in its place is not the one that was checked.
         let elsewhere = home.path().join("elsewhere");
         fs::rename(home.work_dir(&session), &elsewhere).unwrap();
         symlink(&elsewhere, home.work_dir(&session)).unwrap();

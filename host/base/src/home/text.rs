@@ -1,10 +1,10 @@
-//! Texts that the owner of the home wrote: prompts, and who kiso is to be.
+//! Texts that the owner of the home wrote: prompts, and who kiso is.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Why such a text cannot be used. It is never passed over in silence: an owner who wrote one relies on it.
+/// Why such a text cannot be used. This is always reported: an owner who wrote a text relies on it.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
     #[error("{} is not UTF-8 text (at byte {at}): save it as UTF-8", path.display())]
@@ -17,12 +17,12 @@ pub enum TextError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// The text at `path`, of at most `most` bytes; `None` where there is none. One byte more than that is read.
+/// Reads the text at `path`, at most `most` bytes; `None` if it does not exist. Reads one byte more to detect a longer one.
 pub fn read_text(path: &Path, most: u64) -> Result<Option<String>, TextError> {
     let path = path.to_owned();
-    // Before it is opened: a named pipe would be waited for.
+    // Checked before opening: opening a named pipe would block.
     let found = match path.symlink_metadata() {
-        // Most homes have none of these texts, and each run asks for all of them.
+        // Most homes have none of these texts, and each run reads all of them.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Ok(found) if found.is_symlink() => fs::metadata(&path),
         found => found,

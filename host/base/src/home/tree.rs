@@ -1,9 +1,9 @@
-//! Removes a directory with everything below it, whatever a guest made of it.
+//! Removes a directory and everything below it, whatever a guest has put there.
 //!
-//! A tree may be deeper than any path is long and than a process may hold files open, so nothing here recurses: what is
-//! below the first level is moved up to it before it is emptied, and two directories are open at a time. Every name is
-//! looked up in an open directory and no link is followed, so nothing outside is reached, whoever changes the tree
-//! meanwhile.
+//! A tree may be deeper than the longest path, and than the number of files that a process may have open. So nothing here
+//! recurses: directories below the first level are moved up to it before they are emptied, and only two directories are open at a
+//! time. Every name is looked up in an open directory and no link is followed, so nothing outside is reached, even if the tree
+//! changes meanwhile.
 
 use std::ffi::CString;
 use std::io;
@@ -13,9 +13,10 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dev, Dir, FileType, Mode, OFlags, fstat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
-/// Removes what is at `path`, a directory or anything else; that nothing is there is no error.
+/// Removes a directory or anything else at `path`. A missing path is not an error.
 ///
-/// What cannot be removed stays, with what is above it, and the first reason is returned: everything else is gone then.
+/// Anything that cannot be removed stays, with the directories above it, and the first error is returned. Everything else is
+/// removed.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let top = match open(CWD, path) {
         Ok(top) => top,
@@ -45,18 +46,18 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
                 Err(error) => drop(failed.get_or_insert(error)),
             }
         }
-        // What was moved up during a pass may be seen only by the next.
+        // The next pass may be the first to see what this one moved up.
         if changed == 0 {
             break;
         }
     }
     drop(top);
     let removed = unless_gone(unlinkat(CWD, path, AtFlags::REMOVEDIR));
-    // Something may have been in the way in one pass and be gone in the next.
+    // An obstacle of one pass may be gone in the next.
     removed.map_err(|error| failed.unwrap_or(error))
 }
 
-/// Moves directories up to the first level, under names that are free there.
+/// Moves directories up to the first level, under unused names.
 struct Mover<'a> {
     top: &'a OwnedFd,
     next: u64,
@@ -69,7 +70,7 @@ impl Mover<'_> {
             let free = CString::new(format!(".up-{}", self.next)).expect("there is no NUL in it");
             self.next += 1;
             match renameat(from, name, self.top, &free) {
-                // A guest took that name; an empty directory is replaced, which is as well.
+                // A guest uses that name. If it is an empty directory, it is replaced, which does no harm.
                 Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {}
                 done => return unless_gone(done),
             }
@@ -77,7 +78,7 @@ impl Mover<'_> {
     }
 }
 
-/// Empties the directory `name` of the first level: files are removed, directories moved up beside it.
+/// Empties the directory `name` of the first level: removes files, and moves directories up beside it.
 fn empty(mover: &mut Mover<'_>, name: &std::ffi::CStr, device: Dev, changed: &mut u64) -> io::Result<()> {
     let dir = match open(mover.top, name) {
         Ok(dir) => dir,
@@ -111,7 +112,7 @@ fn open<D: std::os::fd::AsFd, P: rustix::path::Arg>(dir: D, name: P) -> rustix::
     openat(dir, name, flags, Mode::empty())
 }
 
-/// Some file systems do not tell kinds with the names.
+/// Returns the type of an entry. Some file systems do not list types with the names.
 fn kind(dir: &OwnedFd, name: &std::ffi::CStr, told: FileType) -> rustix::io::Result<FileType> {
     match told {
         FileType::Unknown => Ok(FileType::from_raw_mode(statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode)),
@@ -119,7 +120,7 @@ fn kind(dir: &OwnedFd, name: &std::ffi::CStr, told: FileType) -> rustix::io::Res
     }
 }
 
-/// Another process may remove the same tree.
+/// Ignores a missing entry: another process may be removing the same tree.
 fn unless_gone(done: rustix::io::Result<()>) -> io::Result<()> {
     match done {
         Err(Errno::NOENT) => Ok(()),
@@ -135,7 +136,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// Directories inside each other, made the way a path never could.
+    /// Creates directories nested more deeply than a path can be long.
     fn nest(at: &Path, levels: usize) {
         let mut dir = open(CWD, at).unwrap();
         for _ in 0..levels {
@@ -151,7 +152,7 @@ mod tests {
         let temp = Temp::new();
         let tree = temp.0.join("tree");
         fs::create_dir(&tree).unwrap();
-        // The paths have 20,000 bytes; PATH_MAX is 4,096. Two of them, for names must not clash on the way up.
+        // The paths have 20,000 bytes; PATH_MAX is 4,096. Two trees, because names must not conflict when they are moved up.
         for name in ["a", "b"] {
             fs::create_dir(tree.join(name)).unwrap();
             nest(&tree.join(name), 10_000);
@@ -178,7 +179,7 @@ mod tests {
         assert!(!tree.exists());
     }
 
-    /// The attack: links where a removal that follows them, at the top or below, would delete what is outside.
+    /// Attack: links, at the top and below, through which a removal that follows them would delete files outside.
     #[test]
     fn links_are_removed_and_not_followed() {
         let temp = Temp::new();
@@ -203,7 +204,7 @@ mod tests {
     fn what_cannot_go_stays_alone_and_says_why() {
         use std::os::unix::fs::PermissionsExt;
         if rustix::process::geteuid().is_root() {
-            return; // root may do everything
+            return; // root can do everything
         }
         let temp = Temp::new();
         let tree = temp.0.join("tree");

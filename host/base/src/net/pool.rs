@@ -1,4 +1,4 @@
-//! The connections of the process: one client, so that all that use a server share what is open to it.
+//! The HTTP connections of the process: one client, so that all users of a server share its connections.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -20,13 +20,13 @@ use tokio_rustls::rustls::{self, ClientConfig};
 
 use super::roots;
 
-/// How long a connection is kept that nobody uses. Many servers and routers drop theirs after a minute or so.
+/// How long an idle connection is kept. Many servers and routers drop theirs after about a minute.
 const IDLE: Duration = Duration::from_secs(45);
 
-/// Connections to one host that are kept while nobody uses them; more than that is more than the model slots use.
+/// Idle connections that are kept for each host; model slots need no more.
 const MAX_IDLE: usize = 8;
 
-/// Connections that are known to have served. One that is forgotten only loses the repeat that [`send`] documents.
+/// Connections that are known to have served a request. If one is forgotten, [`send`] does not repeat its request.
 const MAX_KNOWN: usize = 64;
 
 type Connections = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
@@ -35,7 +35,7 @@ struct Pool {
     kept: Connections,
     /// Opens a connection for each request.
     fresh: Connections,
-    /// Our addresses of connections that served a request before, newest last.
+    /// Local addresses of connections that have served a request, newest last.
     known: Mutex<VecDeque<SocketAddr>>,
 }
 
@@ -52,14 +52,14 @@ fn client(max_idle: usize) -> Connections {
         .build(connector)
 }
 
-/// Why there is no head of an answer.
+/// Why a response head was not received.
 #[derive(Debug)]
 pub enum SendError {
-    /// No connection in time.
+    /// No connection before the timeout.
     Connect,
-    /// No head in time.
+    /// No head before the timeout.
     FirstToken,
-    /// The time for the whole call is over.
+    /// The timeout of the whole call has passed.
     Total,
     Http {
         message: String,
@@ -67,11 +67,11 @@ pub enum SendError {
     },
 }
 
-/// Sends a request and waits for the head of its answer; also says when the answer's content must have begun, which is
-/// `first_token` after there was a connection.
+/// Sends a request and waits for the response head. Also returns when the response's content must have begun: `first_token` after
+/// the connection was established.
 ///
-/// A connection that was kept may have been closed by the server a moment ago. If it ends without a byte of an answer,
-/// the request is sent once more on a new one: that is how HTTP is meant to be used (RFC 9112, section 9.3.1).
+/// A server may just have closed a connection that was kept. If a connection ends without a byte of response, the request is sent
+/// once more on a new connection, as HTTP provides (RFC 9112, section 9.3.1).
 pub async fn send(
     parts: &Parts,
     body: &Bytes,
@@ -87,7 +87,7 @@ pub async fn send(
     failed.map_err(|(_, error)| unsent(&error))
 }
 
-/// [`send`] for what must not be done twice: on a connection of its own, and never repeated.
+/// Like [`send`], for requests that must not be repeated: on a new connection, and only once.
 pub async fn send_once(
     parts: &Parts,
     body: &Bytes,
@@ -99,7 +99,7 @@ pub async fn send_once(
     sent.map_err(|(_, error)| unsent(&error))
 }
 
-/// What one attempt came to: the head of an answer, or an error and whether it is only that a kept connection had ended.
+/// The result of one attempt: the response head, or an error and whether a kept connection had just ended.
 type Attempt = Result<(Response<Incoming>, Instant), (bool, hyper_util::client::legacy::Error)>;
 
 async fn attempt(
@@ -152,7 +152,7 @@ impl Pool {
         known.push_back(used);
     }
 
-    /// Whether it was known.
+    /// Removes a connection from the known ones; returns whether it was one.
     fn forget(&self, used: Option<SocketAddr>) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let position = known.iter().position(|known| Some(*known) == used);
@@ -160,14 +160,14 @@ impl Pool {
     }
 }
 
-/// Our end of the connection, which tells it from the others to the same host.
+/// The local address of the connection, which distinguishes it from others to the same host.
 fn address(connection: &CaptureConnection) -> Option<SocketAddr> {
     let mut extensions = Extensions::new();
     connection.connection_metadata().as_ref()?.get_extras(&mut extensions);
     Some(extensions.get::<HttpInfo>()?.local_addr())
 }
 
-/// The connection ended before a byte of the answer.
+/// Whether the connection ended before a byte of the response.
 fn broke_off(error: &hyper_util::client::legacy::Error) -> bool {
     causes(error).any(|cause| {
         let closed = cause.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_incomplete_message());
@@ -179,10 +179,10 @@ fn broke_off(error: &hyper_util::client::legacy::Error) -> bool {
     })
 }
 
-/// A certificate that is not trusted now will not be in a second.
+/// Whether the certificate is not trusted; a retry would not change that.
 fn bad_certificate(error: &hyper_util::client::legacy::Error) -> bool {
     causes(error).any(|mut cause| {
-        // An I/O error does not count what it wraps among its sources, and here one wraps another.
+        // An I/O error does not list the error inside as its source, and here one I/O error contains another.
         while let Some(inner) = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
             cause = inner;
         }
@@ -190,7 +190,7 @@ fn bad_certificate(error: &hyper_util::client::legacy::Error) -> bool {
     })
 }
 
-/// What went wrong, without the client's own first words.
+/// The error message, without the client's generic prefix.
 fn reason(error: &hyper_util::client::legacy::Error) -> String {
     let what = if error.is_connect() { "no connection" } else { "the connection broke before the answer" };
     match error.source() {
@@ -199,7 +199,7 @@ fn reason(error: &hyper_util::client::legacy::Error) -> String {
     }
 }
 
-/// An error and its causes, each said once.
+/// Formats an error and its causes, without repetitions.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut said = String::new();
     for cause in causes(error) {

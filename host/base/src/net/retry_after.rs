@@ -1,18 +1,18 @@
-//! How long a server asks to wait.
+//! The time that a server asks to wait before the next request.
 
 use std::time::{Duration, SystemTime};
 
 use http::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 use jiff::fmt::rfc2822;
 
-/// The longest wait that is believed. A server that says more says that it is down.
+/// The longest accepted wait. A server that asks for more is considered down.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Milliseconds; sent by OpenAI and Azure beside the standard header, which only knows seconds.
+/// Milliseconds; sent by OpenAI and Azure in addition to the standard header, which has only seconds.
 const MILLISECONDS: HeaderName = HeaderName::from_static("retry-after-ms");
 
-/// The wait in `Retry-After`, given in seconds or as a date (RFC 9110, section 10.2.3). A date is compared with the
-/// answer's own `Date`, since the clock of a small computer may be wrong; without one, with `now`.
+/// Returns the wait of `Retry-After`, in seconds or as a date (RFC 9110, section 10.2.3). A date is compared with the response's
+/// `Date`, because the clock of a small computer may be wrong; without one, with `now`.
 pub fn read(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let number = |name| header(headers, name)?.trim().parse::<f64>().ok().filter(|number| *number >= 0.0);
     let seconds = match number(&MILLISECONDS) {
@@ -30,7 +30,7 @@ pub fn read(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 }
 
 fn date(headers: &HeaderMap, name: &HeaderName) -> Option<f64> {
-    // A wrong day of the week makes a date no less clear.
+    // A date with a wrong day of the week is still clear.
     let parser = rfc2822::DateTimeParser::new().relaxed_weekday(true);
     Some(parser.parse_timestamp(header(headers, name)?.trim()).ok()?.as_second() as f64)
 }

@@ -1,4 +1,4 @@
-//! Which certificate authorities are trusted: Mozilla's list, the system's own, and those of `[network] ca_file`.
+//! The trusted certificate authorities: Mozilla's list, the system's, and those of `[network] ca_file`.
 
 use std::io::Read;
 use std::path::Path;
@@ -25,11 +25,11 @@ pub enum CaFileError {
 }
 
 struct Trusted {
-    /// Of files that the administrator named.
+    /// From files that the administrator named.
     added: Vec<CertificateDer<'static>>,
-    /// Made on first use: most programs need no TLS.
+    /// Created on first use: most programs need no TLS.
     config: Option<Arc<ClientConfig>>,
-    /// How many the configuration has.
+    /// The number of authorities in the configuration.
     count: usize,
 }
 
@@ -52,7 +52,7 @@ pub fn trust_file(path: &Path) -> Result<(), CaFileError> {
     Ok(())
 }
 
-/// Reads the certificates in a PEM file. Each can be one of an authority.
+/// Reads the certificates in a PEM file. Each must be usable as a certificate authority.
 fn read(path: &Path) -> Result<Vec<CertificateDer<'static>>, CaFileError> {
     let file = crate::home::open_file(path).map_err(CaFileError::Unreadable)?;
     let mut text = Vec::new();
@@ -70,12 +70,12 @@ fn read(path: &Path) -> Result<Vec<CertificateDer<'static>>, CaFileError> {
     if certificates.is_empty() { Err(CaFileError::Empty) } else { Ok(certificates) }
 }
 
-/// The configuration of TLS, if it was made before.
+/// The TLS configuration, if it exists already.
 pub(super) fn ready_config() -> Option<Arc<ClientConfig>> {
     trusted().config.clone()
 }
 
-/// The configuration of TLS. Reads the system's certificates the first time.
+/// The TLS configuration. The first call reads the system's certificates.
 pub(super) fn client_config() -> Arc<ClientConfig> {
     let mut trusted = trusted();
     if let Some(config) = &trusted.config {
@@ -84,7 +84,8 @@ pub(super) fn client_config() -> Arc<ClientConfig> {
     let added = trusted.added.clone();
     let (config, count) = {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
-        // A system without certificates still has Mozilla's list, and an invalid one is nobody's to repair here.
+        // A system without certificates still has Mozilla's list, and an invalid certificate of the system cannot be repaired
+        // here.
         let system = rustls_native_certs::load_native_certs();
         for error in &system.errors {
             tracing::debug!(%error, "a certificate of the system cannot be read");
@@ -97,7 +98,7 @@ pub(super) fn client_config() -> Arc<ClientConfig> {
     config
 }
 
-/// How many certificate authorities are trusted.
+/// The number of trusted certificate authorities.
 pub fn count_authorities() -> usize {
     client_config();
     trusted().count

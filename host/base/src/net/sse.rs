@@ -1,25 +1,25 @@
-//! Server-sent events, as models and MCP servers stream them: bytes in, whole events out.
+//! Server-sent events, as models and MCP servers stream them: takes bytes, returns whole events.
 //!
-//! Tolerant where servers are careless: line ends may be LF, CRLF or CR, comments stand anywhere, the blank line after
-//! the last event may be missing. The format: <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
+//! Tolerant of careless servers: lines may end with LF, CRLF or CR, comments may be anywhere, and the blank line after the last
+//! event may be missing. The format: <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
 
-/// Bytes that one line may have. A line is held in memory until it ends, and a server decides where it ends; the
-/// longest honest ones are tool calls that write a file, in one delta.
+/// Maximum bytes of one line. A line is held in memory until it ends, and the server decides where. The longest legitimate lines
+/// are tool calls that write a file in one delta.
 pub const MAX_LINE: usize = 4 << 20;
 
-/// Bytes that the `data` lines of one event may have together, for the same reason.
+/// Maximum bytes of all `data` lines of one event, for the same reason.
 pub const MAX_EVENT: usize = 4 << 20;
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// Of the `event` line; empty without one.
+    /// From the `event` line; empty if there is none.
     pub name: String,
     /// The `data` lines, joined by line feeds. Bytes that are not UTF-8 are replaced.
     pub data: String,
 }
 
-/// A line or an event is longer than a host should hold.
+/// A line or an event exceeds its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} of the stream is longer than {limit} bytes")]
 pub struct TooLong {
@@ -27,22 +27,22 @@ pub struct TooLong {
     limit: usize,
 }
 
-/// What was read so far of a stream.
+/// State of a partly read stream.
 #[derive(Debug, Default)]
 pub struct Parser {
-    /// The line that has not ended yet.
+    /// The current, unfinished line.
     line: Vec<u8>,
     name: String,
-    /// `None` until the event has a `data` line, which may be an empty one.
+    /// `None` until the event has a `data` line, even an empty one.
     data: Option<String>,
-    /// The last byte was a CR: a LF that follows belongs to it.
+    /// The last byte was a CR: a following LF belongs to it.
     after_cr: bool,
-    /// A line was read, so that what looks like a byte order mark is none.
+    /// A line was read: a byte order mark is only valid at the beginning.
     begun: bool,
 }
 
 impl Parser {
-    /// Reads on. `events` receives those that `bytes` completed, in order.
+    /// Parses further bytes. Appends completed events to `events`, in order.
     pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), TooLong> {
         let mut rest = bytes;
         if self.after_cr && !rest.is_empty() {
@@ -62,7 +62,7 @@ impl Parser {
         self.extend(rest)
     }
 
-    /// The stream is over. An event that lacks its blank line still counts; whether it is whole, its reader sees.
+    /// Ends the stream. An event without its blank line still counts; the caller checks whether it is complete.
     pub fn finish(mut self) -> Result<Option<SseEvent>, TooLong> {
         let last = self.end_line()?;
         Ok(last.or_else(|| self.dispatch()))
@@ -101,7 +101,7 @@ impl Parser {
                     None => self.data = Some(value.to_owned()),
                 }
             }
-            // `id` and `retry` are for clients that come back to a stream; an empty field is a comment.
+            // `id` and `retry` are for clients that reconnect; an empty field is a comment.
             _ => {}
         }
         Ok(None)
@@ -191,7 +191,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the network cuts a stream, its events are the same.
+        /// The events do not depend on where the network splits a stream.
         #[test]
         fn any_split_gives_the_same_events(
             lines in proptest::collection::vec(

@@ -1,26 +1,26 @@
-//! The cells of the table of who is told what: its rows are the pieces of prompts, its columns the roles.
+//! The cells of the table of prompt pieces: its rows are the pieces, its columns the roles.
 
 /// How a role uses a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cell {
     No,
     Yes,
-    /// The role writes it; it is not told.
+    /// The role writes it, and does not get it.
     Writes,
-    /// As it was before; the role writes the new one.
+    /// The role gets the old version and writes the new one.
     Old,
-    /// Only when a plan was given up.
+    /// Only after a plan was abandoned.
     Replan,
-    /// As a part of its current task: the brief carries it.
+    /// As part of its current task: it is in the brief.
     Brief,
-    /// Only its own last answer, when that could not be used.
+    /// Only its own last answer, if that was invalid.
     Retry,
-    /// Only where its task is a message.
+    /// Only if its task is a message.
     Message,
 }
 
 impl Cell {
-    /// Whether the role is told, in a call that follows a plan that was given up or in any other.
+    /// Whether the role gets the piece; `replan` is true in calls after an abandoned plan.
     pub fn tells(self, replan: bool) -> bool {
         match self {
             Self::No | Self::Writes => false,

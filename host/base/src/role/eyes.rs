@@ -1,4 +1,4 @@
-//! The eyes: describe pictures for models that take none.
+//! The eyes: describe pictures for models that cannot see any.
 
 use super::{Declaration, Duty};
 
@@ -8,7 +8,7 @@ pub(super) const ROLE: Declaration = Declaration {
     temperature: Some(0.2),
     max_tokens: 1_024,
     schema: None,
-    // The picture and the message stand in its turns.
+    // Its turns contain the picture and the message.
     sees: &[],
     duty: Duty::Background,
     guided: false,

@@ -1,4 +1,4 @@
-//! The planner: a message becomes a plan.
+//! The planner: turns a message into a plan.
 
 use super::Cell::{Replan, Retry, Writes, Yes};
 use super::schema::{Lengths, list, object, secrets, task, text};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(super) const ROLE: Declaration = Declaration {
     does: "Turns a message into a plan.",
     prompt: include_str!("../../../../roles/planner.md"),
-    // The likeliest words: a plan is no letter.
+    // A low temperature: plans need no variety.
     temperature: Some(0.2),
     max_tokens: 4_096,
     schema: Some(schema),
@@ -48,8 +48,8 @@ fn schema(lengths: &Lengths) -> Value {
     plan_schema(Vec::new(), lengths)
 }
 
-/// A plan where JSON alone can be given: what the planner says first is a field of it, and so is the message at its end. Skills
-/// come as one task for each of `skills`, or as any at all where there are none of these.
+/// Returns the schema of a plan for providers that only return JSON: the text before and the message at its end are fields of it.
+/// A task's skill is one of `skills`, or any skill if there are none.
 pub fn plan_schema(skills: Vec<Value>, lengths: &Lengths) -> Value {
     let mut task = task(lengths);
     if let Some(forms) = task["anyOf"].as_array_mut().filter(|_| !skills.is_empty()) {

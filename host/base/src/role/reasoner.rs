@@ -1,4 +1,4 @@
-//! The reasoner: writes the brief of a task whose calls are not known yet.
+//! The reasoner: writes the brief of a task whose calls are not yet known.
 
 use super::Cell::{Retry, Writes, Yes};
 use super::schema::{Lengths, MAX_WORD, at_least_one, list, object, one_of, text};
@@ -34,7 +34,7 @@ pub(super) const ROLE: Declaration = Declaration {
     writes: false,
 };
 
-/// A brief.
+/// The schema of a brief.
 fn schema(lengths: &Lengths) -> Value {
     let lines = || list(text(lengths.item), lengths.items);
     let credentials = list(text(MAX_WORD), lengths.items);

@@ -1,4 +1,4 @@
-//! The reviewer: judges what a task left behind.
+//! The reviewer: judges the result of a task.
 
 use super::Cell::{Message, Retry, Yes};
 use super::schema::{Lengths, flag, list, object, one_of, task, text};
@@ -29,7 +29,7 @@ pub(super) const ROLE: Declaration = Declaration {
     writes: false,
 };
 
-/// A verdict, or the wish to see a file before.
+/// The schema of a verdict, or of a request to see a file first.
 fn schema(lengths: &Lengths) -> Value {
     let sentence = || text(lengths.sentence);
     object(

@@ -1,4 +1,4 @@
-//! The router: finds out how much a message needs, and which tools.
+//! The router: estimates the effort for a message, and chooses the tools.
 
 use super::Cell::Yes;
 use super::schema::{Lengths, MAX_WORD, flag, list, object, one_of, secrets, text};

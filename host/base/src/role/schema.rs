@@ -1,37 +1,37 @@
-//! The forms that answers in JSON have, from a few words. How long their texts and lists may get is a parameter of each form: what is
-//! read of an answer, or less for a small model, which would not end by itself.
+//! Building blocks of the schemas of JSON answers. Lengths of texts and lists are parameters: as much as is read of an answer, or
+//! less for a small model, which might not end by itself.
 
 use serde_json::{Map, Value, json};
 
-/// How long an answer may get: characters of its texts, entries of its lists.
+/// Maximum lengths of an answer: characters of its texts, entries of its lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
     /// A sentence or two.
     pub sentence: usize,
-    /// A command line, a script, a message, or what an act is to reach.
+    /// A command line, a script, a message, or the goal of an act.
     pub detail: usize,
     /// The action of a brief.
     pub action: usize,
     /// Lists of a brief.
     pub items: usize,
-    /// One of their entries.
+    /// An entry of such a list.
     pub item: usize,
     /// The name of a role or a skill.
     pub name: usize,
-    /// Tasks of a plan, its reply besides.
+    /// Tasks of a plan, without its reply.
     pub tasks: usize,
     /// Tasks that a reviewer adds.
     pub injected: usize,
-    /// Calls that an act names ahead.
+    /// Calls that an act names in advance.
     pub effects: usize,
-    /// Credentials of a message.
+    /// Credentials in a message.
     pub secrets: usize,
     /// One of them.
     pub secret: usize,
 }
 
 impl Lengths {
-    /// What is read of an answer, and no more.
+    /// The most that is read of an answer.
     pub const READ: Self = Self {
         sentence: 2_000,
         detail: 16_000,
@@ -46,7 +46,7 @@ impl Lengths {
         secret: 16 << 10,
     };
 
-    /// For a model with a small window, or with little room for an answer.
+    /// For a model with a small context, or with little room for an answer.
     pub const SHORT: Self = Self {
         sentence: 300,
         detail: 1_200,
@@ -61,8 +61,8 @@ impl Lengths {
         secret: 300,
     };
 
-    /// Those of a run whose plans have at most `max_tasks` tasks, the [short](Lengths::SHORT) ones or what is [read](Lengths::READ).
-    /// The reply of a plan becomes the last of its tasks.
+    /// Returns the lengths for a run whose plans have at most `max_tasks` tasks: the [short](Lengths::SHORT) ones, or the most
+    /// that is [read](Lengths::READ). The reply of a plan becomes the last of its tasks.
     pub fn of_run(max_tasks: usize, short: bool) -> Self {
         let (tasks, injected) = (max_tasks.saturating_sub(1), max_tasks);
         match short {
@@ -76,14 +76,14 @@ impl Lengths {
     }
 }
 
-/// Characters of the name of a credential or a tool.
+/// Maximum characters of the name of a credential or a tool.
 pub const MAX_WORD: usize = 64;
 
-/// llama.cpp makes a rule for each character that a text may have, and refuses a schema with so many. A longer limit is left to the
-/// reader of the answer.
+/// llama.cpp makes a rule for each possible character of a text, and refuses a schema with more rules than this. The reader of
+/// the answer enforces longer limits.
 pub const TOO_MANY_RULES: usize = 2_000;
 
-/// An object with these properties and no others, of which those in `required` must be there.
+/// An object with only these properties; those in `required` are required.
 pub(super) fn object<const N: usize, const M: usize>(
     required: [(&str, Value); N],
     optional: [(&str, Value); M],
@@ -115,18 +115,18 @@ pub(super) fn list(items: Value, most: usize) -> Value {
     json!({ "type": "array", "items": items, "maxItems": most })
 }
 
-/// The same list, not empty.
+/// Makes a list schema require an entry.
 pub(super) fn at_least_one(mut list: Value) -> Value {
     list["minItems"] = json!(1);
     list
 }
 
-/// Credentials, each with its name.
+/// A list of credentials with their names.
 pub(super) fn secrets(lengths: &Lengths) -> Value {
     list(object([("name", text(MAX_WORD)), ("value", text(lengths.secret))], []), lengths.secrets)
 }
 
-/// A task of a plan, or one that is injected: a form for each type, so that none lacks what it needs.
+/// A task of a plan, or an injected one: a schema for each type, so that each task has the fields that it needs.
 pub(super) fn task(lengths: &Lengths) -> Value {
     let kind = |name: &str| ("type", one_of(&[name]));
     let (sentence, detail, name) = (|| text(lengths.sentence), || text(lengths.detail), || text(lengths.name));
@@ -149,7 +149,7 @@ pub(super) fn task(lengths: &Lengths) -> Value {
     json!({ "anyOf": [skill_task(name(), json!({ "type": "object" }), lengths), exec, act, message] })
 }
 
-/// Calls that a plan names ahead.
+/// A list of calls that a plan names in advance.
 fn effects(lengths: &Lengths) -> Value {
     list(object([("tool", text(MAX_WORD)), ("args", json!({ "type": "object" }))], []), lengths.effects)
 }

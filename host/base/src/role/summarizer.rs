@@ -1,4 +1,4 @@
-//! The summarizer: shortens what grew too long.
+//! The summarizer: shortens long texts.
 
 use super::Cell::{Old, Yes};
 use super::schema::{list, object, text};
@@ -10,7 +10,7 @@ pub(super) const ROLE: Declaration = Declaration {
     prompt: include_str!("../../../../roles/summarizer.md"),
     temperature: Some(0.2),
     max_tokens: 2_048,
-    // A summary is text; facts have a form.
+    // A summary is text; the schema of facts is passed with the call.
     schema: None,
     sees: &[
         (Piece::Summary, Old),
@@ -25,7 +25,7 @@ pub(super) const ROLE: Declaration = Declaration {
     writes: false,
 };
 
-/// The form of its answer where facts are consolidated: an object, because providers take schemas of nothing else.
+/// The schema of its answer when facts are consolidated: an object, because providers accept no other type at the top.
 pub fn facts_schema() -> Value {
     json!({
         "type": "object",
@@ -35,17 +35,17 @@ pub fn facts_schema() -> Value {
     })
 }
 
-/// The form of its answer where a turn is remembered: new facts, and the numbers of those that are true no more.
+/// The schema of its answer when a turn is remembered: new facts, and the numbers of outdated ones.
 pub fn learned_schema() -> Value {
     let number = json!({ "type": "integer", "minimum": 1 });
     object([("facts", list(text(MAX_LEARNED), MOST_LEARNED)), ("outdated", list(number, MOST_OUTDATED))], [])
 }
 
-/// Characters of a fact that is made of a turn.
+/// Maximum characters of a fact from a turn.
 pub const MAX_LEARNED: usize = 300;
 
-/// Facts that are made of one turn.
+/// Maximum new facts from one turn.
 pub const MOST_LEARNED: usize = 4;
 
-/// Facts that one turn makes outdated.
+/// Maximum facts that one turn makes outdated.
 pub const MOST_OUTDATED: usize = 8;

@@ -1,4 +1,4 @@
-//! The worker: writes what the user reads.
+//! The worker: writes texts for the user.
 
 use super::Cell::{Brief, Yes};
 use super::{Declaration, Duty, Piece};
@@ -6,7 +6,7 @@ use super::{Declaration, Duty, Piece};
 pub(super) const ROLE: Declaration = Declaration {
     does: "Writes what the user reads.",
     prompt: include_str!("../../../../roles/worker.md"),
-    // A letter to a person has the provider's own idea of style.
+    // The provider's default suits texts for people.
     temperature: None,
     max_tokens: 2_048,
     schema: None,

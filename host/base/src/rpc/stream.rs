@@ -1,4 +1,4 @@
-//! JSON-RPC over standard streams: a message a line, read and written by a thread each.
+//! JSON-RPC over standard streams: one message per line, with one thread for reading and one for writing.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::thread::JoinHandle;
@@ -8,19 +8,19 @@ use tokio::sync::mpsc;
 
 use super::{INVALID_REQUEST, RequestId, RpcError, RpcMessage};
 
-/// Messages that wait until the other side reads.
+/// Maximum messages that wait until the peer reads.
 const MAX_UNREAD: usize = 256;
 
-/// What was read: a message, or how it was refused, with the id of the request where that could be read.
+/// A message, or the error of an invalid one, with the id of the request if that could be read.
 pub type ReadMessage = Result<RpcMessage, (Option<RequestId>, RpcError)>;
 
-/// The end of the thread that writes.
+/// The handle of the writing thread.
 #[derive(Debug)]
 pub struct Writer(JoinHandle<io::Result<()>>);
 
 impl Writer {
-    /// Waits until all is written, which is when nobody can send any more, or until the other side has gone: that it reads no more is
-    /// how it ends.
+    /// Waits until all messages are written and all senders are dropped, or until the peer is gone. A peer that no longer reads
+    /// is not an error.
     pub async fn finish(self) -> io::Result<()> {
         match tokio::task::spawn_blocking(move || self.0.join()).await {
             Ok(Ok(Err(error))) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -30,7 +30,7 @@ impl Writer {
     }
 }
 
-/// Begins to write what is sent. The channel closes when the other side reads no more.
+/// Starts to write the messages that are sent. The channel closes when the peer no longer reads.
 pub fn write(mut output: impl Write + Send + 'static) -> io::Result<(mpsc::Sender<Value>, Writer)> {
     let (out, mut unread) = mpsc::channel::<Value>(MAX_UNREAD);
     let writer = std::thread::Builder::new().name("kiso-rpc-out".into()).spawn(move || {
@@ -44,8 +44,8 @@ pub fn write(mut output: impl Write + Send + 'static) -> io::Result<(mpsc::Sende
     Ok((out, Writer(writer)))
 }
 
-/// Reads messages until there are no more, or nobody wants them. Lines have at most `max_line` bytes; `setting` says in the error
-/// of a longer one what that is.
+/// Reads messages until the input ends or `each` returns false. Lines have at most `max_line` bytes; the error of a longer line
+/// names `setting`.
 pub fn read(input: impl Read, max_line: u64, setting: &str, mut each: impl FnMut(ReadMessage) -> bool) {
     let mut input = BufReader::new(input);
     loop {
@@ -56,7 +56,7 @@ pub fn read(input: impl Read, max_line: u64, setting: &str, mut each: impl FnMut
         }
         if line.len() as u64 > max_line && line.last() != Some(&b'\n') {
             let message = format!("a line has more than {max_line} bytes ({setting})");
-            // Where the next message begins is found without keeping the rest of this one.
+            // Finds the next message without keeping the rest of this one.
             if !each(Err((None, RpcError::new(INVALID_REQUEST, message)))) || !skip_line(&mut input) {
                 return;
             }
@@ -68,7 +68,7 @@ pub fn read(input: impl Read, max_line: u64, setting: &str, mut each: impl FnMut
     }
 }
 
-/// Reads over the rest of a line; false at the end.
+/// Skips the rest of a line; returns false at the end of the input.
 fn skip_line(input: &mut impl BufRead) -> bool {
     loop {
         let (used, ended) = match input.fill_buf() {

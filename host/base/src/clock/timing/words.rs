@@ -3,10 +3,10 @@
 const WEEK: [(&str, &str); 7] =
     [("sun", "SUN"), ("mon", "MON"), ("tue", "TUE"), ("wed", "WED"), ("thu", "THU"), ("fri", "FRI"), ("sat", "SAT")];
 
-/// Words that begin a timing in words.
+/// Words that can begin a timing in words.
 const LEADS: [&str; 9] = ["every", "each", "daily", "weekly", "monthly", "hourly", "weekdays", "weekends", "on"];
 
-/// The expression that these words mean; `None` if they are not such a timing.
+/// Returns the cron expression that these words mean; `None` if they are not such a timing.
 pub(super) fn expression(words: &[&str]) -> Option<String> {
     let words: Vec<String> =
         words.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
@@ -105,7 +105,7 @@ fn clock(words: &[&str]) -> Option<String> {
             Some(_) if !(1..=12).contains(&hour) => return None,
             Some(afternoon) => hour % 12 + if afternoon { 12 } else { 0 },
         };
-        // One expression has one minute.
+        // One expression has only one value for its minutes.
         if hour > 23 || minutes > 59 || minute.is_some_and(|before| before != minutes) {
             return None;
         }

@@ -1,11 +1,11 @@
-//! The template of a hook: text of the administrator, with places for parts of an event.
+//! The template of a hook: the administrator's text, with placeholders for parts of an event.
 
 use serde::{Serialize, Serializer};
 
-/// Names of a path, at most.
+/// Maximum names of a path.
 const MAX_PATH: usize = 16;
 
-/// What an event becomes.
+/// The template of the message that an event becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookTemplate {
     source: String,
@@ -19,19 +19,19 @@ pub enum TemplatePiece {
     Field(EventField),
 }
 
-/// A place for a part of the event.
+/// A placeholder for a part of the event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventField {
-    /// As it stands in the template, without a `?`.
+    /// As written in the template, without a `?`.
     pub name: String,
     pub part: EventPart,
-    /// The way to it; none for the whole body.
+    /// The path to the value; empty for the whole body.
     pub path: Vec<String>,
     /// Whether it may be missing.
     pub optional: bool,
 }
 
-/// Where something stands in a request.
+/// The part of a request that a field is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventPart {
     Body,
@@ -39,7 +39,7 @@ pub enum EventPart {
 }
 
 impl HookTemplate {
-    /// Reads a template, or says what is wrong with it: "has …", "must …".
+    /// Parses a template, or returns what is wrong with it: "has …", "must …".
     pub fn parse(source: &str) -> Result<HookTemplate, String> {
         if source.trim_start().starts_with('/') {
             return Err("must not begin with /: a hook sends no commands".to_owned());
@@ -90,7 +90,7 @@ impl Serialize for HookTemplate {
 }
 
 impl EventField {
-    /// "body.issue.title", "header.x-github-event?"
+    /// Parses a field such as "body.issue.title" or "header.x-github-event?".
     pub(super) fn parse(text: &str) -> Result<EventField, String> {
         let wrong = || {
             let short: String = text.chars().take(60).collect();

@@ -1,32 +1,32 @@
-//! Where a server is, or what is started as one, and what each of the three takes.
+//! The three kinds of MCP servers (remote, component, program), and their keys.
 
 use super::super::fields::TableFields;
 use super::super::provider::{is_secret, variable};
 use serde::Serialize;
 
-/// How a server is reached. Each has the keys of its own, and no others.
+/// How a server is reached. Each kind has its own keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum McpPlace {
     /// At an address.
     Remote(RemotePlace),
-    /// A component, which is started in the sandbox.
+    /// A component, which runs in the sandbox.
     Component(ComponentPlace),
-    /// A program of this machine, which is started outside of the sandbox.
+    /// A program of this machine, which runs outside of the sandbox.
     Command(CommandPlace),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RemotePlace {
-    /// https, or http where `allow_http` or on this machine.
+    /// https; http only with `allow_http` or on this machine.
     pub url: String,
     /// "HEADER = VARIABLE" each.
     pub headers_env: Vec<String>,
     pub allow_http: bool,
-    /// As kiso is known to the server's authorization server, where it was registered there by hand.
+    /// kiso's client id, if it was registered by hand at the server's authorization server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// The variable with the secret of that.
+    /// The variable with the client secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret_env: Option<String>,
 }
@@ -37,9 +37,8 @@ pub struct ComponentPlace {
     pub component: String,
     /// Hosts that it may send requests to.
     pub hosts: Vec<String>,
-    /// Whether these may have private addresses.
+    /// Whether these hosts may have private addresses.
     pub allow_private: bool,
-    /// MiB.
     pub memory_mib: u64,
     /// "NAME = value" each.
     pub env: Vec<String>,
@@ -51,13 +50,13 @@ pub struct ComponentPlace {
 pub struct CommandPlace {
     /// Absolute path of a program, and its arguments.
     pub command: Vec<String>,
-    /// That an administrator knows what this is; always true.
+    /// Confirms that an administrator knows this; always true.
     pub outside_the_sandbox: bool,
-    /// Whether it is started with no confinement where this machine has none.
+    /// Whether it may start unconfined on a machine that has no confinement.
     pub unconfined: bool,
     /// Absolute paths that it may read.
     pub read: Vec<String>,
-    /// TCP ports that it may connect to, at any host.
+    /// TCP ports that it may connect to, on any host.
     pub connect_ports: Vec<u16>,
     /// "NAME = value" each.
     pub env: Vec<String>,
@@ -65,7 +64,7 @@ pub struct CommandPlace {
     pub env_from: Vec<String>,
 }
 
-/// Which keys only one kind has, and what it is called.
+/// The keys that only one kind has, by the key that names the kind.
 const OWN: [(&str, &[&str]); 3] = [
     ("url", &["headers_env", "allow_http", "client_id", "client_secret_env"]),
     ("component", &["hosts", "allow_private", "memory_mib"]),
@@ -73,19 +72,19 @@ const OWN: [(&str, &[&str]); 3] = [
 ];
 
 impl McpPlace {
-    /// What is kept with the tools that were allowed: another one of these is another server.
+    /// The identity of the server, stored with its allowed tools: if it changes, it is a different server.
     pub fn source(&self) -> String {
         match self {
             Self::Remote(place) => place.url.clone(),
             Self::Component(place) => format!("component {}", place.component),
             Self::Command(place) => {
-                // As JSON, so that no two commands look the same.
+                // As JSON, so that different commands never look the same.
                 format!("command {}", serde_json::to_string(&place.command).unwrap_or_default())
             }
         }
     }
 
-    /// Variables that a program is started with, of the file and of the environment.
+    /// Variables that a program is started with: from the file and from the environment.
     pub fn environment(&self) -> (&[String], &[String]) {
         match self {
             Self::Remote(_) => (&[], &[]),
@@ -95,18 +94,18 @@ impl McpPlace {
     }
 }
 
-/// "NAME = value".
+/// Splits "NAME = value".
 pub fn name_and_value(entry: &str) -> Option<(&str, &str)> {
     let (name, value) = entry.split_once('=')?;
     Some((name.trim(), value.trim()))
 }
 
-/// "NAME", or "NAME = VARIABLE": the name that a program knows, and the variable that has the value.
+/// Splits "NAME" or "NAME = VARIABLE": the name that the program sees, and the variable that holds the value.
 pub fn name_and_variable(entry: &str) -> (&str, &str) {
     name_and_value(entry).unwrap_or((entry.trim(), entry.trim()))
 }
 
-/// Reads the keys that say where a server is. What is wrong is noted in `fields`.
+/// Reads the keys of a server's kind. Errors are noted in `fields`.
 pub(super) fn read(fields: &mut TableFields<'_>) -> Option<McpPlace> {
     let kinds: Vec<&str> = OWN.iter().map(|(kind, _)| *kind).filter(|kind| fields.has(kind)).collect();
     let allow_http = fields.bool("allow_http");
@@ -194,7 +193,7 @@ pub(super) fn read(fields: &mut TableFields<'_>) -> Option<McpPlace> {
     }))
 }
 
-/// Headers that the protocol or the connection sets.
+/// Headers that are set by the protocol or the connection.
 const TAKEN: [&str; 6] = ["accept", "connection", "content-length", "content-type", "host", "transfer-encoding"];
 
 pub(super) fn header_and_variable(entry: &str) -> Option<(&str, &str)> {
