@@ -91,7 +91,6 @@ impl ApiError {
         ApiError::new(StatusCode::BAD_REQUEST, "bad_request", why)
     }
 
-    /// An internal error of the host. The details are for the log, not for the client.
     pub fn disk_full() -> ApiError {
         let message = "the disk is full; nothing was saved";
         ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", message).hint("free some space and try again")
@@ -104,6 +103,7 @@ impl ApiError {
             .hint("delete sessions or files that you no longer need")
     }
 
+    /// An internal error of the host. The details are for the log, not for the client.
     pub fn internal(error: &dyn std::fmt::Display) -> ApiError {
         tracing::error!("a request failed: {error}");
         ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "internal error").hint("the daemon's log says why")

@@ -110,14 +110,14 @@ impl Sending {
         }
         loop {
             // One check is enough for events that were read together.
-            let anew = self.following.waiting() == 0;
+            let is_new_batch = self.following.waiting() == 0;
             let told = tokio::select! {
                 _ = self.look.tick() => None,
                 told = self.following.next() => Some(told?),
             };
             // Live text arrives with each token of a model, so it relies on the last check.
             let live = told.as_ref().is_some_and(|told| told.name == "live");
-            if told.is_none() || anew && !live {
+            if told.is_none() || is_new_batch && !live {
                 match auth::still_may(&self.app, &self.who).await {
                     Ok(true) => {}
                     Ok(false) => {

@@ -1,4 +1,4 @@
-// The page: who is logged in sees the frame with a screen in it, everybody else the log-in.
+// The page: logged-in users see the frame with a screen, everybody else sees the login.
 
 import { html, render, store, useEffect, useLayoutEffect, useRef, useState, useStore, useErrorBoundary } from './lib/preact.js';
 import { isAdmin, known, logIn, logOut, me, whoAmI } from './lib/api.js';
@@ -11,12 +11,12 @@ import { Sidebar } from './screens/sessions.js';
 import { ConnectDialog, loadModels } from './lib/models.js';
 import { query } from './lib/search.js';
 import { drawer as sidebar, freshName, unread } from './lib/sessions.js';
-// What runs say is heard from the beginning, and what was not sent yet is sent, whatever screen is in view.
+// These modules receive the output of runs, and send unsent messages, whichever screen is open.
 import { notifications, toggleNotifications } from './lib/notify.js';
 import './lib/run-live.js';
 import './lib/unsent.js';
 
-/** Screens that are fetched when they are first opened. */
+/** Screens that are loaded when they are first opened. */
 const SCREENS = {
   run: { title: 'Runs', icon: 'trace', load: () => import('./screens/trace.js') },
   skills: { title: 'Skills', icon: 'skills', load: () => import('./screens/skills.js') },
@@ -29,22 +29,22 @@ const SCREENS = {
   health: { title: 'Health', icon: 'health', load: () => import('./screens/health.js') },
 };
 
-/** The screen of a conversation, which needs the most. */
+/** The chat screen, which needs the most code. */
 const CHAT = { title: 'Chat', load: () => import('./screens/chat.js') };
 
-/** Milliseconds after which the conversation is fetched that nobody asked for yet. */
+/** Milliseconds after which the chat screen is loaded in advance. */
 const BY_AND_BY = 3_000;
 
-/** The conversation of who opens the page without an address. */
+/** The session that is opened without an address. */
 const DEFAULT = 'default';
 
-/** Milliseconds of a lost connection before it is said: a daemon that is started anew is back before that. */
+/** Milliseconds before a lost connection is reported: a restarting daemon is back earlier. */
 const PATIENCE = 1_000;
 
-/** Milliseconds after which a daemon that is away is asked again, before there is a stream that tells. */
+/** Milliseconds between attempts to reach an unreachable daemon before there is an event stream. */
 const AGAIN = 2_000;
 
-/** Where the sidebar comes over the screen, as in base.css. */
+/** Width below which the sidebar overlays the screen, as in base.css. */
 const NARROW = '(max-width: 46rem)';
 
 let trouble = null;
@@ -62,14 +62,15 @@ function App() {
   return html`${who ? html`<${Frame} />` : html`<${Login} trouble=${trouble} />`}<${Overlay} />`;
 }
 
-/** Before anything is known, the daemon may be away. */
+/** Shown if the daemon is unreachable at the first request. */
 function Away() {
   const [error, set] = useState(null);
   const ask = () => whoAmI().catch(set);
   useEffect(() => {
     ask();
   }, []);
-  // There is no stream yet that would tell when it is back; what it refuses, it would refuse again.
+  // There is no event stream yet that would report the daemon's return. Only network errors are retried, because a refusal would
+  // be repeated.
   useEffect(() => {
     const timer = error?.status === 0 && setTimeout(ask, AGAIN);
     return () => clearTimeout(timer);
@@ -89,19 +90,19 @@ function Frame() {
   const screen = Object.hasOwn(SCREENS, place) ? SCREENS[place] : undefined;
   const title = screen?.title ?? 'Chat';
   useEffect(() => void loadModels(), []);
-  // What is looked for from within a conversation is found in the sidebar.
+  // Search results are in the sidebar, so a search from within a chat opens it.
   useEffect(() => query.watch((q) => q && matchMedia(NARROW).matches && setDrawer(true)), []);
   useEffect(() => {
-    // A conversation says itself what it is called.
+    // A chat sets its own title.
     if (place !== 's') document.title = `${waiting ? `(${waiting}) ` : ''}${title} · kiso`;
   }, [title, place, waiting]);
   useEffect(() => {
-    // Who reads only the sessions that they began may not have the default one.
+    // A user who may read only their own sessions may not have the default one.
     if (place !== 's' && !screen) location.replace(href('s', localStorage.getItem('kiso.session') || (isAdmin() ? DEFAULT : freshName())));
     setDrawer(false);
   }, [place, name]);
   useLayoutEffect(() => {
-    // Who changes the screen with the keyboard or by ear begins at its head; a conversation has its own field.
+    // Keyboard and screen reader users start at the head of a new screen; a chat has its own input field.
     if (!first.current && screen) main.current?.focus();
     first.current = false;
   }, [place]);
@@ -116,7 +117,7 @@ function Frame() {
         if (matchMedia(NARROW).matches) setDrawer(true);
         setTimeout(() => document.getElementById('search')?.focus(), 0);
       }
-      // Where somebody writes, or a dialog is open, it is a character like any other.
+      // In a text field or a dialog, it is an ordinary character.
       if (event.key === '?' && !event.target.closest('input, textarea, select, [contenteditable], dialog')) {
         event.preventDefault();
         help();
@@ -156,7 +157,7 @@ function Frame() {
   </div>`;
 }
 
-/** The screens for who runs kiso, folded away until somebody wants one; `open` where one of them is in view. */
+/** Screens for administrators, collapsed by default; `open` if one of them is shown. */
 function Manage({ open, children }) {
   const [unfolded, set] = useState(open);
   useEffect(() => set(open), [open]);
@@ -167,10 +168,10 @@ function Manage({ open, children }) {
   </nav>`;
 }
 
-/** A screen whose module is fetched when it is needed. */
+/** A screen whose module is loaded when it is needed. */
 function Lazy({ load, css, title, session }) {
   const [state, set] = useState({});
-  // One skill, or one run, that stumbles leaves the others standing as well.
+  // An error in one skill or run does not affect the others.
   const shown = useStore(route, (parts) => parts.slice(0, 2).join('/'));
   const fetch = () => {
     set({});
@@ -181,13 +182,13 @@ function Lazy({ load, css, title, session }) {
     );
   };
   useEffect(fetch, []);
-  // A browser may remember that a module could not be fetched; nothing is lost by a new beginning.
+  // A browser may remember that a module could not be loaded, so the page reloads. Nothing is lost by that.
   useEffect(() => state.error && connection.watch(({ state: now }) => now === 'open' && location.reload()), [state.error]);
   if (state.error) return html`<${Trouble} error=${state.error} again=${() => location.reload()} />`;
   return state.Screen ? html`<${Guarded} key=${session} at=${shown}><${state.Screen} session=${session} /><//>` : html`<${Busy} />`;
 }
 
-/** A screen that stumbles leaves the others standing. It is tried again at another place, `at`. */
+/** Catches errors of a screen, so that the others keep working. The screen is tried again when `at` changes. */
 function Guarded({ at, children }) {
   const [error, reset] = useErrorBoundary((caught) => console.error(caught));
   useEffect(() => {
@@ -197,7 +198,7 @@ function Guarded({ at, children }) {
   return html`<${Trouble} error=${{ message: 'Something went wrong here.', hint: String(error.message ?? error) }} again=${reset} />`;
 }
 
-/** Says that kiso is offline, and when it is back. */
+/** Shows when kiso is offline, and when it is back. */
 function Connection() {
   const { state, since } = useStore(connection);
   const [shown, set] = useState(false);
@@ -215,7 +216,7 @@ function Connection() {
 
 const THEMES = [['', 'System theme', 'screen'], ['light', 'Light', 'sun'], ['dark', 'Dark', 'moon']];
 
-/** Asks first. Before the log-in is void, nothing may ask for anything any more. */
+/** Asks for confirmation. Until the logout is complete, nothing may send requests. */
 async function leave() {
   const text = isAdmin() ? 'To log in again, run “kiso open” on the machine that runs kiso, and open its link. Your chats stay.'
     : 'To log in again, you need your token, or a new link from the person who runs this kiso. Your chats stay.';
@@ -266,7 +267,7 @@ function paint() {
 /** The one-time link of `kiso open`. */
 const CODE = /^#code=([\w.-]+)$/;
 
-/** A file that is dropped where nothing takes it must not make the browser leave the page. */
+/** Prevents the browser from leaving the page when a file is dropped on a part that does not accept files. */
 function keepFiles(event) {
   if (!event.defaultPrevented && event.dataTransfer?.types.includes('Files')) {
     event.preventDefault();
@@ -277,22 +278,22 @@ function keepFiles(event) {
 async function begin() {
   paint();
   setTimeout(prefetch, BY_AND_BY, 'screens/chat.js');
-  // Another tab chose one.
+  // Another tab has changed the theme.
   window.addEventListener('storage', ({ key }) => (key === THEME || key === null) && paint());
-  // A link that is pasted into an open tab loads nothing by itself.
+  // Pasting a link into an open tab does not load the page by itself.
   window.addEventListener('hashchange', () => CODE.test(location.hash) && location.reload());
   window.addEventListener('dragover', keepFiles);
   window.addEventListener('drop', keepFiles);
   const code = CODE.exec(location.hash)?.[1];
   if (code) {
-    // Neither the history nor a link that is passed on keeps it.
+    // Removes the code from the browser history and from links that are passed on.
     history.replaceState(null, '', location.pathname);
     route.set([]);
     try {
       await logIn({ code });
     } catch (error) {
       trouble = error;
-      // Who follows an old link may be logged in already.
+      // A user who follows an old link may already be logged in.
       await whoAmI().catch(() => me.set(null));
       if (me.get()) {
         toast(error.message, 'bad', error.hint);

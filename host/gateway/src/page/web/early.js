@@ -1,12 +1,13 @@
-// Runs before the page itself is there: what the screen needs that the address names is asked for together with all else.
+// Runs before the page's scripts are loaded: sends the first requests of the screen in the address in parallel with loading the
+// scripts.
 
 import { askAhead, whoCame } from './lib/ahead.js';
 import { SCREENS, prefetch, style } from './lib/modules.js';
 
-/** The conversation of who opens the page without an address. */
+/** The session that is opened without an address. */
 const DEFAULT = 'default';
 
-/** What each screen asks for first. A test holds that nothing is asked for that nobody takes. */
+/** The first requests of each screen. A test checks that every response is used. */
 const QUESTIONS = {
   s: (name, more) => (!name || (more && more !== 'f') ? [] : [`/sessions/${name}/messages?limit=50`, `/status/${name}`]),
   run: (id, more) => (id ? !more && [`/runs/${id}`, `/runs/${id}/trace?after=0&limit=100`] : ['/runs?limit=50']),
@@ -18,7 +19,7 @@ const QUESTIONS = {
   health: () => ['/health/details'],
 };
 
-/** What the sidebar asks for, whatever the screen. */
+/** The requests of the sidebar, for every screen. */
 const ALWAYS = ['/sessions?placement=listed&limit=100', '/sessions?placement=pinned&limit=500', '/sessions?placement=archived&limit=1', '/models'];
 
 const [place, name, more] = location.hash.replace(/^#\/?/, '').split('/');
@@ -29,10 +30,11 @@ if (styles) style(styles);
 const link = place.startsWith('code=');
 if (whoCame && !link) {
   const [screen, ...of] = known;
-  // Where nothing has happened yet there is nothing to ask for.
+  // Without any events yet, there is nothing to request.
   const questions = whoCame.who.last_event_id ? QUESTIONS[screen]?.(...of) || [] : [];
   for (const question of [...questions, ...ALWAYS]) askAhead(question);
 } else if (!link) {
-  // Nobody is logged in, or another site led here, of which the browser tells only what asks from within the page.
+  // Nobody is logged in, or another site led here; in that case the browser sends the cookie only with requests from within the
+  // page.
   askAhead('/me');
 }

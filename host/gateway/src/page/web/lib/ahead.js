@@ -1,15 +1,18 @@
-// Questions that are put before what wants to know is there: while the page's scripts are on their way, so are the answers.
+// Requests that are sent ahead, so that their responses arrive while the page's scripts are loading.
 
-/** How the page asks. The browser's cookie says who it is; the header, that it is this page. */
+/** Options of the page's requests. The browser's cookie identifies the user; the header identifies this page. */
 export const HOW = { cache: 'no-store', credentials: 'same-origin', redirect: 'error', headers: { accept: 'application/json', 'x-kiso-page': '1' } };
 
-/** Milliseconds after which an answer that nobody has taken is too old. Long: a slow machine takes its time for the scripts, and what has changed meanwhile comes with the events. */
+/**
+ * Milliseconds after which an unused response is too old. The value is large because slow machines need time to load the scripts,
+ * and later changes arrive as events.
+ */
 const FRESH = 60_000;
 
-/** Address -> the answer that is on its way, and when it was asked for. */
+/** Address -> the pending response, and the time of the request. */
 const under = new Map();
 
-/** An answer with its text: one that is not read keeps a connection. */
+/** Returns a response with its text. An unread response would occupy a connection. */
 export async function ask(address, how) {
   const answer = await fetch(address, how);
   return [answer, await answer.text()];
@@ -17,12 +20,12 @@ export async function ask(address, how) {
 
 export function askAhead(address) {
   const answer = ask(address, HOW);
-  // Whoever takes it hears of it.
+  // Whoever uses the response handles its error.
   answer.catch(() => {});
   under.set(address, { answer, at: performance.now() });
 }
 
-/** The answer that was asked for ahead, for the first who wants it; undefined where there is none. */
+/** Returns the response that was requested ahead, to the first caller; undefined if there is none. */
 export function answered(address) {
   const one = under.get(address);
   under.delete(address);
@@ -32,7 +35,7 @@ export function answered(address) {
 const given = document.getElementById('me')?.textContent;
 
 /**
- * Who is logged in, as the document says it, with the browser's time when it came; null where it does not say. Once: what it
- * says is true of the moment in which it was sent.
+ * The logged-in user as embedded in the document, with the browser's time when the document arrived; null if it is not embedded.
+ * Used once, because it is valid only for the time when the document was sent.
  */
 export const whoCame = given ? { who: JSON.parse(given), at_ms: performance.timeOrigin + (performance.getEntriesByType('navigation')[0]?.responseStart ?? 0) } : null;

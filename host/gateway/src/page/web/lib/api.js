@@ -1,18 +1,21 @@
-// Requests to the daemon. The browser's cookie says who asks; the header shows that this page does.
+// Requests to the daemon. The browser's cookie identifies the user; the header shows that this page sends the request.
 
 import { store } from './preact.js';
 import { HOW, answered, ask, whoCame } from './ahead.js';
 
-/** Who is logged in: `undefined` until known, `false` while a log-out is on its way, `null` for nobody, else what `GET /me` says. */
+/**
+ * The logged-in user: `undefined` until known, `false` during a logout, `null` if nobody is logged in, otherwise the response of
+ * `GET /me`.
+ */
 export const me = store(undefined);
 
 /** Milliseconds by which the daemon's clock is ahead of the browser's. */
 let ahead = 0;
 
-/** The daemon's time. */
+/** The current time of the daemon. */
 export const now = () => Date.now() + ahead;
 
-/** Why a request failed, in the daemon's words. */
+/** The daemon's error for a failed request. */
 export class ApiError extends Error {
   constructor(status, { code, message, hint, ...more }) {
     super(message);
@@ -21,8 +24,8 @@ export class ApiError extends Error {
 }
 
 /**
- * One request. `body` is sent as JSON, `raw` (a Blob or text) as it is; `query` leaves out what is null.
- * Gives the JSON that came back, or null for an empty answer; throws an `ApiError`.
+ * Sends a request. `body` is sent as JSON, `raw` (a Blob or text) unchanged; null values in `query` are left out. Returns the
+ * JSON of the response, or null if it is empty; throws an `ApiError`.
  */
 export async function request(method, path, { body, raw, query, signal } = {}) {
   const asked = new URLSearchParams();
@@ -42,7 +45,7 @@ export async function request(method, path, { body, raw, query, signal } = {}) {
   try {
     told = text ? JSON.parse(text) : null;
   } catch {
-    // Not from kiso: a proxy in between, most likely.
+    // Not a response of kiso: probably of a proxy in between.
   }
   if (answer.ok) return told;
   const error = new ApiError(answer.status, told?.error ?? { code: 'unknown', message: `the answer was ${answer.status}` });
@@ -56,31 +59,31 @@ export const put = (path, body) => request('PUT', path, { body });
 export const patch = (path, body) => request('PATCH', path, { body });
 export const del = (path) => request('DELETE', path);
 
-/** A part of a path, whatever is in it. */
+/** Encodes a text as a part of a path. */
 export const part = (text) => encodeURIComponent(text);
 
-/** How the path of a shared file begins where files of a session are meant as well. */
+/** Prefix of the path of a shared file, where files of a session are also possible. */
 const SHARED = '/shared/';
 
 export const isShared = (path) => path.startsWith(SHARED);
 
-/** A workspace's file, below `/sessions/NAME/files`, or a shared one. */
+/** The address of a workspace's file, below `/sessions/NAME/files`, or of a shared file. */
 export const fileUrl = (session, path) => isShared(path) ? sharedUrl(path.slice(SHARED.length)) : `/sessions/${part(session)}/files/${path.split('/').map(part).join('/')}`;
 
-/** A file that all sessions share. */
+/** The address of a shared file. */
 export const sharedUrl = (path) => `/files/${path.split('/').map(part).join('/')}`;
 
-/** Who is logged in, where the document says so: that needs no question. */
+/** Uses the logged-in user that is embedded in the document, without a request. */
 export function known() {
   if (whoCame) greet(whoCame.who, whoCame.at_ms);
 }
 
-/** Asks who is logged in. */
+/** Requests the logged-in user. */
 export async function whoAmI() {
   try {
     greet(await get('/me'));
   } catch (error) {
-    // A daemon that is away says nothing about who is logged in.
+    // An unreachable daemon does not mean that nobody is logged in.
     if (error.status === 401) me.set(null);
     else throw error;
   }
@@ -93,12 +96,12 @@ export async function logIn(given) {
 
 export async function logOut() {
   const who = me.get();
-  // First, so that nothing is asked by who is logged in no more. Only the daemon's word ends it: until then a cookie is valid.
+  // Set first, so that no more requests are sent. Only the daemon's response ends the login: until then the cookie is valid.
   me.set(false);
   try {
     await post('/logout');
   } catch (error) {
-    // One that is void already is over too.
+    // A login that is already invalid has ended, too.
     if (error.status !== 401) {
       me.set(who);
       throw error;
@@ -110,10 +113,10 @@ export async function logOut() {
 
 const PLACES = [localStorage, sessionStorage];
 
-/** Who it was that left something in a place. */
+/** Storage key for the user who stored data. */
 const OWNER = 'kiso.who';
 
-/** Who sits here next has no business with what was written; how the page looks is not a secret. */
+/** Removes the user's texts, which the next user must not see. The theme is not secret. */
 function forget(place) {
   for (const key of Object.keys(place)) if (key.startsWith('kiso.') && key !== 'kiso.theme') place.removeItem(key);
 }
@@ -123,19 +126,19 @@ export const isAdmin = () => me.get()?.scope === 'admin';
 function greet(who, at_ms = Date.now()) {
   const owner = `${who.scope} ${who.name ?? ''}`;
   for (const place of PLACES) {
-    // Somebody else's: a log-in may have ended without a log-out, and another tab may have seen it.
+    // The data belongs to another user: a login may have ended without a logout, or in another tab.
     if (place.getItem(OWNER) !== owner) forget(place);
     try {
       place.setItem(OWNER, owner);
     } catch {
-      // A full store forgets; the page must go on.
+      // The storage may be full; the page must keep working.
     }
   }
   ahead = who.now_ms - at_ms;
   me.set(who);
 }
 
-/** A name that no other request has, so that one that is sent twice is done once. */
+/** Returns a unique key for a request, so that a repeated request is executed only once. */
 export function freshKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `page-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;

@@ -1,4 +1,4 @@
-// Questions of a run before it goes on: each effect with its destination and its arguments, buttons that answer, and afterwards the decision.
+// Questions of a run: each effect with its destination and its arguments, buttons to answer, and afterwards the decision.
 
 import { html, store, useEffect, useState, useStore } from './preact.js';
 import { get, isAdmin, me, now, part, post } from './api.js';
@@ -7,20 +7,20 @@ import { fullTime, plural } from './format.js';
 import { plain } from './run-text.js';
 import { Badge, Button, Icon, Trouble, announce } from './ui.js';
 
-/** Questions of a session that are looked at. */
+/** Maximum number of a session's questions that are loaded. */
 const MOST = 100;
 
-/** Methods that change nothing at a host. */
+/** HTTP methods that change nothing. */
 const READING = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Approvals by number, as the daemon told them last. */
+/** Approvals by number, as last received from the daemon. */
 const known = store(new Map());
 
 me.watch((who) => who || known.set(new Map()));
 
 const learn = (lines) => known.set((old) => new Map([...old, ...lines.map((line) => [line.id, line])]));
 
-/** What an effect may use, in words. */
+/** Describes the access of an effect. */
 function destination({ hosts = [], secrets = [], of }) {
   const reads = (methods) => of === 'network' && methods.every((method) => READING.includes(method));
   const parts = hosts.map(({ host, methods }) => `${reads(methods) ? 'reading from' : `${methods.join(', ')} to`} ${host === '*' ? 'any public host' : host}`);
@@ -30,7 +30,7 @@ function destination({ hosts = [], secrets = [], of }) {
 
 const isSite = (effect) => effect.tool === 'network';
 
-/** Hosts by what is done there. */
+/** The hosts, grouped by the kind of access. */
 function Sites({ effect }) {
   const all = effect.access.flatMap(({ hosts }) => hosts ?? []);
   const reads = ({ methods }) => methods.every((method) => READING.includes(method));
@@ -41,27 +41,27 @@ function Sites({ effect }) {
     ${sent.length > 0 && html`send something to ${named(sent)} <span class="muted">(${methods})</span>`}</span>`;
 }
 
-/** An effect in a line. */
+/** An effect in one line. */
 const Effect = ({ effect }) => (isSite(effect) ? html`<${Sites} effect=${effect} />` : html`<span><bdi class="strong">${effect.tool}</bdi>${' '}
   ${effect.access.map((access) => html`<bdi>${destination(access)}</bdi> `)}
   ${effect.task && html`<${Badge}>task ${effect.task}<//>`}</span>`);
 
-/** The label and the text of an argument of a question about sites: the command or the skill that wants one. */
+/** Returns the label and the text for the origin of a question about sites: the command or the skill that requests one. */
 function wanting({ name, shown }) {
   const line = name === 'for' && /^exec: ([^]*)$/.exec(shown);
   return line ? ['Command', line[1]] : [name === 'for' ? 'For' : name, shown];
 }
 
-/** A reason of kiso's as a sentence. */
+/** Formats a reason from the daemon as a sentence. */
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 
-/** Why a card asks. */
+/** Returns the reason for a question. */
 function whyOf(effect) {
   if (effect.because?.length) return effect.because.map(sentence).join(' ');
   return isSite(effect) ? `Nobody has allowed this ${effect.access.flatMap(({ hosts }) => hosts ?? []).length > 1 ? 'yet' : 'site yet'}.` : '';
 }
 
-/** The question that waits longest in the conversation, with its buttons; another one follows when it is answered. */
+/** The oldest unanswered question of the chat, with its buttons; the next one follows after the answer. */
 export function ApprovalDock({ session }) {
   const [{ ids, error }, set] = useState({ ids: [] });
   const all = useStore(known);
@@ -94,19 +94,19 @@ export function ApprovalDock({ session }) {
   return waiting.length > 0 && html`<${ApprovalCard} key=${waiting[0].id} card=${waiting[0]} more=${waiting.length - 1} />`;
 }
 
-/** A time that is left, rounded. */
+/** Formats a remaining time, rounded. */
 function remaining(ms) {
   const minutes = Math.max(1, Math.round(ms / 60_000));
   return minutes < 90 ? plural(minutes, 'minute') : plural(Math.round(minutes / 60), 'hour');
 }
 
-/** The card of a run that waits. Everything in it is text, whatever it says. */
+/** The card of a waiting run. All its content is shown as text. */
 function ApprovalCard({ card, more }) {
   const [chosen, choose] = useState(card.effects.map((_, index) => index + 1));
   const many = card.effects.length > 1;
-  // What is asked because of where its words came from is asked each time.
+  // Questions that depend on the origin of a text are asked every time, so their answers cannot be remembered.
   const lasts = card.effects.some((effect) => !effect.because?.length);
-  // A question about hosts alone can be answered for good.
+  // Questions about hosts alone can be answered permanently.
   const hosts = card.effects.every((effect) => isSite(effect) && !effect.because?.length);
   const sites = card.effects.every(isSite);
   const toggle = (number, on) => choose(on ? [...chosen, number].sort((a, b) => a - b) : chosen.filter((one) => one !== number));
@@ -114,7 +114,7 @@ function ApprovalCard({ card, more }) {
     try {
       learn([await post(`/approvals/${card.id}`, { accept, ...(always ? { always } : {}) })]);
     } catch (error) {
-      // Somebody else was faster, or its time is over.
+      // Somebody else has answered, or the question has expired.
       if (error.code !== 'over') throw error;
       learn([await get(`/approvals/${card.id}`)]);
     }
@@ -148,10 +148,10 @@ function ApprovalCard({ card, more }) {
   </div>`;
 }
 
-/** For how long an answer counts. */
+/** The duration of an answer's validity. */
 const SCOPES = { session: ' for this chat', '30_days': ' for every chat' };
 
-/** How a card ended, and the colour of its mark. */
+/** Returns the outcome of a question, and the colour of its mark. */
 function ending({ state, answer, effects }) {
   const accepted = answer?.accepted.length ?? 0;
   if (state === 'pending') return ['Waiting for your answer below', ''];
@@ -165,7 +165,7 @@ function ending({ state, answer, effects }) {
   return [`${word}${accepted < effects.length ? ` ${accepted} of ${effects.length}` : ''}${scope}${by}`, 'good'];
 }
 
-/** The decision, in the place of the message that asked for it. */
+/** The decision, shown in place of the question's message. */
 export function Decision({ message, marked }) {
   const [error, fail] = useState(null);
   const card = useStore(known, (all) => all.get(message.approval));
@@ -174,14 +174,14 @@ export function Decision({ message, marked }) {
     let over = false;
     const look = () => get(`/approvals/${part(String(message.approval))}`).then((line) => over || learn([line]), (trouble) => over || fail(trouble));
     if (!known.get().has(message.approval)) look();
-    // Somebody may answer elsewhere.
+    // Somebody may answer in another place.
     const end = on('run', (run) => run.id === (known.get().get(message.approval)?.run ?? message.run) && look());
     return () => {
       over = true;
       end();
     };
   }, [message.approval]);
-  // An approval is forgotten with its run.
+  // An approval is deleted together with its run.
   if (error) return html`<article class="approval-done" data-message=${message.id} tabindex="-1"><p class="muted">An approval that is no longer on record</p></article>`;
   if (!card) return null;
   const [words, kind] = ending(card);

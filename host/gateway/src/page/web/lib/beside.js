@@ -1,13 +1,13 @@
-// A file beside a screen; the code that shows it comes with the first one.
+// A file beside a screen; the code for it is loaded with the first file.
 
 import { html, useEffect, useState } from './preact.js';
 import { style } from './modules.js';
 import { report } from './ui.js';
 
-/** Where the panel covers what it stands beside, as in panel.css. */
+/** Width below which the panel covers the screen, as in panel.css. */
 const NARROW = matchMedia('(max-width: 46rem)');
 
-/** Whether the window is that narrow; the component is drawn again when that changes. */
+/** Returns whether the window is narrow, and updates the component when that changes. */
 export function useNarrow() {
   const [narrow, set] = useState(NARROW.matches);
   useEffect(() => {
@@ -18,7 +18,7 @@ export function useNarrow() {
   return narrow;
 }
 
-/** The panel with the given properties. `onFail` is called if its code cannot be fetched. */
+/** The panel with the given properties. `onFail` is called if its code cannot be loaded. */
 export function Beside({ onFail, ...props }) {
   const [Panel, set] = useState(null);
   useEffect(() => {

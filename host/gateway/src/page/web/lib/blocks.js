@@ -1,26 +1,26 @@
-// Reads Markdown line by line, as it comes, and builds what it says: quotes, lists, headings, paragraphs, code, tables.
+// Parses Markdown line by line as it arrives, and builds its blocks: quotes, lists, headings, paragraphs, code, tables.
 //
-// A line is decided once: what is finished is never built again, and only the block at the end changes. So the time that a piece
-// of text takes does not depend on how much stands before it. How far containers nest and how long one block grows is bounded;
-// what goes beyond is text.
+// Each line is parsed once: finished blocks never change, only the last one does. So the time for a piece of text does not depend
+// on the length of the text before it. The nesting of containers and the size of a block are limited; anything beyond is shown as
+// text.
 
 import { Code } from './code.js';
 import { Formula, Table, Words, cells } from './leaves.js';
 
-/** Containers within containers. */
+/** Maximum depth of nested containers. */
 const DEEPEST = 12;
 
-/** Blocks, and items of a list, that stand together; the browser leaves out those parts that are out of view. */
+/** Number of blocks or list items per part; the browser skips parts that are off-screen. */
 const MOST_BLOCKS = 24;
 const MOST_ITEMS = 100;
 
-/** Parts at the beginning of a text that are always laid out: of them the page knows how large they are. */
+/** Number of parts at the beginning of a text that are always laid out, so that the page knows their height. */
 const MOST_PARTS = 4;
 
-/** A line of dashes that is longer is none. */
+/** Maximum length of a horizontal rule. */
 const LONGEST_RULE = 200;
 
-/** Characters of a line that are looked at in one go. */
+/** Maximum number of characters of a line that are examined at once. */
 const PIECE = 2_000;
 
 const QUOTE = /^ {0,3}> ?/;
@@ -35,10 +35,10 @@ const DEFINITION = /^ {0,3}\[((?!\^)[^\]]{1,200})\]:[ \t]*<?([^\s<>]+)>?(?:[ \t]
 const DISPLAY = /^ {0,3}(\$\$|\\\[)/;
 const NOTE = /^ {0,3}\[\^([^\]\s]{1,60})\]:[ \t]*/;
 
-/** Footnotes of a text. */
+/** Maximum number of footnotes in a text. */
 const MOST_NOTES = 500;
 
-/** Beginnings of a line that can still become more than one thing. */
+/** Beginnings of a line whose meaning is still open. */
 const NESTS = /^(?: {0,3}> ?| *(?:[-*+]|\d{1,9}[.)]) +(?:\[[ xX]\] +)?)*/;
 const OPEN = /^(?:\s*|\s*[-*_=+>#|:~`$\\ \t]*|\s*\d{1,9}[.)]?|\s*`{3,}[^`]*|\s*~{3,}.*|\s*(?:\$\$|\\\[).*|\s*\[[^\]]{0,100}\]?|\s*\[[^\]]{1,100}\]:.*)$/;
 const OPEN_CODE = /^\s*(?:`*|~*)\s*$/;
@@ -46,8 +46,8 @@ const LONGEST_OPEN = 400;
 
 export class Blocks {
   /**
-   * Builds into `root`. `context`: see `inline`. `growing`: the text is read while it is written, so that each part of it was
-   * in view and the browser knows how large it is.
+   * Builds into `root`. `context`: see `inline`. `growing`: the text is still being written, so each of its parts was visible
+   * and the browser knows its size.
    */
   constructor(root, context, growing) {
     this.parts = growing ? MOST_PARTS : 0;
@@ -63,17 +63,17 @@ export class Blocks {
     this.done = false;
   }
 
-  /** All of the text so far; it begins with what was there before. */
+  /** Sets the whole text so far, which begins with the previous text. */
   write(source) {
     this.source = source;
   }
 
-  /** Nothing follows. */
+  /** Marks the text as complete. */
   end() {
     this.ended = true;
   }
 
-  /** Reads on until `deadline` (of `performance.now()`); true when everything that there is stands in the page. */
+  /** Continues parsing until `deadline` (of `performance.now()`); returns true when everything is shown. */
   work(deadline) {
     while (!this.done) {
       const { source, at } = this;
@@ -86,7 +86,7 @@ export class Blocks {
       if (end < 0) end = source.length;
       this.searched = end;
       let piece = Math.min(end, at + PIECE);
-      // The second half of a line's end may still come.
+      // The second half of a line break may still follow.
       if (!(closed && piece === end) && source[piece - 1] === '\r') piece -= 1;
       if (piece === at && !closed) break;
       const whole = closed && piece === end;
@@ -101,7 +101,7 @@ export class Blocks {
     return true;
   }
 
-  /** A piece of a line; false when it says too little to be decided. */
+  /** Processes a piece of a line; returns false if more of the line is needed. */
   take(piece, whole) {
     const text = whole && piece.endsWith('\r') ? piece.slice(0, -1) : piece;
     if (this.begun) {
@@ -121,7 +121,7 @@ export class Blocks {
     return true;
   }
 
-  /** Decides what a line is; gives what of it belongs to the leaf, or null when nothing does. */
+  /** Determines the kind of a line; returns the text for the current leaf block, or null if there is none. */
   line(line, whole) {
     let { rest, depth } = this.enter(line);
     if (!whole && this.undecided(rest, depth)) return UNDECIDED;
@@ -172,7 +172,7 @@ export class Blocks {
     return rest.trimStart();
   }
 
-  /** How many of the open containers a line goes on with, and what of it is left within them. */
+  /** Returns the number of open containers that a line continues, and the rest of the line. */
   enter(line) {
     let rest = line;
     let depth = 1;
@@ -186,7 +186,7 @@ export class Blocks {
         const spaces = indent(rest);
         if (!rest.trim()) rest = '';
         else if (spaces >= box.indent) rest = rest.slice(box.indent);
-        // Models often indent by two where the standard wants three.
+        // Models often indent by two spaces, where the standard requires three.
         else if (spaces >= box.mark + 2 && ITEM.test(rest.trimStart())) rest = rest.trimStart();
         else break;
       } else if (box.kind === 'note') {
@@ -198,7 +198,7 @@ export class Blocks {
     return { rest, depth };
   }
 
-  /** Can a line that is not complete still become something else? */
+  /** Returns whether an incomplete line can still change its meaning. */
   undecided(rest, depth) {
     if (rest.length > LONGEST_OPEN) return false;
     const leaf = depth === this.stack.length ? this.leaf : null;
@@ -206,12 +206,15 @@ export class Blocks {
     return leaf?.kind === 'code' ? OPEN_CODE.test(rest) : OPEN.test(rest.replace(NESTS, ''));
   }
 
-  /** The containers that stay open when a line does not go on with the one at `depth`: a list does not outlive its item. */
+  /**
+   * Returns the number of containers that stay open when a line does not continue the one at `depth`: a list does not outlive its
+   * item.
+   */
   base(depth) {
     return this.stack[depth]?.kind === 'item' ? depth - 1 : depth;
   }
 
-  /** Blocks that begin with a sign of their own; `undefined` when `rest` is none of them. */
+  /** Starts a block that begins with a marker; `undefined` if `rest` has no marker. */
   begin(rest, depth) {
     const fence = FENCE.exec(rest);
     if (fence && !(fence[2][0] === '`' && fence[3].includes('`'))) {
@@ -249,7 +252,7 @@ export class Blocks {
     return null;
   }
 
-  /** Opens a footnote; its number leads back to where the text refers to it. */
+  /** Opens a footnote; its number links back to the reference in the text. */
   note(label, rest, depth) {
     this.closeTo(this.base(depth));
     const number = this.context.notes += 1;
@@ -263,7 +266,7 @@ export class Blocks {
     const body = document.createElement('div');
     box.element.append(back, body);
     box.element = body;
-    // Reference links have the same table; this name can be none of theirs.
+    // Shares the table of reference links; no reference link can have this name.
     this.context.definitions[`^${label}`] ??= { href: '', title: null, note: number };
     for (const leaf of this.context.waiting) leaf.again(`^${label}`);
     if (!rest.trim()) return null;
@@ -271,7 +274,7 @@ export class Blocks {
     return rest;
   }
 
-  /** Opens an item, and the list around it when there is none of its kind; gives what stands in it, or null when it is none. */
+  /** Opens an item, and a list around it if necessary; returns the item's text, or null if `rest` is not an item. */
   item(rest, depth, words) {
     const found = ITEM.exec(rest);
     if (!found || isRule(rest)) return null;
@@ -296,7 +299,7 @@ export class Blocks {
     return rest.slice(space === undefined ? width + 1 : whole.length);
   }
 
-  /** An item that begins with `[ ]` is a task, and shows whether it is done. */
+  /** Shows an item that begins with `[ ]` as a task with its state. */
   tick(rest) {
     const found = TASK.exec(rest);
     if (!found) return rest;
@@ -309,7 +312,7 @@ export class Blocks {
     return rest.slice(found[0].length);
   }
 
-  /** The last line of a paragraph is the head of a table when this one underlines its cells. */
+  /** Turns the last line of a paragraph into the head of a table, if this line is its delimiter row. */
   table(words, delimiters) {
     const head = cells(words.lastLine());
     const aligned = cells(delimiters);
@@ -320,13 +323,13 @@ export class Blocks {
     return true;
   }
 
-  /** The class of the next part. */
+  /** Returns the class of the next part. */
   part() {
     this.parts += 1;
     return this.parts > MOST_PARTS ? 'md-part md-away' : 'md-part';
   }
 
-  /** Where the next block goes. */
+  /** The element for the next block. */
   get inside() {
     const [root] = this.stack;
     if (this.stack.length > 1) return this.stack.at(-1).element;
@@ -362,7 +365,7 @@ export class Blocks {
     this.stack.length = Math.max(1, depth);
   }
 
-  /** The page does not show it any more. */
+  /** The text is no longer shown. */
   leave() {
     this.context.left = true;
     for (const ending of this.context.endings) ending();
@@ -380,7 +383,7 @@ const isRule = (text) => text.length < LONGEST_RULE && RULE.test(text);
 
 const indent = (text) => /^ */.exec(text)[0].length;
 
-/** Tabs at the beginning of a line stand for up to four spaces. */
+/** Expands tabs at the beginning of a line to up to four spaces. */
 function untab(line) {
   if (!/^[ >*+\-\d.)]*\t/.test(line)) return line;
   let column = '';

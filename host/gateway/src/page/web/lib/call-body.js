@@ -1,4 +1,4 @@
-// A call of a tool, opened: what it was given, what it gave, and the files that it changed.
+// The details of a tool call: its arguments, its result, and the files that it changed.
 
 import { html, useEffect, useState } from './preact.js';
 import { get, part } from './api.js';
@@ -10,7 +10,7 @@ import { plain } from './run-text.js';
 import { Terminal } from './terminal.js';
 import { Busy, Trouble } from './ui.js';
 
-/** It is asked for once more when the call has `ended`. */
+/** The details are loaded again when the call has `ended`. */
 export function CallBody({ call, run, session, ended }) {
   const [{ body, error }, set] = useState({});
   const ask = () => get(`/runs/${part(run)}/calls/${call.seq}/${call.place}`).then((found) => set({ body: found }), (trouble) => set({ error: trouble }));
@@ -31,7 +31,7 @@ export function CallBody({ call, run, session, ended }) {
   </div>`;
 }
 
-/** Arguments by name; text as it is where they are no object. */
+/** Shows arguments by name, or as text if they are not an object. */
 function Args({ of }) {
   if (of === null || typeof of !== 'object') return html`<${Long} text=${String(of)} label="Arguments" />`;
   return html`<dl class="run-arguments">${Object.entries(of).map(([name, value]) => html`<div key=${name}><dt>${plain(name)}</dt>

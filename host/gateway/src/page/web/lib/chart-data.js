@@ -1,9 +1,9 @@
-// What a chart is made of, and whether it can be drawn.
+// The data of a chart, and its validation.
 //
 //   {"type": "line" | "bar" | "area" | "scatter", "title": "…", "unit": "°C", "x_label": "…", "y_label": "…",
 //    "x": ["Jan", "Feb"] or [1, 2.5] or ["2026-03-01", "2026-03-02"], "series": [{"name": "Lisbon", "values": [11, null]}]}
 //
-// `series` is what it needs. Without `x` the points are numbered, without `type` it is a line. null is a gap.
+// Only `series` is required. Without `x`, points are numbered; the default of `type` is "line". null is a gap.
 
 import { dates, numbers } from './format.js';
 
@@ -13,12 +13,12 @@ const MOST_POINTS = 5_000;
 const LONGEST_NAME = 200;
 const ISO = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 
-/** Why a chart cannot be drawn, for who wrote it. */
+/** A problem in the chart's data, for its author. */
 class Wrong extends Error {
   reader = true;
 }
 
-/** The chart that a block `chart` says; throws an error whose `reader` is true when it is none. */
+/** Parses a `chart` block; throws an error whose `reader` is true if it is not valid. */
 export function parse(source) {
   let data;
   try {
@@ -30,7 +30,7 @@ export function parse(source) {
 }
 
 /**
- * `data` as it is drawn: `{type, title, unit, xLabel, yLabel, kind, xs, labels, series: [{name, values}]}`. `kind` is
+ * Converts `data` for drawing: `{type, title, unit, xLabel, yLabel, kind, xs, labels, series: [{name, values}]}`. `kind` is
  * "labels", "numbers" or "dates" (`xs` in seconds).
  */
 export function check(data) {
@@ -58,7 +58,7 @@ export function check(data) {
 
 const text = (given) => (typeof given === 'string' ? given.slice(0, LONGEST_NAME) : '');
 
-/** Points in the order of the axis. */
+/** Returns the points in the order of the axis. */
 function along(x, type, given) {
   const times = x.map((one) => (typeof one === 'string' && ISO.test(one) ? Date.parse(one.replace(' ', 'T')) / 1_000 : NaN));
   const dates = times.every(Number.isFinite);
@@ -75,7 +75,7 @@ function along(x, type, given) {
     xs: sorted(raw),
     labels: sorted(labels),
     given: sorted(x),
-    // Bars stand beside each other, wherever their points lie.
+    // Bars are spaced evenly, whatever the values of their points.
     even: kind === 'labels' || type === 'bar',
     series: named.map(({ name, values }) => ({ name, values: sorted(values) })),
   };
@@ -89,7 +89,7 @@ const NUMBER = numbers({ maximumFractionDigits: 4 });
 const MONEY = numbers({ minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const SHORT = numbers({ notation: 'compact', maximumFractionDigits: 2 });
 
-/** A value with its unit; "$" stands before it, all others behind. */
+/** Formats a value with its unit; "$" precedes the number, all other units follow it. */
 export function value(number, unit, short = false) {
   if (number == null) return '–';
   const size = Math.abs(number);
@@ -100,7 +100,7 @@ export function value(number, unit, short = false) {
   return /^[$€£¥]$/.test(unit) ? `${unit}${digits}`.replace(/^(.)-/, '-$1') : `${digits}${unit === '%' || unit === '°' ? '' : '\u00a0'}${unit}`;
 }
 
-/** The chart's points as CSV. A text that a spreadsheet would take for a formula is marked as text. */
+/** Returns the chart's points as CSV. Text that a spreadsheet would execute as a formula is escaped. */
 export function csv(chart) {
   const cell = (given) => {
     if (given == null) return '';

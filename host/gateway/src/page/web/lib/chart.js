@@ -1,4 +1,4 @@
-// Charts that answer to the pointer and to keys, with the same as a table behind them. The shape of the data: chart-data.js.
+// Charts that react to pointer and keyboard, with a table of the same data. chart-data.js describes the data.
 
 import { html, render, useEffect, useLayoutEffect, useMemo, useRef, useState } from './preact.js';
 import uPlot from '../vendor/uplot.js';
@@ -7,13 +7,13 @@ import { Button } from './ui.js';
 import { check, csv, parse, value } from './chart-data.js';
 import { draw } from './plot.js';
 
-/** Colours of the theme for series; those after them are drawn with dashes. */
+/** Number of series colours in the theme; further series are dashed. */
 const COLOURS = 6;
 
-/** Rows of the table at first, and more of them at a time. */
+/** Rows of the table that are added at a time. */
 const ROWS = 200;
 
-/** Puts the chart that `source` (JSON) says into `element`; gives what takes it away. Throws what `parse` throws. */
+/** Draws the chart from `source` (JSON) in `element`; returns a function that removes it. Throws the errors of `parse`. */
 export function place(element, source) {
   const chart = parse(source);
   element.replaceChildren();
@@ -21,7 +21,7 @@ export function place(element, source) {
   return () => render(null, element);
 }
 
-/** A chart of `data`, in the same shape as in a block `chart`. */
+/** A chart of `data`, in the format of a `chart` block. */
 export function Chart({ data }) {
   const chart = useMemo(() => {
     try {
@@ -59,10 +59,10 @@ function Figure({ chart }) {
   </figure>`;
 }
 
-/** What a point says, for those who hear it. */
+/** Describes a point for screen readers. */
 const spoken = (chart, hidden, at) => `${chart.labels[at]}: ${chart.series.map(({ name, values }, one) => (hidden.has(one) ? null : `${name} ${value(values[at], chart.unit)}`)).filter(Boolean).join(', ')}`;
 
-/** The drawing. Its points are gone through with the arrow keys, as on a slider. */
+/** The drawing. The arrow keys move between its points, as on a slider. */
 function Plot({ chart, title, hidden, point, onPoint }) {
   const host = useRef(null);
   const plot = useRef(null);

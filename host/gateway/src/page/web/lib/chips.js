@@ -1,5 +1,5 @@
-// Files in a conversation: chips with a thumbnail or an icon, a name and a size. One that the page can show opens beside the
-// conversation; any other is downloaded.
+// Files in a chat: chips with a thumbnail or an icon, a name and a size. Files that the page can show open beside the chat;
+// others are downloaded.
 
 import { html, store, useEffect, useState, useStore } from './preact.js';
 import { fileUrl, get, me, part } from './api.js';
@@ -8,13 +8,16 @@ import { iconOf, viewOf } from './kinds.js';
 import { href } from './router.js';
 import { Icon, report, showDialog } from './ui.js';
 
-/** Bytes of a picture that is fetched for its thumbnail. */
+/** Maximum size in bytes of a picture that is loaded for its thumbnail. */
 const LARGEST_THUMB = 4_000_000;
 
-/** Chips of a list that are shown at first. */
+/** Number of chips that are shown at first. */
 const SHOWN = 12;
 
-/** Files (`{path, bytes, link, title}`) of a session; `label` names the list, `extra(file)` adds to each. `undone`: they are as before the run. */
+/**
+ * Files (`{path, bytes, link, title}`) of a session; `label` is the name of the list, `extra(file)` adds content to each chip.
+ * `undone`: the files are in their state before the run.
+ */
 export function Chips({ files, session, label = 'Files', extra, undone }) {
   const [all, show] = useState(false);
   const rest = files.length - SHOWN;
@@ -24,7 +27,7 @@ export function Chips({ files, session, label = 'Files', extra, undone }) {
   </ul>`;
 }
 
-/** Files of a workspace that are asked for to tell sizes. */
+/** Maximum number of a workspace's files that are loaded for their sizes. */
 const LISTED = 500;
 
 /** Session -> its files: path -> bytes. */
@@ -37,17 +40,17 @@ me.watch((who) => {
   asked.clear();
 });
 
-/** Asks for the sizes of a session's files, once at a time. */
+/** Loads the sizes of a session's files, with one request at a time. */
 async function loadSizes(session) {
   try {
     const { items } = await get(`/sessions/${part(session)}/files`, { limit: LISTED });
     sizes.set((all) => ({ ...all, [session]: new Map(items.map((one) => [one.path, one.bytes])) }));
   } catch {
-    // Chips do without.
+    // Chips work without sizes.
   }
 }
 
-/** Chips of the files that a message of the user names. */
+/** Chips for the files that a user's message lists. */
 export function Attached({ files, folders, session }) {
   const known = useStore(sizes, (all) => all[session]);
   const names = [...files.map((file) => file.path), ...folders].join();
@@ -78,20 +81,20 @@ function Chip({ file, session, undone }) {
   return html`<a class="file-chip" href=${href('s', session, 'f', path)} title=${visible(path)}>${inside}</a>`;
 }
 
-/** A picture, small; the icon where it has none, or cannot be shown. */
+/** A thumbnail; the icon if there is no picture or it cannot be shown. */
 function Thumb({ src, icon }) {
   const [broken, set] = useState(false);
   return src && !broken ? html`<img src=${src} alt="" loading="lazy" decoding="async" width="36" height="36" onError=${() => set(true)} />`
     : html`<span class="file-chip-icon"><${Icon} name=${icon} size=${20} /></span>`;
 }
 
-/** The last line of a message, with which the page and `kiso run` name its files. */
+/** The last line of a message, in which the page and `kiso run` list its files. */
 const NAMED = /(?:^|\n)[ \t]*Files:[ \t]*([^\n]{1,8000})\s*$/;
 
-/** Names as the page gives them: without commas, and with an end, or of a folder. */
+/** File names as the page writes them: without commas, and with an extension, or ending in "/". */
 const NAME = /^[^\s,/][^,\n]{0,250}$/;
 
-/** A message without the line that names its files, and these: `{text, files: [{path}], folders: [name]}`. */
+/** Splits a message into its text and its list of files: `{text, files: [{path}], folders: [name]}`. */
 export function attachedOf(text) {
   const found = NAMED.exec(text);
   const names = found ? found[1].split(',').map((name) => name.trim()).filter(Boolean) : [];

@@ -1,20 +1,20 @@
-// Blocks of code: their language, Copy and Wrap, and colours once they are complete. A block `chart` becomes a chart.
+// Code blocks: their language, Copy and Wrap, and colours once they are complete. A `chart` block becomes a chart.
 
 import { announce, copyText, report } from './ui.js';
 import { visible } from './inline.js';
 import { scrolls } from './leaves.js';
 import { paint } from './highlight.js';
 
-/** Lines, and characters, of one part: a browser lays out the part that changes, not the whole block. */
+/** Maximum number of lines and characters in a part: a browser lays out only the changed part, not the whole block. */
 const MOST_LINES = 50;
 const MOST_CHARACTERS = 4_000;
 
-/** Milliseconds that "Copied" stays. */
+/** Milliseconds that "Copied" is shown. */
 const SAID = 1_500;
 
 const COPY = 'Copy code';
 
-/** What a block was written as, for Copy. */
+/** The source of each block, for Copy. */
 const sources = new WeakMap();
 
 export class Code {
@@ -25,7 +25,7 @@ export class Code {
   lines = 0;
   length = 0;
 
-  /** `info` is what stands behind the opening fence; without a `fence` the block is indented. */
+  /** `info` is the text after the opening fence; a block without a `fence` is indented. */
   constructor(info, context, fence = '', indent = 0) {
     Object.assign(this, { context, fence, indent });
     this.language = /^[\w+#.-]{1,30}/.exec(info)?.[0].toLowerCase() ?? '';
@@ -67,7 +67,7 @@ export class Code {
     this.buffer = '';
   }
 
-  /** What of a line is code; null when it closes the block, undefined when it does not belong to it. */
+  /** Returns the code of a line; null if the line closes the block, undefined if it does not belong to the block. */
   take(line) {
     if (!this.fence) return line.startsWith('    ') ? line.slice(4) : line.trim() ? undefined : '';
     const spaces = /^ */.exec(line)[0].length;
@@ -107,17 +107,17 @@ export class Code {
       return;
     }
     this.flush();
-    // Empty lines belong to indented code only when more of it follows.
+    // Empty lines belong to an indented block only if more code follows.
     if (final && !this.fence) this.current.data = this.current.data.trimEnd();
     if (final && this.language) paint(this.code, this.source, this.language);
   }
 
-  /** The code of charts is fetched with the first one. */
+  /** Loads the code for charts with the first one. */
   async draw() {
     const { element, source } = this;
     try {
       const { place } = await import('./chart.js');
-      // The text was taken away meanwhile.
+      // The text was removed in the meantime.
       if (this.context.left) return;
       this.context.endings.push(place(element, source));
     } catch (error) {
@@ -157,7 +157,7 @@ function button(act, label, name) {
   return element;
 }
 
-/** Copy and Wrap of all blocks in `root` are heard here. */
+/** Handles Copy and Wrap of all blocks in `root`. */
 export async function pressed(target) {
   const found = target.closest('[data-act]');
   const block = found?.closest('.md-code');

@@ -1,5 +1,5 @@
-// What can be completed while a message is written: `!pill` and `/command` at its start, models after `/model`, `#tag` and
-// `@skill` at the start of a word, and a skill's arguments behind it.
+// Completion in a message: `!pill` and `/command` at its start, models after `/model`, `#tag` and `@skill` at the start of a
+// word, and arguments after a skill.
 
 import { store } from './preact.js';
 import { get, me } from './api.js';
@@ -7,15 +7,15 @@ import { on } from './events.js';
 
 const NOTHING = { pills: [], tags: [], commands: [], models: [], skills: [] };
 
-/** What `GET /input` says can be written. */
+/** The available input from `GET /input`. */
 export const input = store(NOTHING);
 
-/** Milliseconds after which it is asked again: skills are installed and removed. */
+/** Milliseconds after which it is loaded again, because skills can be installed and removed. */
 const FRESH = 30_000;
 
 let asked = 0;
 
-/** Without an answer, nothing is completed, and messages are written all the same. */
+/** Loads the available input. If that fails, nothing is completed, and messages can be written all the same. */
 export async function loadInput() {
   if (Date.now() - asked < FRESH) return;
   asked = Date.now();
@@ -26,7 +26,7 @@ export async function loadInput() {
   }
 }
 
-/** Something of it has changed. */
+/** Marks the available input as changed. */
 export function renewInput() {
   asked = 0;
   return loadInput();
@@ -40,8 +40,8 @@ me.watch((who) => {
 });
 
 /**
- * Kinds of words: what marks one, what stands before the caret (its last part is what was typed of the word), and the words that there
- * are. Arguments are offered without one being chosen: what follows a skill may as well be a sentence.
+ * Kinds of words: the sign that marks one, the expected text before the caret (its last group is the typed part of the word), and
+ * the available words. Arguments are suggested without a selected entry, because an ordinary sentence may follow a skill.
  */
 const KINDS = [
   { label: 'Pills', sign: '!', before: /^!([\w-]*)$/, of: ({ pills }) => pills.map((one) => ({ name: one.name, about: one.description })) },
@@ -65,16 +65,17 @@ const KINDS = [
   },
 ];
 
-/** Characters before the caret that are looked at; no word is longer. */
+/** Number of characters before the caret that are examined; no word is longer. */
 const LOOK = 200;
 
 /**
- * What fits what stands before the caret, or null: `{label, from, to, open, options: [{text, more, about, at, length}]}`. `text` takes
- * the place of what is between `from` and `to`; `at` and `length` tell which part of `text` was typed. `open`: none is meant yet.
+ * Returns the suggestions for the text before the caret, or null:
+ * `{label, from, to, open, options: [{text, more, about, at, length}]}`. `text` replaces the text between `from` and `to`; `at`
+ * and `length` locate the typed part in `text`. `open`: no entry is selected yet.
  */
 export function complete(text, caret, known) {
   const start = Math.max(0, caret - LOOK);
-  // Where the beginning is out of sight, a word at the start of what is left stands at no start.
+  // If the beginning was cut off, a word at the start is not at the start of the message.
   const before = (start ? '\u0000' : '') + text.slice(start, caret);
   for (const { label, sign, open, before: pattern, of } of KINDS) {
     const found = pattern.exec(before);
@@ -85,19 +86,19 @@ export function complete(text, caret, known) {
       .sort((a, b) => rank(a, typed) - rank(b, typed))
       .map((one) => ({ ...one, at: one.at + sign.length, length: typed.length }));
     if (!options.length) return null;
-    // A word is replaced as a whole, also what stands behind the caret.
+    // The whole word is replaced, including the part after the caret.
     const rest = /^[\w.:/-]*/.exec(text.slice(caret, caret + LOOK))[0].length;
     return { label, from: caret - typed.length - sign.length, to: caret + rest, open: Boolean(open && !typed), options };
   }
   return null;
 }
 
-/** The word itself, what begins with it, what has it at the start of a part, what has it anywhere. */
+/** Ranks matches: the exact word, a prefix, the start of a part, any position. */
 function rank({ name, at }, typed) {
   if (name.toLowerCase() === typed) return 0;
   if (at === 0) return 1;
   return /[^a-z0-9]/i.test(name[at - 1]) ? 2 : 3;
 }
 
-/** The pill at the start of a message, or null. */
+/** Returns the pill at the start of a message, or null. */
 export const pillOf = (text) => /^!([\w-]+)(?=\s|$)/.exec(text)?.[1] ?? null;

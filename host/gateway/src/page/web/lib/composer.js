@@ -1,4 +1,4 @@
-// Where a message is written: its field, pills, completions and files.
+// The message field, with pills, completion and files.
 
 import { html, store, useEffect, useLayoutEffect, useRef, useState, useStore } from './preact.js';
 import { bytes, plural, stamp } from './format.js';
@@ -10,29 +10,29 @@ import { Button, Icon, announce, report } from './ui.js';
 import { chosenFolders, foldersOf, readFolder } from './upload-folder.js';
 import { again, drop, filesOf, filesPasted, restore, take, upload, uploadFolder, uploads } from './uploads.js';
 
-/** Characters from which on the length is shown, and bytes of a message that the daemon takes as long as nobody changed that. */
+/** Length in characters at which the length is displayed, and the daemon's default limit for a message in bytes. */
 const LONG = 50_000;
 const USUAL_LIMIT = 2_097_152;
 
-/** Characters up to which the browser is given text as if it were typed, which it can undo. */
+/** Maximum length in characters of text that is inserted as if typed, so that the browser can undo it. */
 const TYPED = 100_000;
 
-/** Characters of a text that is pasted from which on it becomes a file: in the field nobody could find anything any more. */
+/** Length in characters at which pasted text becomes a file, because it would be unmanageable in the field. */
 const PASTED = 10_000;
 
-/** A finger has no Shift key. */
+/** Touch devices have no Shift key. */
 const finger = matchMedia('(pointer: coarse)');
 
 const filled = store(null);
 
-/** Puts a text into the field of a session, to be changed and sent. What stands there can be had back by undoing. */
+/** Writes a text into the field of a session, for editing. Undo restores the previous text. */
 export const fillComposer = (session, text) => filled.set({ session, text });
 
 const NONE = [];
 
 /**
- * `onSend(text)` takes what is written, `onStop()` ends what is under way (`running`). What is written while something is under way
- * is sent as well.
+ * `onSend(text)` receives the written text, `onStop()` ends the active run (`running`). Text that is written during a run is
+ * sent, too.
  */
 export function Composer({ session, running, onSend, onStop }) {
   const field = useRef(null);
@@ -97,7 +97,7 @@ export function Composer({ session, running, onSend, onStop }) {
     field.current.focus();
   };
 
-  // Older messages of one's own, as a shell has them: as long as the field is empty, or has one that was not changed.
+  // Recalls the user's earlier messages, like a shell, if the field is empty or contains an unchanged earlier message.
   const recall = (step) => {
     const { value, selectionStart } = field.current;
     const { at, text } = recalled.current;
@@ -114,7 +114,7 @@ export function Composer({ session, running, onSend, onStop }) {
   };
 
   const keys = (event) => {
-    // Enter and arrows belong to the input method as long as it composes.
+    // During composition, Enter and arrows belong to the input method.
     if (event.isComposing || event.keyCode === 229) return;
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
     const option = list?.options[chosen];
@@ -133,7 +133,7 @@ export function Composer({ session, running, onSend, onStop }) {
       close();
       done();
     } else if (event.key === 'Tab') {
-      // The list scrolls, and so has a place in the order; it is gone before that is entered.
+      // The list is scrollable and therefore focusable; it must be gone before it gets the focus.
       setList(null);
     } else if (event.key === 'Enter' && !event.shiftKey && !event.altKey && (!finger.matches || event.ctrlKey || event.metaKey)) {
       send();
@@ -152,7 +152,7 @@ export function Composer({ session, running, onSend, onStop }) {
     put(draft.current.text);
     restore(session);
     loadInput();
-    // Who came for a message is left at it; on a phone the keyboard would cover what is to be read.
+    // Keeps the focus at the message that a link led to. On a phone, the keyboard would cover the text.
     if (!finger.matches && route.get()[2] !== 'm') field.current.focus({ preventScroll: true });
     return draft.current.close;
   }, [session]);
@@ -189,10 +189,10 @@ export function Composer({ session, running, onSend, onStop }) {
   </form>`;
 }
 
-/** Keys that move the caret without writing. */
+/** Keys that move the caret without changing text. */
 const MOVES = new Set(['ArrowLeft', 'ArrowRight', 'Home', 'End', 'PageUp', 'PageDown']);
 
-/** Writes into a field as if it were typed, so that the browser can undo it. */
+/** Inserts text as if typed, so that the browser can undo it. */
 function write(field, text, from, to) {
   field.focus();
   field.setSelectionRange(from, to);
@@ -203,27 +203,27 @@ function write(field, text, from, to) {
   field.dispatchEvent(new Event('input', { bubbles: true }));
 }
 
-/** Grows with what is written, where the browser does not do it by itself. */
+/** Adjusts the height to the text, in browsers that do not do this themselves. */
 function grow(field) {
   if (CSS.supports('field-sizing', 'content')) return;
   field.style.height = 'auto';
   field.style.height = `${field.scrollHeight}px`;
 }
 
-/** Whether a text is a command of the page's field, such as `/model`. */
+/** Returns whether a text is a command of the page's field, such as `/model`. */
 export const isCommand = (text) => /^\/[a-z]+(\s|$)/.test(text);
 
-/** Whether an option is there in full already, so that Enter may send. */
+/** Returns whether the option is already typed in full, so that Enter can send the message. */
 const whole = (field, { from, to }, option) => field.value.slice(from, to) === option.text;
 
-/** A message says which files and folders come with it. In a command line they are named by who writes it. */
+/** Appends the list of attached files and folders. In a command line, the user writes their names. */
 function withFiles(text, given) {
   const isLine = /^\s*[$@]/.test(text);
   const names = given.filter((one) => !isLine || (!one.count && !text.includes(one.name))).map(({ name, count }) => (count ? `${name}/` : name));
   return names.length ? `${text}\n\nFiles: ${names.join(', ')}`.trim() : text;
 }
 
-/** What may be meant, above what is written. The field keeps the focus; `aria-activedescendant` tells which one is chosen. */
+/** Suggestions above the field. The field keeps the focus; `aria-activedescendant` identifies the selected one. */
 function Options({ list, chosen, onChoose, onAccept }) {
   const box = useRef(null);
   useLayoutEffect(() => box.current.children[chosen]?.scrollIntoView({ block: 'nearest' }), [chosen, list]);
@@ -240,10 +240,10 @@ function Options({ list, chosen, onChoose, onAccept }) {
   </div>`;
 }
 
-/** One file: how far it is, and what can be done about it. */
+/** A file with its progress and its actions. */
 function Chip({ file, session }) {
   const { id, name, state, sent, error, preview, count, there } = file;
-  // What calls itself a picture may be none.
+  // A file with the name of a picture may not be one.
   const [seen, see] = useState(true);
   const under = state === 'waiting' || state === 'sending';
   const about = error ? error.message : state === 'waiting' ? 'waiting' : state === 'sending' ? (count ? `${there} of ${plural(count, 'file')}` : `${Math.floor(sent * 100)} %`)
@@ -260,7 +260,7 @@ function Chip({ file, session }) {
 
 function Attach({ session }) {
   const [chooser, folder] = [useRef(null), useRef(null)];
-  // Who attached something goes on with writing. On a phone that would open the keyboard.
+  // Returns the focus to the field after attaching. On a phone, that would open the keyboard.
   const write = () => finger.matches || document.querySelector('.composer textarea')?.focus();
   const picked = () => {
     upload(session, chooser.current.files);
@@ -276,7 +276,7 @@ function Attach({ session }) {
     folder.current.value = '';
     write();
   };
-  // Phones have no folders to choose.
+  // Phones cannot choose folders.
   const folders = 'webkitdirectory' in HTMLInputElement.prototype && !finger.matches;
   return html`<${Button} kind="quiet" icon="attach" label="Attach files" onClick=${() => chooser.current.click()} />
     <input ref=${chooser} type="file" multiple hidden aria-label="Files" onChange=${picked} />
@@ -284,7 +284,7 @@ function Attach({ session }) {
       <input ref=${folder} type="file" webkitdirectory hidden aria-label="Folder" onChange=${pickedFolder} />`}`;
 }
 
-/** Messages after which somebody knows how to send one, and where it is kept how many were sent. */
+/** Number of sent messages after which the hint is no longer needed, and its storage key. */
 const LEARNED = 3;
 const WRITTEN = 'kiso.written';
 
@@ -298,7 +298,7 @@ function learn() {
   }
 }
 
-/** Milliseconds of a run after which somebody may want to do something else. */
+/** Milliseconds of a run after which the page suggests notifications. */
 const PATIENT = 10_000;
 
 function Hint({ length, uploading, running }) {
@@ -317,10 +317,10 @@ function Hint({ length, uploading, running }) {
     ? html`<button type="button" class="link" onClick=${() => toggleNotifications().catch(report)}>Notify me when this is done</button>` : text}</p>`;
 }
 
-/** Files and folders may be dropped anywhere on the page, and pasted. */
+/** Handles files and folders that are dropped anywhere on the page, or pasted. */
 function Incoming({ session, onFiles }) {
   const [carries, set] = useState(false);
-  // Who sees the field may drop a file at once.
+  // Registered before the first paint, so that files can be dropped as soon as the field is visible.
   useLayoutEffect(() => {
     let timer = 0;
     const gone = () => set(false);
@@ -331,7 +331,7 @@ function Incoming({ session, onFiles }) {
       event.preventDefault();
       event.dataTransfer.dropEffect = here() ? 'copy' : 'none';
       clearTimeout(timer);
-      // Not every browser tells when a file is carried out of the window; this event comes all the time as long as it is over it.
+      // Not every browser reports that a file leaves the window; this event repeats as long as the file is over it.
       timer = setTimeout(gone, 500);
       set(here());
     };

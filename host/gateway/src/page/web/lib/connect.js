@@ -1,5 +1,5 @@
-// Leads somebody to a language model: provider, key, model, test. The key leaves this page once, to the daemon, which keeps it
-// encrypted and never sends it back.
+// Setup of a language model: provider, key, model, test. The key is sent once to the daemon, which stores it encrypted and never
+// returns it.
 
 import { html, useEffect, useRef, useState } from './preact.js';
 import { del, get, isAdmin, part, post, put, request } from './api.js';
@@ -8,23 +8,23 @@ import { refreshModels } from './models.js';
 import { Sentence } from './said.js';
 import { Badge, Button, Busy, Dialog, Icon, Said, Trouble, confirm, report, toast } from './ui.js';
 
-/** The card for every other server. */
+/** The card for all other servers. */
 const OTHER = { name: '', title: 'Other server', kind: 'openai', base_url: '', key_url: null, key_env: null, model: '' };
 
-/** Cards in the order in which people look for them. */
+/** The order of the cards. */
 const ORDER = ['openai', 'anthropic', 'openrouter', 'gemini', 'groq', 'ollama', 'lmstudio', 'llama.cpp', 'vllm'];
 
-/** Models of a list that are shown at once; a search finds the others. */
+/** Number of models that are listed at once; a search finds the others. */
 const SHOWN = 60;
 
-/** The name that the provider of a card has. */
+/** Returns the provider's name for a card. */
 const nameOfCard = (card) => card.name.replace('.', '');
 
 /** `chat` as in `showConnect`. */
 export function Connect({ chat, onClose }) {
   const [known, set] = useState(null);
   const [error, fail] = useState(null);
-  // A card, and the provider whose models somebody asked for.
+  // A card, and the provider whose models are requested.
   const [[card, own], choose] = useState([]);
   const setup = useRef(null);
   const load = () => Promise.all([get('/models'), get('/providers')]).then(([{ presets, unready }, told]) => {
@@ -56,13 +56,13 @@ export function Connect({ chat, onClose }) {
   <//>`;
 }
 
-/** A name for the provider at an address: its host, as far as a name can have it. */
+/** Returns a name for the provider at an address: its host, reduced to valid characters. */
 function nameOf(address, taken) {
   let host = 'server';
   try {
     host = new URL(address).host;
   } catch {
-    // The daemon says what is wrong with it.
+    // The daemon reports the problem.
   }
   const stem = host.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^[^a-z]+|-+$/g, '').slice(0, 24) || 'server';
   for (let n = 1; ; n += 1) {
@@ -71,7 +71,7 @@ function nameOf(address, taken) {
   }
 }
 
-/** One provider: its address and key, then its models. `own`: the name of one that is connected. */
+/** Setup of one provider: its address and key, then its models. `own` is the name of an already connected one. */
 function Setup({ card, own, known, chat, onChange, onClose }) {
   const usual = own ?? nameOfCard(card);
   const [name, setName] = useState(usual || null);
@@ -82,7 +82,7 @@ function Setup({ card, own, known, chat, onChange, onClose }) {
   if (provider && !editing) {
     const failed = async (error) => {
       const now = await onChange();
-      // A key that is wrong can be entered again at once.
+      // A rejected key can be replaced at once.
       if (!provider.configured && now?.find((one) => one.name === name)?.last_call === 'key_refused') {
         refuse(error);
         edit(true);
@@ -111,7 +111,7 @@ function Entry({ card, provider, refused, name, onDone }) {
   const submit = async (event) => {
     event.preventDefault();
     const value = key.current.value.trim();
-    // It is in the page no longer than it takes to send it.
+    // The key is removed from the page as soon as it was sent.
     key.current.value = '';
     wait(true);
     fail(null);
@@ -155,7 +155,7 @@ function Models({ card, provider, known, chat, onEdit, onFailed, onChange, onClo
       const usual = card.model.slice(card.model.indexOf(':') + 1);
       const first = items.length === 1 ? items[0].name : (items.find((one) => whole(one.name) === known.default) ?? items.find((one) => one.name === usual))?.name;
       pick((old) => old || first || '');
-      // It works now: the list of providers says so.
+      // The provider works now, so the list of providers changes.
       if (provider.last_call !== 'works') onChange();
     }, (refused) => {
       set([]);
@@ -168,7 +168,7 @@ function Models({ card, provider, known, chat, onEdit, onFailed, onChange, onClo
     if (found) status.current.scrollIntoView({ block: 'nearest' });
   }, [found]);
   const asked = words.trim().toLowerCase();
-  // Models that were added by name may be in no list.
+  // Models that were added by name may be missing from the list.
   const listed = list ?? [];
   const added = provider.models.map((name) => ({ name: name.slice(provider.name.length + 1) })).filter(({ name }) => !listed.some((one) => one.name === name));
   const fits = [...added, ...listed].filter((one) => one.name.toLowerCase().includes(asked));
@@ -239,7 +239,7 @@ function Models({ card, provider, known, chat, onEdit, onFailed, onChange, onClo
     </div></div>`;
 }
 
-/** How the last call of a provider ended, in words; nothing while it was not called since kiso started. */
+/** The result of a provider's last call, in words; nothing if there was none since kiso started. */
 const STANDING = { works: ['good', 'Works'], key_refused: ['bad', 'Key rejected'], no_key: ['bad', 'No key'], unreachable: ['bad', 'Cannot be reached'], no_credit: ['bad', 'No credit'] };
 
 function Standing({ provider: { last_call: last, wants_key: wants, has_key: has } }) {
@@ -247,10 +247,10 @@ function Standing({ provider: { last_call: last, wants_key: wants, has_key: has 
   return html`<${Badge} kind=${kind}>${text}<//>`;
 }
 
-/** Abilities of a model, as people call them. */
+/** Names of a model's capabilities for people. */
 const ABILITIES = { answers: 'Answers', streams: 'Streams its answer', usage: 'Counts tokens', tools: 'Calls tools', 'json schema': 'Keeps to a JSON Schema', pictures: 'Reads pictures' };
 
-/** The result of a test, with the meaning and the remedy of each ability that the model lacks. */
+/** The result of a test, with the meaning and the remedy of each missing capability. */
 function Found({ check }) {
   const { model, ok, detail, remedy, capabilities } = check;
   if (!ok) {
@@ -264,7 +264,7 @@ function Found({ check }) {
       ${!works && note && html`<details class="muted"><summary>Details</summary><${Sentence} text=${note} /></details>`}</div></li>`)}</ul></div>`;
 }
 
-/** The providers that are there already. */
+/** The connected providers. */
 function Connected({ items, current, onOpen, onChange }) {
   if (!items.length) return null;
   const remove = async ({ name, models }) => {

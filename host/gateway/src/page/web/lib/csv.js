@@ -1,11 +1,11 @@
-// Tables out of texts: values that a comma, a semicolon, a tab or a bar separates, and lists of objects in JSON.
+// Parses tables from texts: values separated by commas, semicolons, tabs or bars, and JSON lists of objects.
 
-/** Columns of a table that are read. */
+/** Maximum number of columns. */
 const MOST_COLUMNS = 200;
 
 const SEPARATORS = [',', ';', '\t', '|'];
 
-/** Rows of a text, at most so many: arrays of strings. A last line that is cut off (`whole` is false) is left out. */
+/** Returns the rows of a text, up to a maximum: arrays of strings. An incomplete last line (`whole` is false) is left out. */
 export function readCsv(text, most, whole = true) {
   const head = text.slice(0, 4_000).split(/\r?\n/, 5);
   const [separator] = SEPARATORS.map((sign) => [sign, Math.min(...head.filter((line) => line.trim()).slice(0, 3).map((line) => line.split(sign).length))])
@@ -38,7 +38,7 @@ export function readCsv(text, most, whole = true) {
   return rows;
 }
 
-/** The rows of a list of objects, the names of their members first; null for any other JSON. */
+/** Returns the rows of a list of objects, with the member names first; null for any other JSON. */
 export function readObjects(text, most) {
   let list;
   try {

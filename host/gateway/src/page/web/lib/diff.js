@@ -1,14 +1,14 @@
-// What two lists have in common, in their order: the longest common subsequence, with a bound on the work.
+// Compares two lists: computes their longest common subsequence, with limited work.
 
-/** Differences that are looked for; lists that differ more are shown as one replaced by the other. */
+/** Maximum number of differences; lists that differ more are shown as completely replaced. */
 const MOST = 800;
 
-/** Lines of a text that are compared. */
+/** Maximum number of lines of a text that are compared. */
 const LINES = 20_000;
 
 /**
- * Pairs `[a, b]` of the entries of two lists, in order; `undefined` stands where the other list has no counterpart.
- * `key` gives what makes two entries the same.
+ * Returns pairs `[a, b]` of the entries of two lists, in order; `undefined` if there is no counterpart. `key` returns the value
+ * by which entries are compared.
  */
 export function align(a, b, key = (one) => one) {
   const [left, right] = [a.map(key), b.map(key)];
@@ -24,10 +24,10 @@ export function align(a, b, key = (one) => one) {
   return pairs;
 }
 
-/** Myers' algorithm: pairs of indices, `null` for none. */
+/** Myers' algorithm: returns pairs of indices, `null` if there is no counterpart. */
 function shortest(a, b) {
   const most = Math.min(a.length + b.length, MOST);
-  // The furthest x on each diagonal, which may be negative; and how that was after each number of differences.
+  // The furthest x on each diagonal, which may be negative, and its history for each number of differences.
   const reached = new Int32Array(2 * most + 3);
   const zero = most + 1;
   const steps = [];
@@ -44,7 +44,7 @@ function shortest(a, b) {
   return [...a.map((_, at) => [at, null]), ...b.map((_, at) => [null, at])];
 }
 
-/** Back from the end along the way that was found. */
+/** Reconstructs the path from its end. */
 function walk(steps, x, y) {
   const pairs = [];
   for (let d = steps.length - 1; d >= 0; d -= 1) {
@@ -59,8 +59,8 @@ function walk(steps, x, y) {
 }
 
 /**
- * Two texts, line by line: `[{sign: ' ' | '-' | '+', text} | {skipped: N}]`. Of what is the same, `around` lines stay on
- * either side of a difference. An empty list: they are equal.
+ * Compares two texts line by line: `[{sign: ' ' | '-' | '+', text} | {skipped: N}]`, with `around` equal lines on either side of
+ * a difference. An empty list means that the texts are equal.
  */
 export function lines(a, b, around = 3) {
   if (a === b) return [];

@@ -1,34 +1,34 @@
-// What was written and not sent yet, and what was sent before: both survive a reload, and both are gone after a log-out.
+// Drafts and sent messages of the user: both survive a reload, and both are deleted by a logout.
 
 import { me } from './api.js';
 
 const DRAFT = 'kiso.draft.';
 const SENT = 'kiso.sent.';
 
-/** Messages on their way (`lib/unsent.js`). */
+/** Storage prefix of messages that are being sent (`lib/unsent.js`). */
 export const UNSENT = 'kiso.unsent/';
 
-/** Files that belong to a draft (`lib/uploads.js`). */
+/** Storage prefix of a draft's files (`lib/uploads.js`). */
 export const FILES = 'kiso.files.';
 
-/** Sent messages that are kept for a session, and their characters. */
+/** Maximum number of sent messages that are stored for a session, and their total characters. */
 const MOST_SENT = 100;
 const MOST_SENT_CHARACTERS = 50_000;
 
-/** Milliseconds without a key before a draft is written down. */
+/** Milliseconds without a key press before a draft is stored. */
 const REST = 250;
 
-/** Characters of a draft that are kept: the browser's store has 5 MB for everything. */
+/** Maximum length in characters of a stored draft: the browser's storage has 5 MB for everything. */
 const LONGEST_DRAFT = 500_000;
 
-/** Words that tell of a secret, and those that may be one: long, of letters and digits. */
+/** Words that indicate a secret, and words that may be one: long, with letters and digits. */
 const TELLING = /passw|passphrase|secret|api[-_ ]?key|private key|bearer |\btoken\b/i;
 const LONG_WORD = /[\w+=~.:-]{24,}/g;
 
-/** Whether something should not be kept for longer than it is needed. */
+/** Returns whether a text may contain a secret, so that it should not be stored longer than necessary. */
 export const looksSecret = (text) => TELLING.test(text) || (text.match(LONG_WORD) ?? []).some((word) => /[a-z]/i.test(word) && /\d/.test(word));
 
-// A browser without a store, or with a full one, forgets; writing must go on.
+// Without storage, or if it is full, the draft is not stored; writing must still work.
 function keep(place, key, value) {
   try {
     if (value) place.setItem(key, value);
@@ -38,13 +38,13 @@ function keep(place, key, value) {
   }
 }
 
-/** Drafts that are open in this tab, by key. */
+/** Open drafts of this tab, by key. */
 const open = new Map();
 
 /**
- * The draft of a session, kept for all tabs (`localStorage`), and for this one (`sessionStorage`), so that two tabs that write at
- * once each get back their own. What looks like a secret is kept for this tab alone. `current()` is what stands in the field;
- * `adopt(text)` is called when another tab wrote, if the field has what both had before.
+ * The draft of a session, stored for all tabs (`localStorage`) and for this one (`sessionStorage`), so that two tabs that write
+ * at once each keep their own text. Text that looks like a secret is stored only for this tab. `current()` returns the text in
+ * the field; `adopt(text)` is called when another tab has changed the draft, if the field contains the previous common text.
  */
 export function openDraft(session, current, adopt) {
   const key = DRAFT + session;
@@ -82,16 +82,16 @@ export function openDraft(session, current, adopt) {
 window.addEventListener('storage', ({ key, oldValue, newValue }) => {
   if (!key?.startsWith(DRAFT)) return;
   const [before, after] = [oldValue ?? '', newValue ?? ''];
-  // What this tab has of its own stays; what it had from the others goes with them.
+  // This tab keeps its own text; text that it got from other tabs changes with them.
   if (sessionStorage.getItem(key) === before) keep(sessionStorage, key, after);
   open.get(key)?.heard(before, after);
 });
 
-// A tab that is closed, or put to sleep on a phone, gets no other chance.
+// The last chance to store the draft of a tab that is closed, or suspended on a phone.
 window.addEventListener('pagehide', () => open.forEach((draft) => draft.flush()));
 document.addEventListener('visibilitychange', () => open.forEach((draft) => draft.flush()));
 
-/** What was sent in this session, the last one first. */
+/** Returns the messages sent in this session, latest first. */
 export function sentIn(session) {
   try {
     const all = JSON.parse(localStorage.getItem(SENT + session) ?? '[]');
@@ -108,7 +108,7 @@ export function rememberSent(session, text) {
   keep(localStorage, SENT + session, JSON.stringify(all.filter((one) => (room -= one.length) >= 0)));
 }
 
-/** Forgets what was written in a session that is no more. */
+/** Deletes the stored texts of a deleted session. */
 export function forgetSession(session) {
   for (const key of [DRAFT + session, SENT + session, FILES + session]) {
     localStorage.removeItem(key);

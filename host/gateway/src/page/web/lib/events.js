@@ -1,25 +1,25 @@
-// The one stream of what happens. Everything with an id is told exactly once, also across a lost connection and a daemon
-// that was started anew.
+// The page's single event stream. Each event with an id is delivered exactly once, even across lost connections and restarts of
+// the daemon.
 
 import { store } from './preact.js';
 import { me, whoAmI } from './api.js';
 
 /**
- * `{state: 'connecting' | 'open' | 'lost', since, first}`; `since` is when the connection was lost, in the browser's time. `first`: it was
- * never lost.
+ * `{state: 'connecting' | 'open' | 'lost', since, first}`; `since` is the time of the loss, on the browser's clock. `first`: the
+ * connection was never lost.
  */
 export const connection = store({ state: 'connecting', since: Date.now(), first: true });
 
 const KINDS = ['message', 'run', 'event', 'session', 'deleted', 'live', 'gap'];
 
-/** Milliseconds before the stream is opened again: first and at most. */
+/** Milliseconds before the stream is opened again: initial and maximum value. */
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
 
-/** Milliseconds of silence after which a stream is dead: the daemon says that it is alive every 15 seconds. */
+/** Milliseconds without data after which a stream counts as dead: the daemon sends a sign of life every 15 seconds. */
 const SILENCE = 40_000;
 
-/** Milliseconds after which a tab that nobody sees gives its connection back: a browser has six for all tabs. */
+/** Milliseconds after which a hidden tab closes its stream: a browser has six connections for all tabs. */
 const UNSEEN = 5 * 60_000;
 
 const listeners = new Map(KINDS.map((kind) => [kind, new Set()]));
@@ -30,25 +30,25 @@ let timer = 0;
 let unseen = 0;
 let silence = 0;
 
-/** A tab that opens its stream asks those that nobody sees for their place; they open theirs again when they are seen. */
+/** A tab that opens its stream asks hidden tabs to close theirs; these reopen it when they become visible. */
 const others = new BroadcastChannel('kiso.events');
 others.onmessage = () => document.visibilityState === 'hidden' && !stays() && close();
 
-/** Whether a tab that nobody sees goes on listening. */
+/** Returns whether a hidden tab keeps its stream. */
 let stays = () => false;
 
-/** Sets when a tab that nobody sees goes on listening: as long as `wanted()` is true. */
+/** Keeps the stream of a hidden tab open as long as `wanted()` is true. */
 export const stayWhile = (wanted) => { stays = wanted; };
 
-/** Calls `listener(data, id)` for each event of this kind; gives back what ends it. */
+/** Calls `listener(data, id)` for each event of this kind; returns a function that ends it. */
 export function on(kind, listener) {
   listeners.get(kind).add(listener);
   return () => listeners.get(kind).delete(listener);
 }
 
 /**
- * Calls `look` when the stream is open again; gives back what ends it. When it opens for the first time, only if something has
- * `failed()`: what has happened since the page came is told, however late that is.
+ * Calls `look` when the stream is open again; returns a function that ends it. When the stream opens for the first time, calls it
+ * only if something has `failed()`, because the stream delivers all events since the page was loaded.
  */
 export function onOpen(look, failed = () => false) {
   return connection.watch(({ state, first }) => state === 'open' && (!first || failed()) && look());
@@ -60,7 +60,7 @@ export function follow() {
   connect();
   document.addEventListener('visibilitychange', visibility);
   window.addEventListener('online', hurry);
-  // One that was opened behind others may never be seen.
+  // A tab that was opened in the background may never become visible.
   visibility();
 }
 
@@ -75,7 +75,7 @@ function connect() {
   others.postMessage(null);
   clearTimeout(timer);
   timer = 0;
-  // From what there was before anything was asked for: what happens between an answer and the stream's beginning is told.
+  // Starts at the last event before the first request, so that no event between a response and the start of the stream is missed.
   last ??= me.get().last_event_id;
   const opened = new EventSource(`/events?after=${last}`);
   stream = opened;
@@ -95,14 +95,14 @@ function connect() {
   opened.addEventListener('shutdown', () => retry(opened));
   opened.addEventListener('unauthorized', () => {
     close();
-    // The browser may have logged in anew in another tab; then this one goes on with that.
+    // The browser may have logged in again in another tab; this tab then continues with that login.
     whoAmI().then(() => me.get() && !stream && connect(), () => me.set(null));
   });
-  // The browser would try again by itself after some errors and not after others; so it is always done here.
+  // Browsers reconnect by themselves after some errors and not after others, so it is always done here.
   opened.onerror = () => retry(opened);
 }
 
-/** A connection can be gone without a word, after a sleep or a change of network. */
+/** Detects a dead connection: after sleep or a change of network, a connection can be gone without an error. */
 function hear(of) {
   clearTimeout(silence);
   silence = setTimeout(retry, SILENCE, of);
@@ -113,7 +113,7 @@ function tell(kind, data, id) {
     try {
       listener(data, id);
     } catch (error) {
-      // One screen that stumbles must not keep the others from hearing.
+      // An error of one listener must not affect the others.
       console.error(error);
     }
   }
@@ -125,10 +125,10 @@ function retry(of) {
   if (connection.get().state !== 'lost') connection.set({ state: 'lost', since: Date.now(), first: false });
   timer = setTimeout(async () => {
     try {
-      // Tells a daemon that is away from a log-in that is over.
+      // Distinguishes an unreachable daemon from an expired login.
       await whoAmI();
     } catch {
-      // It is away still; the stream finds out when it is back.
+      // The daemon is still unreachable; the stream keeps trying.
     }
     if (me.get() && timer) connect();
   }, wait * (0.75 + Math.random() / 2));
@@ -143,7 +143,7 @@ function close() {
   stream = null;
 }
 
-/** The network is back, or somebody looks: no reason to wait longer. */
+/** Reconnects at once, because the network is back or the tab became visible. */
 function hurry() {
   if (timer) {
     wait = FIRST_WAIT;

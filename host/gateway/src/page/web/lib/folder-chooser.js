@@ -1,4 +1,4 @@
-// The folders that an administrator lists in config.toml, to be opened in a conversation; loaded when somebody wants to see them.
+// Folders that an administrator lists in config.toml, for opening in a chat; loaded on demand.
 
 import { html, useEffect, useState } from './preact.js';
 import { get, isAdmin, part, post } from './api.js';
@@ -6,7 +6,7 @@ import { plain } from './run-text.js';
 import { titleOf } from './sessions.js';
 import { Badge, Busy, Button, Dialog, Empty, Icon, Trouble, toast } from './ui.js';
 
-/** Stands for the shared files among the folders that a file is saved in. */
+/** The entry for the shared files in the list of destinations. */
 const SHARED = { name: 'shared', title: 'Shared files', about: 'seen by all chats', available: true };
 
 /** Saves a file of the workspace in a folder. `path` is the file. */
@@ -23,7 +23,8 @@ export function FolderSaver({ session, path, onClose }) {
   useEffect(() => { load(); }, []);
   const save = async ({ name: folder, title }) => {
     const { name } = await post(`/sessions/${part(session)}/deliver`, { file: path, folder });
-    // Of the shared files, the change is one of those that the session can undo: a run may follow it before the button is pressed.
+    // A change of the shared files is one of the session's undo entries. It is read now, because a run may follow before the
+    // button is pressed.
     const { items: [change] } = folder === SHARED.name ? await get(`/sessions/${part(session)}/undo`, { limit: 1 }) : { items: [] };
     const undo = async () => {
       if (change) await post(`/sessions/${part(session)}/undo`, { run: change.run });

@@ -1,4 +1,4 @@
-// Both sides of a changed file: pictures beside one another, tables row by row, texts hunk by hunk.
+// Both sides of a changed file: pictures side by side, tables row by row, texts hunk by hunk.
 
 import { html, useState } from './preact.js';
 import { part } from './api.js';
@@ -6,13 +6,13 @@ import { align } from './diff.js';
 import { bytes, plural, visible } from './format.js';
 import { Button } from './ui.js';
 
-/** Lines of all hunks, rows and columns of a table, and characters of a cell that are drawn. */
+/** Maximum number of lines of all hunks, of rows and columns of a table, and of characters in a cell. */
 const LINES = 1_000;
 const ROWS = 200;
 const COLUMNS = 30;
 const CELL = 120;
 
-/** Rows of a table that are compared. */
+/** Maximum number of rows that are compared. */
 const MOST_ROWS = 10_000;
 
 const SEPARATORS = { csv: ',', tsv: '\t' };
@@ -73,8 +73,8 @@ function Hunks({ change, sides, onHunk }) {
 }
 
 /**
- * Two tables, row by row: `{header, rows: [{kind, before, after} | {skipped}], more}`. `null` if these are not tables.
- * A removed row beside an added one counts as one that changed.
+ * Compares two tables row by row: `{header, rows: [{kind, before, after} | {skipped}], more}`. Returns `null` if these are not
+ * tables. A removed row next to an added one counts as a changed row.
  */
 export function tableRows(before, after, separator) {
   const [old, now] = [cells(before, separator), cells(after, separator)];
@@ -102,7 +102,7 @@ export function tableRows(before, after, separator) {
   return { header: (now[0] ?? old[0]).slice(0, COLUMNS), rows: rows.slice(0, ROWS), more: Math.max(0, rows.length - ROWS) };
 }
 
-/** The rows of a table with separated values (RFC 4180). */
+/** Returns the rows of a table with separated values (RFC 4180). */
 function cells(text, separator) {
   const rows = [];
   let [row, cell, quoted] = [[], '', false];

@@ -1,11 +1,11 @@
-// The folders of a conversation: what its runs have changed there waits above the composer until it is applied or dropped.
+// The folders of a chat: pending changes of its runs are shown above the message field until they are applied or discarded.
 
 import { html, useEffect, useState } from './preact.js';
 import { get, part, post } from './api.js';
 import { bytes, plural, visible } from './format.js';
 import { Badge, Button, Icon, confirm, toast } from './ui.js';
 
-/** Changes that are drawn. */
+/** Maximum number of changes that are shown. */
 const SHOWN = 200;
 
 const WORDS = { added: 'Added', changed: 'Changed', deleted: 'Deleted', moved: 'Moved', repository: 'Git' };
@@ -23,7 +23,7 @@ export function FolderBar({ session, running }) {
     setFolders([]);
   }, [session]);
   useEffect(() => {
-    // Another run may have begun; its end loads them again.
+    // Another run may have started; the list is loaded again at its end.
     if (!running) load().catch(() => {});
   }, [session, running]);
   if (running || folders.length === 0) return null;
@@ -71,11 +71,11 @@ function Waiting({ session, folder, open, onOpen, onChange }) {
   </section>`;
 }
 
-/** A file or directory, many alike files, or a git repository. */
+/** A file, a directory, a group of similar files, or a git repository. */
 function Change({ session, folder, change, onSettle }) {
   const { group, repository } = change;
   const [view, setView] = useState(null);
-  // A list that was loaded again has another state of the file.
+  // In a newly loaded list, the file may have another state.
   useEffect(() => setView(null), [change]);
   const name = group ? groupName(change) : change.path;
   const what = group ? { groups: [group.id] } : { paths: [change.path] };
@@ -110,7 +110,7 @@ function Change({ session, folder, change, onSettle }) {
   </li>`;
 }
 
-/** The files of a group as a pattern: "in/*.pdf → pdf/". */
+/** Returns a pattern for the files of a group: "in/*.pdf → pdf/". */
 function groupName({ path, from, group }) {
   const [only, ...others] = group.endings;
   const names = only?.ending && others.length === 0 ? `*.${only.ending}` : '*';
@@ -118,7 +118,7 @@ function groupName({ path, from, group }) {
   return from === undefined ? `${inside(path)}${names}` : `${inside(from)}${names} → ${inside(path) || names}`;
 }
 
-/** How much it is, in a few words. */
+/** Summarizes the size of a change. */
 function note({ group, repository, is_directory: isDirectory, files, bytes_before: before, bytes_after: after }) {
   if (repository) return visible(repository.summary);
   if (group) {

@@ -1,21 +1,21 @@
-// A form made from a JSON Schema: what is typed ("raw": texts, ticks, rows), and the JSON that it stands for.
+// A form generated from a JSON Schema: converts the input ("raw": texts, checkboxes, rows) to JSON.
 //
-// The raw value of an object has a member for each property; of a list it is a list; of a tick true, false or ''; of
-// everything else a text. What is empty is left out of the JSON, so that the skill's own default holds.
+// The raw value of an object has a member for each property; that of a list is a list; that of a checkbox is true, false or '';
+// all others are texts. Empty values are left out of the JSON, so that the skill's default applies.
 
 import { html, useRef } from './preact.js';
 import { Button, Icon, Said } from './ui.js';
 
-/** Characters from which on a text gets a field of several lines. */
+/** Length in characters at which a text gets a multi-line field. */
 const LONG = 500;
-/** Values from which on a list of choices is no longer worth its place. */
+/** Number of values at which a list of choices is too long. */
 const MAX_CHOICES = 200;
-/** Bounds from which on they are those of the type, and tell nobody anything. */
+/** Bounds beyond this are those of the type, so they are not shown. */
 const NO_BOUND = 1e9;
-/** Rows that somebody types at most; a limit beyond need not be told before it is met. */
+/** Limits on rows above this number are shown only when they are reached. */
 const MANY = 20;
 
-/** How a value is asked for: `{kind, schema, items?, choices?}`. `depth` is how many objects it lies in. */
+/** Returns the field for a schema: `{kind, schema, items?, choices?}`. `depth` is the number of enclosing objects. */
 export function fieldOf(given, depth = 0) {
   const schema = withoutNull(given ?? {});
   const choices = Array.isArray(schema.enum) ? schema.enum.filter((one) => one !== null) : null;
@@ -41,7 +41,7 @@ export function fieldOf(given, depth = 0) {
 
 const isPlain = (value) => ['string', 'number', 'boolean'].includes(typeof value);
 
-/** What may be left out need not be asked as "null". */
+/** Removes null from the types of a schema: an optional value is left out instead. */
 function withoutNull(schema) {
   const either = schema.anyOf ?? schema.oneOf;
   const rest = either?.filter((one) => one.type !== 'null');
@@ -55,7 +55,7 @@ function withoutNull(schema) {
   return schema;
 }
 
-/** The raw value of a form that nobody touched. */
+/** Returns the raw value of an empty form. */
 export function emptyOf(field, depth = 0) {
   switch (field.kind) {
     case 'object': return Object.fromEntries(properties(field).map(([name, schema]) => [name, emptyOf(fieldOf(schema, depth + 1), depth + 1)]));
@@ -67,13 +67,13 @@ export function emptyOf(field, depth = 0) {
 
 const properties = (field) => Object.entries(field.schema.properties ?? {});
 
-/** Whether anything was typed. */
+/** Returns whether nothing was typed. */
 function isBlank(raw) {
   if (raw && typeof raw === 'object') return Object.values(raw).every(isBlank);
   return raw === '' || raw === undefined;
 }
 
-/** The JSON of what was typed, or `undefined` where it is left out. What is wrong is put into `errors`: path to words. */
+/** Returns the JSON of the input, or `undefined` if it is left out. Errors are added to `errors`: path to text. */
 export function valueOf(field, raw, required, path, errors, depth = 0) {
   const { kind, schema } = field;
   const wrong = (words) => {
@@ -134,13 +134,13 @@ function wrongText(schema, text) {
   const length = [...text].length;
   if (length < (schema.minLength ?? 0)) return `Enter at least ${schema.minLength} characters`;
   if (length > (schema.maxLength ?? Infinity)) return `Enter at most ${schema.maxLength} characters (now ${length})`;
-  // Patterns are left to the daemon: they are of another dialect, and one of a stranger may keep the browser busy for ever.
+  // The daemon checks patterns: their dialect differs, and a stranger's pattern may block the browser.
   return null;
 }
 
 /**
- * What the daemon found wrong with the arguments, "NAME VERSION: a: …; b[0]: …", as path to words; null where that cannot
- * be told of a field.
+ * Parses the daemon's error about arguments, "NAME VERSION: a: …; b[0]: …", as path to text; null if it does not refer to a
+ * field.
  */
 export function wrongBy(message, root, path) {
   const errors = new Map();
@@ -160,7 +160,7 @@ export function wrongBy(message, root, path) {
   return errors;
 }
 
-/** The path of the field that "a.b[0]" lies in. */
+/** Returns the path of the field that contains "a.b[0]". */
 function placeOf(where, root, path) {
   let [field, at, depth] = [root, path, 0];
   for (const step of where.match(/[\w-]+/g)) {
@@ -173,10 +173,10 @@ function placeOf(where, root, path) {
   return at === path ? null : at;
 }
 
-/** The fields of an object. `onChange` takes its new raw value; `files` are names that a file's field offers. */
+/** The fields of an object. `onChange` receives its new raw value; `files` are suggestions for file fields. */
 export function Fields({ field, raw, onChange, errors, path, files, depth = 0 }) {
   const required = new Set(field.schema.required ?? []);
-  // What has to be given comes first.
+  // Required fields come first.
   const all = properties(field).sort(([a], [b]) => required.has(b) - required.has(a));
   return all.map(([name, schema]) => html`<${Field} key=${name} name=${name} field=${fieldOf(schema, depth + 1)} required=${required.has(name)}
     raw=${raw?.[name] ?? ''}
@@ -205,7 +205,7 @@ function Field(props) {
 const Wrong = ({ path, errors }) => errors.get(path) && html`<p class="wrong" id=${`${path}-wrong`}><${Icon} name="alert" size=${16} />
   <${Said}>${errors.get(path)}<//></p>`;
 
-/** Description and bounds, as people say them. */
+/** Describes a field with its bounds. */
 function words({ kind, schema }) {
   const bounds = [];
   if (kind === 'number') {
@@ -221,12 +221,12 @@ function words({ kind, schema }) {
 
 const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** The ids of what is said about a field: its help, and what is wrong. A row of a list has no help of its own. */
+/** Returns the ids of a field's help text and error. Rows of a list have no help text. */
 function described(field, path, errors) {
   return [field && words(field) && `${path}-help`, errors.get(path) && `${path}-wrong`].filter(Boolean).join(' ') || undefined;
 }
 
-/** One control. `label` names it where no label element does. */
+/** One control. `label` is its name if there is no label element. */
 function Control({ id, field, required, raw, onChange, path, errors, files, label, onKeyDown }) {
   const { kind, schema } = field;
   const common = {
@@ -252,7 +252,7 @@ function Control({ id, field, required, raw, onChange, path, errors, files, labe
     list=${kind === 'file' && files.length ? 'form-files' : undefined} value=${raw} />`;
 }
 
-/** Choices of which any may hold. */
+/** Checkboxes for a list of choices. */
 function Ticks({ name, field, raw, path, errors, onChange, need, about }) {
   const toggle = (at, yes) => onChange(yes ? [...raw, at] : raw.filter((one) => one !== at));
   return html`<fieldset class="form-list" aria-describedby=${described(field, path, errors)}>
@@ -262,10 +262,10 @@ function Ticks({ name, field, raw, path, errors, onChange, need, about }) {
         onChange=${(event) => toggle(at, event.target.checked)} /><${Said}>${shown(one)}<//></label>`)}</div>${about}</fieldset>`;
 }
 
-/** Rows that are added and taken away. */
+/** Rows that can be added and removed. */
 function List({ name, field, raw, path, errors, files, onChange, need, about }) {
   const root = useRef(null);
-  // One row is always there to be typed into; an empty one is left out.
+  // There is always one row to type into; an empty row is left out.
   const rows = raw.length ? raw : [''];
   const full = rows.length >= (field.schema.maxItems ?? Infinity);
   const look = (at) => setTimeout(() => root.current?.querySelectorAll('.form-row > :first-child')[at]?.focus(), 0);
@@ -279,7 +279,7 @@ function List({ name, field, raw, path, errors, files, onChange, need, about }) 
     look(Math.max(0, at - 1));
   };
   const keys = (event) => {
-    // Enter asks for the next row instead of sending half a list.
+    // Enter adds the next row instead of submitting.
     if (event.key === 'Enter' && field.items.kind !== 'long') {
       event.preventDefault();
       if (!full) add();

@@ -1,12 +1,12 @@
-// Numbers, times and sizes as people read them.
+// Formats numbers, times and sizes for people.
 
-/** Numbers, dates and times are written as the browser's language writes them; sentences are English. */
+/** Numbers, dates and times use the browser's locale; sentences are in English. */
 const LOCALE = undefined;
 
-/** A formatter of dates and times, by the options of `Intl.DateTimeFormat`. */
+/** Returns a formatter of dates and times, with the options of `Intl.DateTimeFormat`. */
 export const dates = (options) => new Intl.DateTimeFormat(LOCALE, options);
 
-/** A formatter of numbers, by the options of `Intl.NumberFormat`. */
+/** Returns a formatter of numbers, with the options of `Intl.NumberFormat`. */
 export const numbers = (options) => new Intl.NumberFormat(LOCALE, options);
 
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
@@ -22,11 +22,11 @@ const CENTS = numbers({ style: 'currency', currency: 'USD', currencyDisplay: 'na
 export const count = (number) => COUNT.format(number);
 export const short = (number) => SHORT.format(number);
 export const fullTime = (ms) => FULL.format(ms).replace('\u202f', ' ');
-/** A time of the day; a narrow space before AM and PM is a plain one. */
+/** Formats a time of day; replaces the narrow space before AM and PM by an ordinary one. */
 export const clock = (ms) => CLOCK.format(ms).replace('\u202f', ' ');
 export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
 
-/** "just now", "5 minutes ago", "Tue, 3 Mar". */
+/** Formats a time as "just now", "5 minutes ago", "Tue, 3 Mar". */
 export function ago(ms, now) {
   const seconds = Math.round((ms - now) / 1000);
   if (Math.abs(seconds) < 45) return 'just now';
@@ -36,7 +36,7 @@ export function ago(ms, now) {
   return DAY.format(ms);
 }
 
-/** "0.3 s", "12.4 s", "2 min 05 s": with tenths as long as they matter. */
+/** Formats a duration as "0.3 s", "12.4 s", "2 min 05 s". */
 export function duration(ms) {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 60_000) return `${TENTHS.format(ms / 1_000)} s`;
@@ -44,7 +44,7 @@ export function duration(ms) {
   return `${Math.floor(ms / 3_600_000)} h ${String(Math.floor((ms % 3_600_000) / 60_000)).padStart(2, '0')} min`;
 }
 
-/** The running timer: "0.0 s" to "59.9 s", then "1:00.0". */
+/** Formats a running timer: "0.0 s" to "59.9 s", then "1:00.0". */
 export function elapsed(ms) {
   const tenths = Math.max(0, Math.floor(ms / 100));
   const minutes = Math.floor(tenths / 600);
@@ -63,7 +63,7 @@ export function bytes(number) {
   return `${unit && number < 10 ? TENTHS.format(number) : Math.round(number)} ${UNITS[unit]}`;
 }
 
-/** Millionths of a dollar as "$0.012"; what has no known price is "unknown". */
+/** Formats millionths of a dollar as "$0.012"; an unknown price as "unknown". */
 export function cost(micros) {
   if (micros == null) return 'unknown';
   const dollars = micros / 1e6;
@@ -71,17 +71,17 @@ export function cost(micros) {
   return (dollars < 0.01 ? CENTS : DOLLARS).format(dollars);
 }
 
-/** Characters that turn the order of the text around them. */
+/** Characters that change the direction of surrounding text. */
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-/** A text of somebody else, in which such characters are shown instead of obeyed. */
+/** Makes these characters visible in a foreign text. */
 export const visible = (text) => String(text ?? '').replace(TURNING, (sign) => `⟦U+${sign.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟧`);
 
-/** A name as kiso takes it, made from what somebody typed: "Morning news" becomes "morning-news". */
+/** Converts a text to a valid name in kiso: "Morning news" becomes "morning-news". */
 export const slug = (text, most) => text.normalize('NFKD').replace(/[\u0300-\u036f]/g, '').toLowerCase()
   .replace(/[^a-z0-9_]+/g, '-').slice(0, most).replace(/^[-_]+|-+$/g, '');
 
-/** This minute as a part of a name: "2026-11-22-1503". */
+/** Formats the current minute for a name: "2026-11-22-1503". */
 export function stamp(at = new Date()) {
   const two = (number) => String(number).padStart(2, '0');
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}-${two(at.getHours())}${two(at.getMinutes())}`;

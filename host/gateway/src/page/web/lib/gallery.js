@@ -1,4 +1,4 @@
-// What a run produced, as pictures and links.
+// Files that a run created, as pictures and links.
 
 import { html, useState } from './preact.js';
 import { fileUrl } from './api.js';
@@ -6,21 +6,21 @@ import { bytes } from './format.js';
 import { visible } from './inline.js';
 import { Icon, report } from './ui.js';
 
-/** Pictures that are shown beside other content. SVG too: within an image it runs nothing and asks for nothing. */
+/** Pictures that are shown inline. This includes SVG, which cannot run scripts or load files within an image element. */
 const PICTURE = /^image\/(?:png|jpeg|gif|webp|avif|svg\+xml|bmp|x-icon)$/;
 
-/** Shows `list[index]` in front of the page; what that needs is fetched with the first picture. See `openImage` of lightbox.js. */
+/** Opens `list[index]` in the lightbox, whose code is loaded with the first picture. See `openImage` in lightbox.js. */
 export const openImage = (list, index) => import('./lightbox.js').then((box) => box.openImage(list, index)).catch(report);
 
-/** Is this a file that can be looked at as a picture? */
+/** Returns whether a file can be shown as a picture. */
 export const isPicture = (file) => PICTURE.test(file.media_type ?? '');
 
-/** Where a file of a run or of a workspace is fetched. */
+/** Returns the address of a file of a run or a workspace. */
 const source = (file, session) => file.link ?? fileUrl(session, file.path);
 
 const named = (file) => file.path.split('/').pop();
 
-/** A small picture that opens in the lightbox; `onOpen` shows it. */
+/** A thumbnail that opens in the lightbox through `onOpen`. */
 function Thumb({ src, name, onOpen }) {
   const [broken, set] = useState(false);
   return html`<button type="button" class="thumb" aria-label=${`Open picture: ${visible(name)}`} title=${visible(name)} onClick=${onOpen}>
@@ -28,7 +28,7 @@ function Thumb({ src, name, onOpen }) {
   </button>`;
 }
 
-/** Files (`{path, media_type, bytes, link, title}`): pictures as thumbnails, everything else as links. */
+/** Files (`{path, media_type, bytes, link, title}`): pictures as thumbnails, all others as links. */
 export function Gallery({ files, session }) {
   const pictures = files.filter(isPicture);
   const others = files.filter((file) => !isPicture(file));

@@ -1,11 +1,11 @@
-// What a skill asks for and what it was granted: shown, ticked, and told in words before it changes.
+// Permissions of a skill: shows requested and granted ones, lets the user select them, and describes a change before it is made.
 
 import { html, useState } from './preact.js';
 import { part, put } from './api.js';
 import { Badge, Button, Dialog, Icon, Said, Trouble } from './ui.js';
 
-/** What the daemon says of needs, of what is beyond a grant, or of a grant; nothing without one. `seconds` and `memory` may be null.
- * `others` are capabilities that are granted by name: a capability, a name and what it lets the skill do. */
+/** Normalizes needs, missing permissions or a grant from the daemon; empty without one. `seconds` and `memory` may be null.
+ * `others` are capabilities that are granted by name: a capability, a name and its effect. */
 export function permissions(given) {
   const http = (given?.http ?? []).map(({ host, methods, inject, private: near }) => ({ host, methods, inject: inject ?? null, private: near }));
   const secrets = (given?.secrets ?? []).map(({ name }) => name);
@@ -13,13 +13,13 @@ export function permissions(given) {
   return { http, secrets, ask, others: given?.others ?? [], memory: given?.memory_mib ?? null, seconds: given?.timeout_s ?? null };
 }
 
-/** How much of the memory and time that it asks for is granted: "all", "some" or "none". */
+/** Returns how much of the requested memory and time is granted: "all", "some" or "none". */
 function limitsOf(needs, granted) {
   if (granted.memory == null && granted.seconds == null) return 'none';
   return (granted.memory ?? 0) >= (needs.memory ?? 0) && (granted.seconds ?? 0) >= (needs.seconds ?? 0) ? 'all' : 'some';
 }
 
-/** What is ticked where `granted` is in force. */
+/** Returns the selection that corresponds to `granted`. */
 export const choiceOf = (needs, granted) => ({
   hosts: granted.http.map(({ host, private: near }) => ({ host, private: near })),
   secrets: [...granted.secrets],
@@ -27,18 +27,18 @@ export const choiceOf = (needs, granted) => ({
   limits: limitsOf(needs, granted),
 });
 
-/** A choice without what the skill does not ask for any more: that has no effect, and cannot be granted again. */
+/** Removes everything from a selection that the skill no longer requests: it has no effect, and cannot be granted again. */
 export const fitting = (needs, { hosts, secrets, others, limits }) => ({
   hosts: hosts.filter(({ host }) => needOf(needs, host)), secrets: secrets.filter((name) => needs.secrets.includes(name)),
   others: others.filter((one) => needs.others.some(({ capability }) => capability === one.capability)), limits,
 });
 
-/** Whether a list of others has this one. */
+/** Returns whether a list of other capabilities contains this one. */
 const holds = (others, one) => others.some(({ capability, name }) => capability === one.capability && name === one.name);
 
 export const heldOf = (needs, granted) => fitting(needs, choiceOf(needs, granted));
 
-/** What is ticked where everything is. */
+/** Returns the selection with everything. */
 export const everything = (needs) => ({
   hosts: needs.http.map(({ host }) => ({ host, private: false })), secrets: [...needs.secrets], others: [...needs.others],
   limits: asksLimits(needs) ? 'all' : 'none',
@@ -50,10 +50,10 @@ export const isNothing = ({ hosts, secrets, others, limits }) => !hosts.length &
 
 const asksLimits = (needs) => needs.memory != null || needs.seconds != null;
 
-/** Whether it asks for anything that is granted or not. */
+/** Returns whether the skill requests anything that needs a grant. */
 export const asksAnything = (needs) => needs.http.length > 0 || needs.secrets.length > 0 || needs.others.length > 0 || asksLimits(needs);
 
-/** Whether every host that `narrow` names is also named by `wide`. */
+/** Returns whether the pattern `wide` matches every host that `narrow` matches. */
 const covers = (wide, narrow) => wide === narrow || wide === '*' || (wide.startsWith('*.') && narrow.endsWith(wide.slice(1)));
 
 const needOf = (needs, host) => needs.http.find((need) => covers(need.host, host));
@@ -64,7 +64,7 @@ export function limitWords({ memory, seconds }) {
   return [memory != null && `${memory} MiB of memory`, seconds != null && `${seconds} s of time`].filter(Boolean).join(' and ');
 }
 
-/** Puts `choice` in force. `/work` stays as it is, and so do memory and time where nobody changed that. */
+/** Saves the selection `choice`. `/work` stays unchanged, and so do memory and time unless the user changed them. */
 export function saveGrant(name, needs, granted, choice) {
   const { hosts, secrets, limits } = choice;
   const others = choice.others.map(({ capability, name: of }) => ({ capability, name: of }));
@@ -72,7 +72,7 @@ export function saveGrant(name, needs, granted, choice) {
   return put(`/skills/${part(name)}/grants`, { hosts, secrets, ...(others.length ? { others } : {}), ...changed });
 }
 
-/** What changes for the skill, in words: `[{more, text}]`. */
+/** Describes the changes for the skill: `[{more, text}]`. */
 export function difference(needs, granted, choice) {
   const told = [];
   const now = new Map(choice.hosts.map((one) => [one.host, one.private]));
@@ -97,8 +97,8 @@ export function difference(needs, granted, choice) {
 }
 
 /**
- * What is asked for, each with what was granted of it. With `onChange`, each can be ticked; without, it is only told.
- * `fresh`: nothing was granted yet, so nothing is said about that. `bundled`: the rules for sites are about it, so that it asks.
+ * The requested permissions with their state. With `onChange`, each can be selected; otherwise they are only shown. `fresh`:
+ * nothing was granted yet, so no state is shown. `bundled`: the rules for sites apply to the skill, so it asks.
  */
 export function Asked({ needs, granted, choice, onChange, fresh, bundled }) {
   const tick = { needs, granted, choice, onChange, fresh, bundled };
@@ -117,7 +117,7 @@ export function Asked({ needs, granted, choice, onChange, fresh, bundled }) {
   </div>`;
 }
 
-/** A line that can be ticked, or says whether it is granted, or asked for in each run. `name` is the control's name. */
+/** A line that can be selected, or shows whether it is granted or asked for in each run. `name` is the control's name. */
 function Row({ on, was, asks, fresh, without, name, about, onToggle, children }) {
   const state = fresh ? null : was ? html`<${Badge} kind="good">granted<//>`
     : asks ? html`<${Badge}>asks you in each run<//>` : without ? html`<${Badge}>${without}<//>` : html`<${Badge} kind="warn">not granted<//>`;
@@ -146,7 +146,7 @@ function HostRow({ host, about, granted, choice, onChange, fresh, bundled }) {
   </li>`;
 }
 
-/** A host, or a pattern of hosts, of which single ones may be granted instead. */
+/** A host, or a pattern of hosts of which individual ones may be granted instead. */
 function HostAsked({ need, ...tick }) {
   const { choice, granted, onChange } = tick;
   const [name, setName] = useState('');
@@ -199,7 +199,7 @@ function LimitRow({ needs, granted, choice, onChange, fresh }) {
     onToggle=${onChange && ((yes) => onChange({ ...choice, limits: yes ? 'all' : 'none' }))}>${limitWords(needs)}<//></li>`;
 }
 
-/** Shows the difference before it is made; `onDone` when it is. */
+/** Shows the changes for confirmation; calls `onDone` after they are saved. */
 export function GrantQuestion({ name, needs, granted, choice, onClose, onDone }) {
   const told = difference(needs, granted, choice);
   const less = told.every((one) => !one.more);

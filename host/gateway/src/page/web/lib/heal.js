@@ -1,16 +1,17 @@
-// The end of a text that is still being written: `**bo` is shown as bold at once, not as stars that vanish when the other two come.
+// Completes the Markdown of a text that is still being written: `**bo` is shown as bold at once, instead of stars that vanish
+// later.
 
 const PAIRS = { '*': true, _: true, '~': true };
 const WORD = /[\p{L}\p{N}]/u;
 
-/** `text` with what is open closed, and without a sign at its end whose meaning is not known yet. */
+/** Returns `text` with open markers closed, and without a final marker whose meaning is not known yet. */
 export function heal(text) {
   const { open, code, cut } = scan(text);
   if (code) return `${text.slice(0, code.at)}${code.at + code.run.length < text.length ? `${text.slice(code.at)}${code.run}` : ''}${closers(open)}`;
   let healed = cut === null ? text : cut(text);
   const bare = healed.replace(/[*_~`!\\[$<]+$/, '').trimEnd();
   const lost = healed.slice(bare.length);
-  // Signs that close something stay; those that only might open something wait.
+  // Closing markers stay; markers that only might open something are hidden for now.
   if (lost && !closes(lost, open, bare)) healed = bare;
   else if (open.length) healed = healed.trimEnd();
   return healed + closers(scan(healed).open);
@@ -20,7 +21,10 @@ const closers = (open) => open.map(({ run }) => run).reverse().join('');
 
 const closes = (lost, open, bare) => PAIRS[lost[0]] && bare !== '' && !open.some(({ at }) => at >= bare.length);
 
-/** Where a long text can be parted so that nothing is open there: the last such space within `most` characters. */
+/**
+ * Returns a position at which a long text can be split because no marker is open there: the last such space within `most`
+ * characters.
+ */
 export function parting(text, most) {
   const { spaces } = scan(text.slice(0, most));
   if (spaces.sentence > most / 3) return spaces.sentence;
@@ -30,8 +34,8 @@ export function parting(text, most) {
 }
 
 /**
- * What is open at the end: `open` (runs of signs), `code` (a run of backticks), `cut` (what to do about a link that is not
- * complete), and `spaces` at which nothing is.
+ * Scans the text for its state at the end: `open` (open markers), `code` (a run of backticks), `cut` (how to treat an incomplete
+ * link), and the `spaces` at which no marker is open.
  */
 function scan(text) {
   const open = [];
@@ -89,7 +93,7 @@ function closing(text, from, run) {
   return -1;
 }
 
-/** A run of stars, underscores or tildes opens, closes, or is nothing. */
+/** Handles a run of stars, underscores or tildes, which opens, closes, or is plain text. */
 function pair(open, text, at, end) {
   const [before, after] = [text[at - 1] ?? ' ', text[end] ?? ' '];
   const run = text.slice(at, end);

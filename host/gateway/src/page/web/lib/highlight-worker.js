@@ -1,8 +1,8 @@
-// Finds the words of code and what they are; see highlight.js. It sees no page, and nothing that it answers becomes markup.
+// Syntax highlighting in a worker; see highlight.js. It has no access to the page, and its results never become markup.
 
 import hljs from '../vendor/highlight.js';
 
-/** The kinds that have a colour, by the names that highlight.js gives. */
+/** Kinds that have a colour, by the class names of highlight.js. */
 const KINDS = {
   keyword: 'keyword', operator: 'keyword', 'selector-tag': 'keyword', name: 'keyword', tag: 'tag', built_in: 'type', type: 'type', class: 'type', 'title.class': 'type',
   string: 'string', regexp: 'string', char: 'string', 'char.escape': 'number', symbol: 'number', number: 'number', literal: 'number', bullet: 'number', link: 'string',
@@ -13,7 +13,7 @@ const KINDS = {
 
 const NAMES = { sh: 'bash', zsh: 'bash', console: 'shell', jsonc: 'json', json5: 'json', toml: 'ini', htm: 'xml', vue: 'xml', svelte: 'xml', wat: 'wasm', patch: 'diff' };
 
-// What takes long is measured from here: a slow machine needs a while to load the above.
+// The time limit starts here, because a slow machine takes a while to load the library.
 postMessage({});
 
 onmessage = ({ data: { id, source, language } }) => {
@@ -22,12 +22,12 @@ onmessage = ({ data: { id, source, language } }) => {
   try {
     if (hljs.getLanguage(name)) words = flat(hljs.highlight(source, { language: name, ignoreIllegals: true })._emitter.rootNode);
   } catch {
-    // Code that it does not understand stays plain.
+    // Code that cannot be parsed stays plain.
   }
   postMessage({ id, words });
 };
 
-/** The tree as a list: text and kind by turns, neighbours of one kind as one. */
+/** Flattens the tree to a list of alternating texts and kinds; merges neighbours of the same kind. */
 function flat(root) {
   const words = [];
   const walk = (node, kind) => {

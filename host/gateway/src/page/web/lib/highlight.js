@@ -1,16 +1,16 @@
-// Colours for code. highlight.js works in a worker: it is large, and some code takes it long; neither may be felt in the page.
-// What it finds comes back as words and their kinds, and becomes elements here, a part at a time, when the browser is idle.
+// Colours for code. highlight.js runs in a worker, because it is large and slow for some code. Its results come back as words and
+// kinds, and are applied here step by step when the browser is idle.
 
 import { visible } from './inline.js';
 
-/** Characters of a block that is coloured; longer ones stay plain. */
+/** Maximum length in characters of a coloured block; longer ones stay plain. */
 const LONGEST = 40_000;
 
-/** Milliseconds that the worker has for a block, and the page for a piece of work. */
+/** Time limits in milliseconds: of the worker for a block, and of a step in the page. */
 const PATIENCE = 15_000;
 const SLICE = 6;
 
-/** Milliseconds until a block in which something is selected is looked at again. */
+/** Milliseconds after which a block with a text selection is tried again. */
 const LATER = 1_500;
 
 const WORKER = new URL('highlight-worker.js', import.meta.url).href;
@@ -20,19 +20,19 @@ const asked = new Map();
 let script = null;
 let worker = null;
 let ready = false;
-/** Whether there is no worker to be had: another version of kiso has other files. */
+/** Whether the worker is unavailable, because another version of kiso has other files. */
 let broken = false;
 let number = 0;
 let over = 0;
 
-/** Colours `code`, an element whose children are parts of `source`, when it comes into view. */
+/** Colours `code`, an element whose children are parts of `source`, when it becomes visible. */
 export function paint(code, source, language) {
   if (!source || source.length > LONGEST) return;
   waiting.set(code, { source: visible(source), language });
   views.observe(code);
 }
 
-/** The page does not show these blocks any more. */
+/** Drops these blocks, which are no longer shown. */
 export function forget(root) {
   for (const code of root.querySelectorAll('.md-code code')) {
     waiting.delete(code);
@@ -59,7 +59,7 @@ function ask(one) {
   if (asked.size === 1) watch();
 }
 
-/** Code on which highlight.js does not come to an end stays plain, and does not keep others from their colours. */
+/** Leaves code plain if highlight.js does not finish, and continues with other blocks. */
 function watch() {
   clearTimeout(over);
   if (!asked.size || !ready) return;
@@ -74,7 +74,7 @@ function watch() {
 }
 
 function start() {
-  // The one script that the page may start; nothing that a model writes comes near it.
+  // The only script that the page may start; no text of a model reaches this.
   script ??= globalThis.trustedTypes?.createPolicy('kiso', { createScriptURL: () => WORKER }).createScriptURL('') ?? WORKER;
   const started = new Worker(script, { type: 'module' });
   started.onerror = () => {
@@ -94,13 +94,13 @@ function start() {
 
 const idle = (work) => (globalThis.requestIdleCallback ? requestIdleCallback(work, { timeout: 500 }) : setTimeout(work, 30));
 
-/** `words`: text and kind by turns. */
+/** `words` are alternating texts and kinds. */
 function colour(one, words, from = { part: 0, word: 0, inside: 0, at: 0 }) {
   const { code, source } = one;
   if (!code.isConnected) return;
   const chosen = getSelection();
   if (!chosen.isCollapsed && chosen.containsNode(code, true)) {
-    // Who marks something in it keeps it.
+    // Waits, because changing the elements would destroy the user's selection.
     setTimeout(colour, LATER, one, words, from);
     return;
   }
@@ -123,7 +123,7 @@ function colour(one, words, from = { part: 0, word: 0, inside: 0, at: 0 }) {
       if (inside >= words[word].length) [word, inside] = [word + 2, 0];
     }
     if (coloured.textContent === span.textContent) span.replaceChildren(coloured);
-    // Between two parts stands the end of a line.
+    // Parts are separated by line breaks.
     if (source[at] === '\n') {
       at += 1;
       inside += 1;

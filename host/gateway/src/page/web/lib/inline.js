@@ -1,7 +1,7 @@
-// What stands within a block of Markdown: words, emphasis, code, links, pictures and formulas.
+// Inline Markdown: words, emphasis, code, links, pictures and formulas.
 //
-// marked reads it; what it read is built as elements, one by one, in a document that shows nothing. HTML is never parsed:
-// a tag that a model writes is text. DOMPurify looks over what was built as if it had been, and only then it joins the page.
+// marked parses the text, and its tokens are built as elements in an inert document. HTML is never parsed: a tag from a model is
+// text. DOMPurify checks the elements before they are added to the page.
 
 import { Lexer, Marked } from '../vendor/marked.js';
 import '../vendor/purify.js';
@@ -9,26 +9,26 @@ import { fileUrl } from './api.js';
 import { viewOf } from './kinds.js';
 import { href as routed } from './router.js';
 
-/** Characters that are read as Markdown at once; the time that marked takes for hostile ones grows with the square. */
+/** Maximum number of characters that are parsed at once; marked takes quadratic time for hostile text. */
 const LONGEST = 6_000;
 
-/** Signs with a meaning in so much text; more of them are noise, and shown as they are. */
+/** Maximum number of markers in such a text; a text with more is shown unformatted. */
 const MOST_SIGNS = 700;
 
-/** Emphasis in emphasis; what is deeper is shown flat. */
+/** Maximum depth of nested emphasis; deeper levels are flattened. */
 const DEEPEST = 12;
 
-/** A picture within the text itself. */
+/** A picture embedded in the text. */
 const DATA_PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/;
 
-/** Text without any of these is text. */
+/** Text without any of these characters needs no parsing. */
 const SIGN = /[\\`*_~[\]!<&$\n]|:\/\/|@|www\./;
 
 const inert = document.implementation.createHTMLDocument('');
 const purify = globalThis.DOMPurify;
 const CLASSES = new Set(['md-math', 'md-host', 'md-ref', 'md-boxed', 'md-over', 'md-under', 'md-l', 'md-r']);
 
-/** Of MathML: what lays out signs. Nothing that links, loads or holds other markup. */
+/** MathML elements for layout. None of them links, loads or contains other markup. */
 const MATH_TAGS = [
   'math', 'mrow', 'mi', 'mn', 'mo', 'mtext', 'mspace', 'mfrac', 'msqrt', 'mroot', 'msub', 'msup', 'msubsup', 'munder', 'mover', 'munderover', 'mtable', 'mtr', 'mtd',
 ];
@@ -56,14 +56,14 @@ const BRACKETS = /^\\\(([^]+?)\\\)|^\\\[([^]+?)\\\]/;
 
 const NOTE = /^\[\^([^\]\s]{1,60})\]/;
 
-/** Something in a formula that a price or a sentence has not. */
+/** A sign that a formula has and a price or a sentence does not. */
 const MATHS = /[\\^_={}<>+*/()|]|^.{0,3}$|^-?\d+$/;
 
 const marked = new Marked({
   gfm: true,
   breaks: true,
   tokenizer: {
-    // Tags are text, but for the one that models put into the cells of tables.
+    // Tags are text, except the one that models use in table cells.
     tag(source) {
       const found = BREAK.exec(source);
       return found ? { type: 'br', raw: found[0] } : undefined;
@@ -99,8 +99,8 @@ const marked = new Marked({
 });
 
 /**
- * A fragment with what `text` says. `context`: `session` (whose workspace relative links lead to), `base` (a folder in it)
- * and `definitions` (addresses that the text names elsewhere).
+ * Returns a fragment with the formatted `text`. `context`: `session` (whose workspace relative links refer to), `base` (a folder
+ * in it) and `definitions` (addresses that the text defines elsewhere).
  */
 export function inline(text, context) {
   const safe = visible(text);
@@ -127,7 +127,7 @@ function read(text, context) {
     if (context.definitions) lexer.tokens.links = context.definitions;
     return lexer.inlineTokens(text);
   } catch {
-    // marked gives up on a text that it does not understand; its author still wants to read it.
+    // If marked cannot parse a text, it is shown unformatted.
     return plain;
   }
 }
@@ -162,11 +162,11 @@ function element(name, text, kind) {
   return made;
 }
 
-/** Makes MathML of TeX, once the code for that is there. */
+/** Converts TeX to MathML, once that code is loaded. */
 let convert = null;
 let coming = null;
 
-/** A formula, with its source where the pointer rests. `display`: on a line of its own. */
+/** A formula, with its source as tooltip. `display`: on its own line. */
 function mathematics(tex, display = false) {
   const span = element('span', tex.trim(), 'md-math');
   span.title = tex.trim();
@@ -175,7 +175,7 @@ function mathematics(tex, display = false) {
   return span;
 }
 
-/** A formula that stands on its own, cleaned as everything within words is. */
+/** A display formula, cleaned like inline text. */
 export function displayed(tex) {
   const span = mathematics(tex, true);
   purify.sanitize(span);
@@ -187,7 +187,7 @@ function write(span, display) {
   if (made) span.replaceChildren(made);
 }
 
-/** Until this code is there, formulas are shown as they were written. */
+/** Loads the code for formulas; until then, they are shown as source. */
 async function fetchMath() {
   try {
     ({ formula: convert } = await import('./math.js'));
@@ -206,13 +206,13 @@ async function fetchMath() {
 function link(parent, token, context, depth) {
   const to = address(token.href, context);
   if (!to) {
-    // Where this leads the page does not go: it says so instead.
+    // The page does not follow this address, so it is shown as text.
     build(parent, token.tokens, context, depth + 1);
     if (token.text !== token.href) parent.append(' (', element('code', token.href), ')');
     return;
   }
   const anchor = inert.createElement('a');
-  // A file of the workspace that the page can show opens beside the conversation.
+  // A file of the workspace that the page can show opens beside the chat.
   const leads = to.file && viewOf(to.file) ? routed('s', context.session, 'f', to.file) : to.href;
   anchor.setAttribute('href', leads);
   if (!leads.startsWith('#')) {
@@ -226,22 +226,22 @@ function link(parent, token, context, depth) {
   if (to.host && pretends(text.textContent, to)) parent.append(' ', element('span', `(${to.host})`, 'md-host'));
 }
 
-/** Does a text look like an address, but of another place than the link leads to? */
+/** Returns whether a text looks like an address that differs from the link's destination. */
 function pretends(text, to) {
   const said = text.normalize('NFKC').replace(/\p{Cf}/gu, '').toLowerCase();
   if (/^mailto:/i.test(to.href)) return (said.match(/[^@\s]+@[^@\s]+/g) ?? []).some((name) => name !== to.host.toLowerCase());
   const hosts = [to.host, to.host.replace(/^www\./, ''), to.host.replace(/:\d+$/, '')];
   const named = (said.match(/(?:[\p{L}\p{N}-]+\.)+[\p{L}][\p{L}\p{N}-]+/gu) ?? []);
-  // Of an address that is written out, only the host speaks; a path may name what it likes.
+  // For a complete address, only the host counts; the path may contain any name.
   const [first] = named;
   if (/^\s*[a-z]+:\/\/|^\s*www\./.test(said)) return to.odd || !hosts.includes(first);
   return named.some((name) => !hosts.includes(name));
 }
 
 /**
- * Where a link of a model leads: `{href, host}` for the world outside, `{href, path}` for what the daemon serves (with `file`, where that
- * is one of the session's workspace), or null for
- * what the page does not follow (`javascript:` and everything else that is not known to be harmless).
+ * Resolves a link from a model: `{href, host}` for external addresses, `{href, path}` for the daemon's (with `file` for a file of
+ * the session's workspace), or null for links that the page does not follow (`javascript:` and everything else that is not known
+ * to be harmless).
  */
 export function address(given, { session, base = '' }) {
   const href = given.trim().replace(/[\u0000-\u0020\u007f-\u00a0\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]+/g, (found) => (/^ +$/.test(found) ? '%20' : ''));
@@ -263,7 +263,7 @@ export function address(given, { session, base = '' }) {
   return session ? workspace(href, session, base) : null;
 }
 
-/** `pub/x.png`, `./x.png` and `/work/pub/x.png` are files of the session's workspace. */
+/** Resolves `pub/x.png`, `./x.png` and `/work/pub/x.png` to files of the session's workspace. */
 function workspace(href, session, base) {
   const path = decode(href.split(/[?#]/)[0]);
   if (path.startsWith('/') && !path.startsWith('/work/')) return null;
@@ -291,7 +291,7 @@ function picture(parent, token, context) {
   if (!to) {
     parent.append(alt || 'picture', ' (', element('code', token.href.slice(0, 200)), ')');
   } else if (to.path === undefined) {
-    // The page asks no other machine for anything; the reader may.
+    // The page never loads from other machines; the reader may follow the link.
     link(parent, { href: token.href, text: '', tokens: [{ type: 'plain', text: alt ? `${alt} (picture at ${to.host})` : `Picture at ${to.host}` }] }, context, 0);
   } else {
     const image = inert.createElement('img');
@@ -303,7 +303,7 @@ function picture(parent, token, context) {
   }
 }
 
-/** A picture opens in the lightbox by pointer and by key; within a link it is the link's. */
+/** Opens a picture in the lightbox by pointer and by keyboard; inside of a link, the link applies. */
 function frame(image) {
   if (image.closest('a')) return;
   const button = inert.createElement('button');
@@ -314,7 +314,7 @@ function frame(image) {
   button.append(image);
 }
 
-/** A reference to a footnote leads there by pointer and by key. */
+/** Makes a footnote reference work by pointer and by keyboard. */
 function press(reference) {
   const button = inert.createElement('button');
   button.type = 'button';
@@ -324,7 +324,7 @@ function press(reference) {
   reference.append(button);
 }
 
-/** Characters that turn the order of what stands around them are shown instead of obeyed. */
+/** Makes characters visible that change the direction of surrounding text. */
 export const visible = (text) => text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (sign) => `⟦U+${sign.charCodeAt(0).toString(16).toUpperCase()}⟧`);
 
 const NAMED = {
@@ -332,5 +332,5 @@ const NAMED = {
   ldquo: '“', rdquo: '”', lsquo: '‘', rsquo: '’', bull: '•', middot: '·', times: '×', divide: '÷', deg: '°', plusmn: '±', rarr: '→', larr: '←', le: '≤', ge: '≥', ne: '≠', euro: '€', pound: '£', sect: '§', para: '¶', shy: '',
 };
 
-/** `&amp;` and the like; marked has decoded the numbered ones. */
+/** Decodes `&amp;` and other named entities; marked has decoded the numeric ones. */
 const entities = (text) => visible(text.includes('&') ? text.replace(/&(\w+);/g, (whole, name) => (Object.hasOwn(NAMED, name) ? NAMED[name] : whole)) : text);

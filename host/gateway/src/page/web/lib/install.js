@@ -1,4 +1,4 @@
-// A skill comes in: a file is dropped or chosen, what it asks for is shown, and nothing is granted that was not ticked.
+// Installation of a skill: a file is dropped or chosen, its requested permissions are shown, and only selected ones are granted.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from './preact.js';
 import { ApiError, get, me, part } from './api.js';
@@ -6,7 +6,7 @@ import { bytes } from './format.js';
 import { Asked, NOTHING, asksAnything, choiceOf, everything, fitting, isNothing, permissions, saveGrant } from './grants.js';
 import { Busy, Button, Dialog, Icon, Said, Trouble, report, toast } from './ui.js';
 
-/** Sends a file; `onProgress` is told how much of it is there, from 0 to 1. Gives a promise with `abort`. */
+/** Uploads a file; `onProgress` receives the progress from 0 to 1. Returns a promise with `abort`. */
 function upload(file, query, onProgress) {
   const asking = new XMLHttpRequest();
   const sent = new Promise((done, failed) => {
@@ -20,7 +20,7 @@ function upload(file, query, onProgress) {
       try {
         told = JSON.parse(asking.responseText);
       } catch {
-        // Not from kiso: a proxy in between, most likely.
+        // Not a response of kiso: probably of a proxy in between.
       }
       if (asking.status === 201) return done(told);
       if (asking.status === 401) me.set(null);
@@ -35,7 +35,7 @@ function upload(file, query, onProgress) {
 
 const MANIFEST = 'kiso.toml';
 
-/** A number as WebAssembly writes it (unsigned LEB128). */
+/** Encodes a number as in WebAssembly (unsigned LEB128). */
 function leb(number) {
   const bytes = [];
   do {
@@ -45,7 +45,7 @@ function leb(number) {
   return bytes;
 }
 
-/** A component with its manifest as a custom section behind all others, as `kiso skill pack` writes it. */
+/** Appends a manifest to a component as a custom section, as `kiso skill pack` does. */
 async function packed(component, manifest) {
   const name = new TextEncoder().encode(MANIFEST);
   const text = new Uint8Array(await manifest.arrayBuffer());
@@ -54,7 +54,7 @@ async function packed(component, manifest) {
   return new File([component, head, text], component.name, { type: 'application/wasm' });
 }
 
-/** All files of what was dropped, folders included; must be called while the event is handled. */
+/** Returns all dropped files, including those in folders; must be called while the event is handled. */
 function filesIn(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   if (!entries.some((entry) => entry.isDirectory)) return Promise.resolve([...transfer.files]);
@@ -64,10 +64,10 @@ function filesIn(transfer) {
   return Promise.all(entries.map(all)).then((lists) => lists.flat());
 }
 
-/** The files that a skill can be. */
+/** Supported files. */
 const KINDS = 'A skill is a .wasm file, a .zip or .skill archive with a SKILL.md in it, or a SKILL.md alone.';
 
-/** An overlay for a file that is dropped anywhere on the page, and with `button` also a button that chooses one. */
+/** An overlay for files that are dropped anywhere on the page, and with `button` also a button to choose one. */
 export function Installer({ button, onInstalled }) {
   const [file, setFile] = useState(null);
   const [over, setOver] = useState(false);
@@ -103,7 +103,7 @@ export function Installer({ button, onInstalled }) {
     const components = files.filter((one) => /\.wasm$/i.test(one.name));
     const agents = files.filter((one) => /\.(zip|skill)$/i.test(one.name) || /^skill\.md$/i.test(one.name));
     const manifests = files.filter((one) => /\.toml$/i.test(one.name));
-    // In a folder of a skill's source there may be other manifests, such as Cargo's.
+    // The folder of a skill's source may contain other manifests, such as Cargo's.
     const manifest = manifests.find((one) => one.name === MANIFEST) ?? (manifests.length === 1 ? manifests[0] : null);
     if (files.length === 1 && !manifest) setFile(files[0]);
     else if (components.length === 1) setFile(manifest ? await packed(components[0], manifest) : components[0]);
@@ -119,14 +119,14 @@ export function Installer({ button, onInstalled }) {
     ${file && html`<${Install} key=${`${file.name} ${file.lastModified}`} file=${file} onClose=${() => setFile(null)} onInstalled=${onInstalled} />`}`;
 }
 
-/** What a skill is granted already; null where there is none of that name. */
+/** Returns the current grant of a skill; null if there is no skill of that name. */
 async function grantOf(name) {
   const { items, next } = await get('/skills', { limit: 500 });
   if (!next && !items.some((one) => one.skill === name)) return null;
   return get(`/skills/${part(name)}`).then((skill) => skill.grant, () => null);
 }
 
-/** Sends the file, and asks what has to be asked: a name, and what it may do. */
+/** Uploads the file, and asks for a name and permissions if necessary. */
 function Install({ file, onClose, onInstalled }) {
   const [state, set] = useState({ at: 'sending' });
   const [progress, setProgress] = useState(0);
@@ -150,14 +150,14 @@ function Install({ file, onClose, onInstalled }) {
   const refused = async (error, query) => {
     if (error.name === 'AbortError') return;
     if (error.code === 'grant_needed' && error.more.asks) {
-      // An update asks for what is beyond; what it has already, it keeps, unless it may be somebody else's.
+      // An update asks only for additional permissions and keeps the others, unless it may come from somebody else.
       const { skill, asks, doubt, change } = error.more;
       const has = permissions(doubt ? null : await grantOf(skill));
       set({ at: 'asks', query, skill, beyond: permissions(asks), workspace: asks.workspace, has, doubt, change });
     } else if (!query.name && (error.message?.includes('?name=NAME') || error.code === 'bad_request' && /kiso\.toml/.test(error.message))) {
       set({ at: 'name' });
     } else if (query.name && error.status >= 400 && error.status < 500) {
-      // Taken, or no name for a skill: another one may do.
+      // The name is taken or invalid; another one may work.
       set({ at: 'name', error });
     } else {
       set({ at: 'error', error, query });
@@ -179,10 +179,10 @@ function Install({ file, onClose, onInstalled }) {
   <//>`;
 }
 
-/** Whether the same file may be taken later. */
+/** Returns whether the same file may be accepted later. */
 const mayWork = ({ status, code }) => status === 0 || status >= 500 || [408, 429].includes(status) || code === 'busy';
 
-/** A file without a manifest has no name of its own. */
+/** A file without a manifest has no name. */
 function Name({ error, name, setName, send, onClose }) {
   const field = useRef(null);
   useEffect(() => field.current.focus(), []);
@@ -205,7 +205,7 @@ function Sending({ progress, onClose }) {
     <footer><${Button} onClick=${onClose}>Cancel<//></footer>`;
 }
 
-/** What it asks for: nothing is ticked at first, because nothing is granted that nobody allowed. */
+/** The requested permissions. Nothing is selected at first, because nothing is granted without consent. */
 function Asks({ skill, beyond, workspace, has, doubt, change, query, send, onClose }) {
   const [choice, set] = useState(NOTHING);
   const nothing = isNothing(choice);
@@ -214,18 +214,18 @@ function Asks({ skill, beyond, workspace, has, doubt, change, query, send, onClo
   const whole = !update && ['hosts', 'secrets', 'others'].every((kind) => choice[kind].length === all[kind].length) && choice.limits === all.limits
     && choice.hosts.every((one) => !one.private && beyond.http.some((need) => need.host === one.host));
   const both = { ...beyond, http: [...has.http, ...beyond.http], secrets: [...has.secrets, ...beyond.secrets], others: [...has.others, ...beyond.others] };
-  // What it has of memory and time stays where the file asks for no more of it; otherwise it is asked again.
+  // The granted memory and time stay if the file requests no more; otherwise the user is asked again.
   const limited = choiceOf(both, has).limits !== 'none';
-  const anew = limited && all.limits !== 'none';
-  const old = { ...choiceOf(both, has), limits: limited && !anew ? 'all' : 'none' };
+  const limitsAgain = limited && all.limits !== 'none';
+  const old = { ...choiceOf(both, has), limits: limited && !limitsAgain ? 'all' : 'none' };
   const wanted = {
     hosts: [...old.hosts.filter((one) => !choice.hosts.some((other) => other.host === one.host)), ...choice.hosts],
     secrets: [...new Set([...old.secrets, ...choice.secrets])],
     others: [...old.others.filter((one) => !choice.others.some((other) => other.text === one.text)), ...choice.others], limits: old.limits === 'all' ? 'all' : choice.limits,
   };
-  // After an installation with what every skill gets.
+  // After an installation with the permissions of every skill.
   const give = (kept) => (isNothing(kept) ? undefined : async (name) => {
-    // What was granted before, the new version may not ask for any more.
+    // The new version may no longer request some of the granted permissions.
     const needs = permissions((await get(`/skills/${part(name)}`)).needs);
     return saveGrant(name, needs, permissions(), fitting(needs, kept));
   });
@@ -240,7 +240,7 @@ function Asks({ skill, beyond, workspace, has, doubt, change, query, send, onClo
       stored value either.</p>`}
     ${changes}
     <p><bdi class="strong">${skill}</bdi> asks ${update ? 'for more than it was granted' : 'for this'}. ${update
-      ? `It keeps what it was granted${anew ? ', except memory and time' : ''}.` : 'Only what you select is granted. You can change this later.'}
+      ? `It keeps what it was granted${limitsAgain ? ', except memory and time' : ''}.` : 'Only what you select is granted. You can change this later.'}
       ${' '}<button type="button" class="link" onClick=${() => set(everything(beyond))}>Select all</button></p>
     ${workspace && html`<p><${Icon} name="alert" size=${16} /> It also asks to <strong>${workspace}</strong> files in the chat’s workspace,
       which is granted only with everything else.</p>`}

@@ -1,4 +1,4 @@
-// The keys that the page knows, in a dialog; fetched when somebody asks for it.
+// The keyboard shortcuts of the page, in a dialog; loaded on demand.
 
 import { html } from './preact.js';
 import { Button, Dialog } from './ui.js';

@@ -1,8 +1,8 @@
-// Which files the page can show, and how, by the ends of their names.
+// Which files the page can show, and how, by their extensions.
 
 import { isShared } from './api.js';
 
-/** Ends of names, by the view that shows them. */
+/** File extensions by view. */
 const VIEWS = {
   picture: 'png jpg jpeg gif webp avif bmp ico svg',
   page: 'pdf',
@@ -18,21 +18,21 @@ const VIEWS = {
 
 const BY_END = new Map(Object.entries(VIEWS).flatMap(([view, ends]) => ends.split(/\s+/).map((end) => [end, view])));
 
-/** Names without an end that are texts. */
+/** Names without an extension that are texts. */
 const TEXTS = /^(?:readme|license|licence|copying|makefile|dockerfile|justfile|changelog|authors|notice|\.gitignore|\.editorconfig)$/i;
 
-/** The end of a path's name in small letters; '' where it has none. */
+/** Returns a path's extension in lower case; '' if there is none. */
 export const endOf = (path) => /[^/]\.(\w+)$/.exec(path)?.[1].toLowerCase() ?? '';
 
-/** Views that the sandbox draws or reads, which it does for files of a session. */
+/** Views that the sandbox renders or reads; available only for files of a session. */
 const DRAWN = ['page', 'drawn', 'document'];
 
-/** How a file is shown: a name of `VIEWS`, or null for one that can only be downloaded. */
+/** Returns the view of a file: a name in `VIEWS`, or null for a file that can only be downloaded. */
 export function viewOf(path) {
   const name = path.split('/').pop();
   const view = BY_END.get(endOf(path)) ?? (TEXTS.test(name) ? 'text' : null);
   return isShared(path) && DRAWN.includes(view) ? null : view;
 }
 
-/** The icon of a file that has no picture of itself. */
+/** Returns the icon of a file without a thumbnail. */
 export const iconOf = (path) => ({ table: 'table', picture: 'picture', drawn: 'picture', text: 'code', page: 'page', document: ['xlsx', 'xls', 'ods', 'xlsm'].includes(endOf(path)) ? 'table' : 'page' })[viewOf(path)] ?? 'file';

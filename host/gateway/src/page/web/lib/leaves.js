@@ -1,24 +1,27 @@
-// Blocks that hold words: paragraphs and headings, tables, formulas of their own line. Each takes text as it comes (`append`,
-// `endLine`) and shows it (`show`): at most once a frame while it grows, and a last time when it is complete.
+// Leaf blocks: paragraphs and headings, tables, display formulas. Each receives text (`append`, `endLine`) and shows it (`show`):
+// at most once per frame while it grows, and once more when it is complete.
 
 import { heal, parting } from './heal.js';
 import { displayed, inline } from './inline.js';
 
-/** Characters of one paragraph; a longer one goes on in another, so that its end can change without the rest being laid out again. */
+/**
+ * Maximum length in characters of a paragraph element; a longer one continues in another, so that a change at its end does not
+ * affect the layout of the rest.
+ */
 const SEGMENT = 2_500;
 const MOST_LINES = 150;
 
-/** A picture that is written into the text. */
+/** Beginning of a picture embedded in the text. */
 const DATA = '](data:image/';
 const LONGEST_DATA = 90_000;
 
-/** Paragraphs that may name an address that is defined later. */
+/** Maximum number of paragraphs that may refer to an address that is defined later. */
 const MOST_WAITING = 200;
 
-/** The first heading of a message stands below the page's own, which end with the day's. */
+/** Level of the first heading of a message, below the page's own headings, which end with the day's. */
 const FIRST_HEADING = 3;
 
-/** Makes what stands in `element` the same as `fragment`; nodes that are equal stay, so that pictures do not load again. */
+/** Makes the content of `element` equal to `fragment`; equal nodes stay, so that pictures do not load again. */
 export function patch(element, fragment) {
   let old = element.firstChild;
   for (let fresh = fragment.firstChild; fresh; fresh = fragment.firstChild) {
@@ -73,7 +76,7 @@ export class Words {
     if (this.lines >= MOST_LINES) this.part(this.text.length);
   }
 
-  /** What stands before `cut` is complete; the rest goes on below it. */
+  /** The text before `cut` is complete; the rest continues below it. */
   part(cut) {
     patch(this.element, inline(this.text.slice(0, cut).trimEnd(), this.context));
     this.text = this.text.slice(cut);
@@ -104,7 +107,7 @@ export class Words {
     this.element = element;
   }
 
-  /** None is skipped, whatever the message begins with. */
+  /** Returns the level of a heading without gaps, whatever level the message begins with. */
   levelOf(level) {
     const { headings } = this.context;
     headings.first ??= level;
@@ -124,26 +127,26 @@ export class Words {
     return this.heading ? this.text.replace(/(?:^|[ \t])#+[ \t]*\n?$/, '').trim() : this.text.trimEnd();
   }
 
-  /** What is shown already: a line that may become the head of a table waits for the next one. */
+  /** Returns the text that can already be shown: a line that may become the head of a table waits for the next line. */
   sure() {
     const last = this.lastLine();
     return last.startsWith('|') ? this.text.trimEnd().slice(0, -last.length).trimEnd() : this.text.trimEnd();
   }
 
-  /** An address was defined that this may have named. */
+  /** Updates the paragraph if it may refer to an address that was just defined. */
   again(name) {
     if (this.text.toLowerCase().includes(`[${name}]`)) patch(this.element, inline(this.complete(), this.context));
   }
 }
 
-/** A block's element; its text runs in the direction of its letters. */
+/** Creates a block's element; the direction of its text follows its letters. */
 function made(name) {
   const element = document.createElement(name);
   element.dir = 'auto';
   return element;
 }
 
-/** The cells of a table's line. A `|` after a backslash, or within code, is none of its lines. */
+/** Splits a line of a table into cells. A `|` after a backslash or within code is not a separator. */
 export function cells(line) {
   const inside = line.trim().replace(/^\|/, '');
   const found = [];
@@ -166,11 +169,14 @@ export function cells(line) {
   return found;
 }
 
-/** Columns, and signs of a line, that a table shows. */
+/** Maximum number of columns, and of characters per line, in a table. */
 const MOST_CELLS = 60;
 const LONGEST_LINE = 8_000;
 
-/** Rows of one `<table>`: a browser lays a table out as a whole, so that a long one goes on in another of the same columns. */
+/**
+ * Maximum number of rows per `<table>`. A browser lays out a table as a whole, so a long one continues in another with the same
+ * columns.
+ */
 const MOST_ROWS = 100;
 
 export class Table {
@@ -200,7 +206,7 @@ export class Table {
     this.element.append(part);
   }
 
-  /** The columns of what follows are as wide as those above; its head is only heard. */
+  /** Continues a table with the same column widths; its head is only for screen readers. */
   goOn(table, head) {
     const above = this.element.lastChild.firstChild;
     const widths = [...above.rows[0].cells].map((cell) => cell.getBoundingClientRect().width);
@@ -255,7 +261,7 @@ export class Table {
   }
 }
 
-/** A formula in lines of its own. */
+/** A formula on its own lines. */
 export class Formula {
   kind = 'formula';
   text = '';
@@ -293,14 +299,14 @@ export class Formula {
       this.element.replaceChildren(displayed(this.text));
       if (this.after) this.element.append(' ', inline(this.after, this.context));
     } else {
-      // Nothing closed it: it is a text that begins with dollars.
+      // The formula was not closed, so it is a text that begins with dollar signs.
       this.element.className = '';
       this.element.replaceChildren(inline(`${this.opening}${this.text}${this.closed ? this.closing : ''}`.trim(), this.context));
     }
   }
 }
 
-/** A box that scrolls sideways can be reached and moved by key, as long as there is something to move. */
+/** Makes a box that scrolls sideways focusable as long as it overflows. */
 export function scrolls(element, label) {
   element.dataset.label = label;
   widths.observe(element);

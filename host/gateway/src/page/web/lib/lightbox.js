@@ -1,4 +1,4 @@
-// Pictures in front of the page: one at a time, larger, with the keyboard too.
+// Pictures in front of the page: one at a time, enlarged, with keyboard support.
 
 import { html, render, useLayoutEffect, useRef, useState } from './preact.js';
 import { me } from './api.js';
@@ -7,12 +7,12 @@ import { Button, Icon } from './ui.js';
 
 const STEPS = [1, 1.5, 2, 3, 4, 6, 8];
 
-/** Pixels that the pointer may move in a click. */
+/** Maximum pointer movement in pixels during a click. */
 const STEADY = 5;
 
 /**
- * Shows `list[index]`; the arrow keys lead to the others. An entry is `{src, alt, name}`; `name` is what a download is called.
- * The focus goes back to where it was.
+ * Shows `list[index]`; the arrow keys move to the others. An entry is `{src, alt, name}`; `name` is the file name for a download.
+ * The focus returns to where it was.
  */
 export function openImage(list, index = 0) {
   if (!list.length) return;
@@ -37,7 +37,7 @@ function Lightbox({ list, first, onClose }) {
   const name = visible(one.alt || one.name || 'Picture');
   useLayoutEffect(() => dialog.current.showModal(), []);
   useLayoutEffect(() => {
-    // A picture grows from its middle.
+    // A picture is enlarged from its middle.
     const box = stage.current;
     box.scrollTo((box.scrollWidth - box.clientWidth) / 2, (box.scrollHeight - box.clientHeight) / 2);
   }, [step, state]);

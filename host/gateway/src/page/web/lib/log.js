@@ -1,22 +1,22 @@
-// The box in which messages scroll. It stays at the end while somebody reads there, and where they are when they do not;
-// what is read moves only when its reader does.
+// The scrolling box of messages. It follows the end while the user is there, and otherwise keeps the reading position; only the
+// user moves the text.
 
 import { Component, html } from './preact.js';
 import { pouring } from './markdown.js';
 
-/** Pixels from the end that count as the end, and from either edge at which more is fetched. */
+/** Distance in pixels that counts as the end, and distance from either edge at which more is loaded. */
 const AT_END = 32;
 const NEAR = 1_200;
 
-/** Milliseconds for which a slow machine may build what is in view before it is seen as far as it is. */
+/** Milliseconds after which unfinished messages are shown on a slow machine. */
 const BUILDING = 4_000;
 
-/** Milliseconds after a click in which what grows was unfolded by it, and is not followed. */
+/** Milliseconds after a click in which growth counts as unfolding, and is not followed. */
 const UNFOLDING = 400;
 
 /**
- * `onNear("older" | "newer")` is called near an edge, `onEnd(bool)` when the end comes into view or goes out of it. `hold` keeps
- * the log from following: the end of the session is not in it. `api.toEnd()`, `api.show(id)` and `api.leaf(±1)` move it.
+ * `onNear("older" | "newer")` is called near an edge, `onEnd(bool)` when the end becomes visible or invisible. `hold` prevents
+ * following, because the log does not contain the end of the session. `api.toEnd()`, `api.show(id)` and `api.leaf(±1)` move it.
  */
 export class Log extends Component {
   box = null;
@@ -27,7 +27,7 @@ export class Log extends Component {
 
   top = 0;
 
-  // A page is younger than this at first, and nobody has clicked yet.
+  // `performance.now()` is smaller than this at first, and nobody has clicked yet.
   pressed = -Infinity;
 
   componentDidMount() {
@@ -37,11 +37,14 @@ export class Log extends Component {
     this.observer.observe(this.list);
     this.observer.observe(this.box);
     this.follow();
-    // On a slow machine texts are built in several frames: what is read first must not be pushed about by those above it.
+    // On a slow machine, texts take several frames: the text to be read must not be moved by those above it.
     if (!document.hidden) this.build(pouring(this.list), performance.now() + BUILDING);
   }
 
-  /** Shows the messages when those in view and near it are whole. Further up, the browser gives them a size that their text does not change. */
+  /**
+   * Shows the messages when those in and near the view are complete. Further up, the browser uses a size that does not depend on
+   * their text.
+   */
   build(texts, until) {
     if (!this.box) return;
     const left = performance.now() < until ? pouring(this.list, texts) : [];
@@ -56,7 +59,7 @@ export class Log extends Component {
     this.props.api.current = null;
   }
 
-  /** What is at the upper edge before anything is drawn anew. */
+  /** Records the position at the upper edge before an update. */
   getSnapshotBeforeUpdate() {
     if (this.stuck) return null;
     const edge = this.box.getBoundingClientRect().top;
@@ -86,7 +89,7 @@ export class Log extends Component {
     if (!this.box) return;
     if (this.stuck && performance.now() - this.pressed > UNFOLDING) this.follow();
     else if (this.stuck) this.stick(this.distance() < AT_END);
-    // Where nothing can be scrolled any more, the end is in view.
+    // If nothing can be scrolled any more, the end is visible.
     else if (this.box.scrollHeight <= this.box.clientHeight && !this.props.hold) this.stick(true);
     this.look();
   };
@@ -99,7 +102,7 @@ export class Log extends Component {
     if (!this.box) return;
     const { scrollTop } = this.box;
     const distance = this.distance();
-    // Text that grows below does not scroll; only who reads does.
+    // Text that grows below does not cause scrolling; only the user does.
     if (scrollTop < this.top - 1 && distance > 1) this.stick(false);
     else if (distance < AT_END && !this.props.hold) this.stick(true);
     this.top = scrollTop;
@@ -123,7 +126,7 @@ export class Log extends Component {
     this.follow();
   };
 
-  /** Brings a message into view. */
+  /** Scrolls to a message. */
   show = (id) => {
     const article = this.list.querySelector(`[data-message="${Number(id)}"]`);
     if (!article) return;
@@ -131,11 +134,11 @@ export class Log extends Component {
     article.scrollIntoView({ block: 'center' });
     this.top = this.box.scrollTop;
     article.focus({ preventScroll: true });
-    // What is around it gets its size only now that it is in view.
+    // The surrounding messages get their size only now that they are visible.
     requestAnimationFrame(() => article.scrollIntoView({ block: 'center' }));
   };
 
-  /** Scrolls so that what `find` gives is at the height `top` of the window, as soon as it is drawn; `done` gets it. */
+  /** Scrolls so that the result of `find` is at the height `top` of the window, as soon as it is drawn; `done` receives it. */
   keep = (find, top, done, frames = 120) => {
     if (!this.box) return;
     const one = find();
@@ -152,14 +155,14 @@ export class Log extends Component {
     this.stuck = false;
     put();
     done(one);
-    // What is around it gets its size only now that it is in view.
+    // The surrounding messages get their size only now that they are visible.
     requestAnimationFrame(put);
   };
 
-  /** A page up or down. */
+  /** Scrolls by a page. */
   leaf = (by) => this.box.scrollBy({ top: by * this.box.clientHeight * 0.9 });
 
-  /** A menu lies over the text and unfolds nothing. */
+  /** A menu overlays the text and unfolds nothing. */
   press = ({ target }) => { if (!target.closest('.menu')) this.pressed = performance.now(); };
 
   render({ label, children }) {

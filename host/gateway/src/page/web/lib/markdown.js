@@ -1,4 +1,4 @@
-// Markdown as a component. The text may grow while it is shown: what is finished stays as it is.
+// Markdown as a component. The text may grow while it is shown; finished blocks stay unchanged.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from './preact.js';
 import { Blocks } from './blocks.js';
@@ -8,19 +8,19 @@ import { openImage } from './gallery.js';
 import { forget } from './highlight.js';
 import { pour } from './plain.js';
 
-/** Characters that are read as Markdown; what follows can be shown as it is. */
+/** Maximum number of characters that are parsed as Markdown; the rest can be shown unformatted. */
 const LONGEST = 100_000;
 
-/** Milliseconds of work: in a frame for all texts, and at once for those that are new, so that most messages stand there at once. */
+/** Time limits in milliseconds: per frame for all texts, and at once for new texts, so that most messages appear immediately. */
 const SLICE = 6;
 const FIRST = 24;
 
-/** Milliseconds between two looks at a text in a tab that nobody sees, where there are no frames. */
+/** Milliseconds between updates of a text in a hidden tab, which has no frames. */
 const UNSEEN = 300;
 
 /**
- * `text` as Markdown. `streaming`: more will come; `session`: whose workspace relative links and pictures lead to, from the
- * folder `base`. While it streams, `text` should begin with what it was before; another text begins anew.
+ * Shows `text` as Markdown. `streaming`: more text will follow; `session`: whose workspace relative links and pictures refer to,
+ * starting at the folder `base`. While it streams, `text` should begin with its previous value; any other text restarts.
  */
 export function Markdown({ text = '', streaming = false, session, base }) {
   const root = useRef(null);
@@ -42,14 +42,14 @@ export function Markdown({ text = '', streaming = false, session, base }) {
     ${text.length > LONGEST && html`<${Rest} text=${text} />`}</div>`;
 }
 
-/** What is read of a text that is too long: whole lines, when it has some. */
+/** Returns the parsed part of a text that is too long: whole lines, if there are any. */
 function beginning(text) {
   if (text.length <= LONGEST) return text;
   const line = text.lastIndexOf('\n', LONGEST);
   return text.slice(0, line > LONGEST / 2 ? line : LONGEST);
 }
 
-/** The rest of a very long text, when it is asked for. */
+/** The rest of a very long text, on demand. */
 function Rest({ text }) {
   const [shown, show] = useState(false);
   const box = useRef(null);
@@ -68,7 +68,7 @@ function Rest({ text }) {
   </div>`;
 }
 
-/** Leads to a footnote, or from one back to the text. */
+/** Moves to a footnote, or from it back to the text. */
 function followed(root, target) {
   const { note, back } = target.closest('[data-note], [data-back]')?.dataset ?? {};
   const found = note ? root.querySelector(`.md-note[data-footnote="${note}"]`) : back ? root.querySelector(`.md-ref > [data-note="${back}"]`) : null;
@@ -77,13 +77,13 @@ function followed(root, target) {
   return Boolean(note || back);
 }
 
-/** All pictures of a message, beginning with the one that was pressed. */
+/** Opens all pictures of a message in the lightbox, starting with the clicked one. */
 function open(root, pressedOne) {
   const all = [...root.querySelectorAll('.md-picture')];
   openImage(all.map((one) => ({ src: one.firstChild.src, alt: one.firstChild.alt })), all.indexOf(pressedOne));
 }
 
-/** Texts that have more to show, and the frame in which they go on. */
+/** Texts with more to show, and the frame in which they continue. */
 const unfinished = new Set();
 let frame = 0;
 let timer = 0;
@@ -95,7 +95,7 @@ function plan(flow) {
   else frame ||= requestAnimationFrame(go);
 }
 
-/** The newest texts first: those are read. */
+/** Processes the newest texts first, because those are read. */
 function go() {
   clearTimeout(timer);
   cancelAnimationFrame(frame);
@@ -108,10 +108,10 @@ function go() {
   for (const flow of unfinished) plan(flow);
 }
 
-/** The texts below an element that are not yet whole, each with its `root`; out of `among`, where that is given. */
+/** Returns the incomplete texts below an element, each with its `root`; only from `among` if that is given. */
 export const pouring = (element, among = unfinished) => [...among].filter((flow) => unfinished.has(flow) && element.contains(flow.root));
 
-/** Leads a text into the page: at most once a frame, and never for long. */
+/** Adds a text to the page step by step: at most once per frame, with limited work. */
 class Flow {
   constructor(root, context) {
     Object.assign(this, { root, context, text: '', blocks: null });
@@ -131,11 +131,11 @@ class Flow {
     const began = performance.now();
     if (!this.blocks.work(began + FIRST - spent)) plan(this);
     spent += performance.now() - began;
-    // What was spent counts until the next frame.
+    // The used time counts until the next frame.
     frame ||= requestAnimationFrame(go);
   }
 
-  /** Takes away what stands there. */
+  /** Removes the text. */
   stop() {
     unfinished.delete(this);
     forget(this.root);
@@ -145,7 +145,7 @@ class Flow {
   }
 }
 
-/** A text without its marks, in one line: for titles and what is read aloud. */
+/** Returns a text without its markup, on one line: for titles and screen readers. */
 export function plainText(text, most = 200) {
   const plain = text.slice(0, most * 8)
     .replace(/^ {0,3}(`{3,}|~{3,}).*$/gm, '')

@@ -1,12 +1,12 @@
-// The signs of TeX that formulas here may have, by the names of their commands.
+// Symbols for formulas, by the names of their TeX commands.
 
-/** `name sign name sign …` as an object. */
+/** Parses `name sign name sign …` into an object. */
 function named(text) {
   const words = text.trim().split(/\s+/);
   return Object.fromEntries(words.flatMap((word, at) => (at % 2 ? [] : [[word, words[at + 1]]])));
 }
 
-/** Letters and what stands for a value. */
+/** Letters and other symbols for values. */
 export const LETTERS = named(`
   alpha α beta β gamma γ delta δ epsilon ϵ varepsilon ε zeta ζ eta η theta θ vartheta ϑ iota ι kappa κ lambda λ mu μ nu ν xi ξ omicron ο pi π varpi ϖ
   rho ρ varrho ϱ sigma σ varsigma ς tau τ upsilon υ phi ϕ varphi φ chi χ psi ψ omega ω
@@ -15,7 +15,7 @@ export const LETTERS = named(`
   forall ∀ exists ∃ nexists ∄ top ⊤ bot ⊥ angle ∠ triangle △ square □ Box □ blacksquare ■ checkmark ✓ degree ° circ ∘ prime ′ dagger † ddagger ‡ star ⋆ ast ∗
   dots … ldots … cdots ⋯ vdots ⋮ ddots ⋱ dotsc … dotsb ⋯ surd √ clubsuit ♣ diamondsuit ♢ heartsuit ♡ spadesuit ♠ sharp ♯ flat ♭ natural ♮ S § P ¶ euro € pounds £`);
 
-/** Operators, relations and arrows: the browser knows how much room they need. */
+/** Operators, relations and arrows; the browser knows their spacing. */
 export const RELATIONS = named(`
   times × cdot ⋅ div ÷ pm ± mp ∓ bullet ∙ oplus ⊕ ominus ⊖ otimes ⊗ oslash ⊘ odot ⊙ setminus ∖ wr ≀ amalg ⨿
   le ≤ leq ≤ leqslant ⩽ ge ≥ geq ≥ geqslant ⩾ ne ≠ neq ≠ lt < gt > ll ≪ gg ≫ approx ≈ equiv ≡ sim ∼ simeq ≃ cong ≅ propto ∝ asymp ≍ doteq ≐ triangleq ≜ coloneqq ≔ prec ≺ succ ≻ preceq ⪯ succeq ⪰
@@ -25,25 +25,25 @@ export const RELATIONS = named(`
   Longleftrightarrow ⟺ hookrightarrow ↪ hookleftarrow ↩ rightharpoonup ⇀ rightharpoondown ⇁ rightleftharpoons ⇌ leadsto ⇝ uparrow ↑ downarrow ↓ updownarrow ↕ Uparrow ⇑ Downarrow ⇓ nearrow ↗ searrow ↘ nwarrow ↖ swarrow ↙
   bowtie ⋈ ltimes ⋉ rtimes ⋊ smile ⌣ frown ⌢ lll ⋘ ggg ⋙ lesssim ≲ gtrsim ≳ vartriangle △ triangleleft ◁ triangleright ▷ backslash \\`);
 
-/** Large operators: their limits stand above and below, those of integrals beside them. */
+/** Large operators: limits are above and below, those of integrals beside the sign. */
 export const BIG = named(`
   sum ∑ prod ∏ coprod ∐ int ∫ iint ∬ iiint ∭ oint ∮ oiint ∯ bigcup ⋃ bigcap ⋂ bigoplus ⨁ bigotimes ⨂ bigodot ⨀ bigvee ⋁ bigwedge ⋀ bigsqcup ⨆ biguplus ⨄`);
 
 export const FUNCTIONS = new Set('sin cos tan cot sec csc sinh cosh tanh coth arcsin arccos arctan log ln lg exp arg dim ker hom deg sgn tr rank'.split(' '));
 
-/** Functions whose argument stands below them. */
+/** Functions with an argument below. */
 export const LIMITS = new Set('lim limsup liminf max min sup inf det gcd Pr argmax argmin'.split(' '));
 
 /** Spaces, in em. */
 export const SPACES = { ',': 0.1667, ':': 0.2222, '>': 0.2222, ';': 0.2778, '!': -0.1667, ' ': 0.3333, quad: 1, qquad: 2, enspace: 0.5, thinspace: 0.1667, space: 0.3333 };
 
-/** Signs with `\not`, where Unicode has one. */
+/** Symbols with `\not`, if Unicode has one. */
 export const NOT = { '=': '≠', '∈': '∉', '∋': '∌', '<': '≮', '>': '≯', '≤': '≰', '≥': '≱', '⊂': '⊄', '⊆': '⊈', '≡': '≢', '∼': '≁', '≈': '≉', '∃': '∄', '∣': '∤', '∥': '∦' };
 
-/** Where the letters of an alphabet begin in Unicode: A, a and 0. */
+/** First code points of alphabets: A, a and 0. */
 const ALPHABETS = { bb: [0x1d538, 0x1d552, 0x1d7d8], bf: [0x1d400, 0x1d41a, 0x1d7ce], cal: [0x1d49c, 0x1d4b6], frak: [0x1d504, 0x1d51e], sf: [0x1d5a0, 0x1d5ba, 0x1d7e2], tt: [0x1d670, 0x1d68a, 0x1d7f6] };
 
-/** Letters that Unicode had before their alphabets. */
+/** Letters that are outside of their alphabet's block in Unicode. */
 const OLDER = {
   bb: { C: 'ℂ', H: 'ℍ', N: 'ℕ', P: 'ℙ', Q: 'ℚ', R: 'ℝ', Z: 'ℤ' },
   cal: { B: 'ℬ', E: 'ℰ', F: 'ℱ', H: 'ℋ', I: 'ℐ', L: 'ℒ', M: 'ℳ', R: 'ℛ', e: 'ℯ', g: 'ℊ', o: 'ℴ' },
@@ -53,7 +53,7 @@ const OLDER = {
 /** Bold Greek: Α and α. */
 const BOLD_GREEK = [[0x391, 0x3a9, 0x1d6a8], [0x3b1, 0x3c9, 0x1d6c2]];
 
-/** A letter or digit in another alphabet; others stay as they are. */
+/** Returns a letter or digit in another alphabet; other characters stay unchanged. */
 export function alphabet(style, letter) {
   const older = OLDER[style]?.[letter];
   if (older) return older;

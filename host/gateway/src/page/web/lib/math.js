@@ -1,18 +1,18 @@
-// Formulas: TeX, as models write it, becomes MathML, which the browser draws, selects and reads aloud. Fetched with the first formula.
-// Nothing of the source becomes markup: every element and attribute below is named here, and the rest is text.
+// Formulas: converts TeX, as models write it, to MathML, which the browser draws, selects and reads aloud. Loaded with the first
+// formula. The source never becomes markup: every element and attribute is named in this file, and the rest is text.
 
 import { alphabet, BIG, FUNCTIONS, LETTERS, LIMITS, NOT, RELATIONS, SPACES } from './math-signs.js';
 
 const MATHML = 'http://www.w3.org/1998/Math/MathML';
 
-/** A source that is longer, or nested deeper, is shown as it was written. */
+/** Maximum length and depth of a source; beyond these, it is shown unchanged. */
 const LONGEST = 4_000;
 const DEEPEST = 24;
 
-/** Cells of one table. */
+/** Maximum number of cells in a table. */
 const MOST_CELLS = 400;
 
-/** Commands whose argument is words. */
+/** Commands whose argument is text. */
 const WORDS = new Set(['text', 'textrm', 'textbf', 'textit', 'textsf', 'texttt', 'mbox', 'hbox']);
 
 /** Accents over (and lines under) an argument. Wide ones stretch. */
@@ -23,7 +23,7 @@ const OVER = {
 const UNDER = { underbrace: '⏟', underrightarrow: '→' };
 const WIDE = /^(?:wide|over|under)/;
 
-/** Lines over and under, which the page's styles draw. */
+/** Lines over and under an argument, drawn by the page's styles. */
 const LINES = { overline: 'md-over', underline: 'md-under' };
 
 /** Brackets around the tables of environments: left, right. */
@@ -33,7 +33,7 @@ const TABLES = {
   alignat: ['', '', 'rl'], alignedat: ['', '', 'rl'], eqnarray: ['', '', 'rcl'], gathered: ['', ''], gather: ['', ''], multline: ['', ''], equation: ['', ''], substack: ['', ''],
 };
 
-/** Alphabets, by the commands that choose them. */
+/** Alphabets, by the commands that select them. */
 const STYLES = {
   mathbb: 'bb', mathbf: 'bf', boldsymbol: 'bf', bm: 'bf', mathcal: 'cal', mathscr: 'cal', mathfrak: 'frak', mathsf: 'sf', mathtt: 'tt', mathit: 'it', mathrm: 'rm', mathnormal: 'it',
 };
@@ -41,10 +41,10 @@ const STYLES = {
 /** Sizes of brackets, in em. */
 const SIZES = { big: 1.2, Big: 1.8, bigg: 2.4, Bigg: 3 };
 
-/** Commands that change nothing here. */
+/** Commands without an effect here. */
 const SILENT = new Set(['displaystyle', 'textstyle', 'scriptstyle', 'limits', 'nolimits', 'nonumber', 'notag', 'hline', 'centering', 'allowbreak', 'mathstrut', 'strut']);
 
-/** Commands with an argument that is left out. */
+/** Commands whose argument is left out. */
 const DROPPED = new Set(['label', 'phantom', 'hphantom', 'vphantom', 'hspace', 'vspace', 'color', 'require']);
 
 const FENCES = {
@@ -55,7 +55,7 @@ const BRACKET = /^[()[\]|]$/;
 
 const TOO_MUCH = new Error('a formula is nested too deep, or too large');
 
-/** The element `math` for a formula in `page` (a document), or null for one that is shown as it was written. */
+/** Returns the `math` element for a formula in `page` (a document), or null if it must be shown unchanged. */
 export function formula(page, tex, display = false) {
   const source = tex.trim();
   if (!source || source.length > LONGEST) return null;
@@ -87,7 +87,7 @@ class Reader {
     return made;
   }
 
-  /** One node of several. */
+  /** Combines several nodes into one. */
   row(nodes) {
     return nodes.length === 1 ? nodes[0] : this.element('mrow', nodes);
   }
@@ -96,7 +96,7 @@ class Reader {
     return this.element('mo', [text], attributes);
   }
 
-  /** A bracket that is as high as its letters, where nothing says otherwise. */
+  /** A bracket as high as a letter, unless a size is given. */
   bracket(text, size) {
     return this.sign(text, size ? { stretchy: 'true', minsize: `${size}em`, maxsize: `${size}em`, lspace: '0', rspace: '0' } : { stretchy: 'false', lspace: '0', rspace: '0' });
   }
@@ -105,7 +105,7 @@ class Reader {
     return this.element('mspace', [], { width: `${em}em` });
   }
 
-  /** The next token that is not a space, without taking it; '' at the end. */
+  /** Returns the next token that is not a space without consuming it; '' at the end. */
   peek() {
     while (/^\s/.test(this.tokens[this.at] ?? '')) this.at += 1;
     return this.tokens[this.at] ?? '';
@@ -117,7 +117,7 @@ class Reader {
     return token;
   }
 
-  /** Rows of cells up to one of `ends`, which is not taken. */
+  /** Parses rows of cells up to one of `ends`, which is not consumed. */
   rows(ends, depth) {
     const stops = new Set([...ends, '&', '\\\\', '\\cr']);
     const rows = [[]];
@@ -129,7 +129,7 @@ class Reader {
       if (!token || ends.has(token)) break;
       this.at += 1;
       if (token === '&') continue;
-      // A distance behind the end of a line.
+      // A spacing argument after the end of a row.
       if (this.peek() === '[') this.group(']', depth);
       if (!this.peek() || ends.has(this.peek())) break;
       rows.push([]);
@@ -143,12 +143,12 @@ class Reader {
       sides ? { displaystyle: 'true' } : {});
   }
 
-  /** Nodes up to one of `stops`, which is not taken. */
+  /** Parses nodes up to one of `stops`, which is not consumed. */
   list(stops, depth) {
     if (depth > DEEPEST) throw TOO_MUCH;
     const nodes = [];
     for (let token = this.peek(); token && !stops.has(token); token = this.peek()) {
-      // A bracket that nothing opened.
+      // An unmatched closing bracket.
       if (token === '}') this.at += 1;
       else if (token === '\\over' || token === '\\choose') {
         this.at += 1;
@@ -159,7 +159,7 @@ class Reader {
     return nodes;
   }
 
-  /** Everything up to `end`, which is taken; the token that begins it is taken too. */
+  /** Parses everything up to `end`, which is consumed; the opening token is consumed, too. */
   group(end, depth) {
     this.at += 1;
     const nodes = this.list(new Set([end]), depth + 1);
@@ -167,14 +167,14 @@ class Reader {
     return nodes;
   }
 
-  /** The argument of a command: a group or one sign. */
+  /** Parses the argument of a command: a group or one sign. */
   argument(depth) {
     if (depth > DEEPEST) throw TOO_MUCH;
     if (this.peek() === '{') return this.row(this.group('}', depth));
     return this.peek() ? this.row(this.atom(depth + 1)) : this.element('mrow');
   }
 
-  /** The text of an argument as it was written. */
+  /** Returns the text of an argument unchanged. */
   words() {
     if (this.peek() !== '{') return this.take();
     let [text, open] = ['', 0];
@@ -188,7 +188,7 @@ class Reader {
     return text;
   }
 
-  /** A sign with what stands above and below it. */
+  /** Parses a sign with its scripts. */
   scripted(depth) {
     const begins = this.peek();
     const [base, ...rest] = '^_'.includes(begins) || begins === "'" ? [this.element('mrow')] : this.atom(depth);
@@ -217,7 +217,7 @@ class Reader {
     const name = stacked ? ['munderover', 'munder', 'mover'] : ['msubsup', 'msub', 'msup'];
     const done = sub && sup ? this.element(name[0], [base, sub, sup]) : sub ? this.element(name[1], [base, sub]) : sup ? this.element(name[2], [base, sup]) : base;
     const nodes = [done, ...rest];
-    // As TeX has it: a function keeps some distance from what is not in brackets.
+    // As in TeX, there is space between a function and an argument without brackets.
     if (base.applied && !/^(?:[([{)\]},.;&}]|\\(?:left|right|big|Big|\\|[,;:!]).*|)$/.test(this.peek())) nodes.push(this.space(0.1667));
     return nodes;
   }
@@ -296,11 +296,11 @@ class Reader {
     if (FUNCTIONS.has(name)) return Object.assign(this.element('mi', [name]), { applied: true });
     if (Object.hasOwn(RELATIONS, name)) return this.sign(RELATIONS[name]);
     if (/^[#$%&_]$/.test(name)) return this.element('mtext', [name]);
-    // A command that is not known keeps its name.
+    // An unknown command is shown by name.
     return this.element('mtext', [`\\${name}`]);
   }
 
-  /** The letters of a node in another alphabet. */
+  /** Converts the letters of a node to another alphabet. */
   styled(node, style) {
     const walk = (one) => {
       if (one.localName === 'mi' || one.localName === 'mn') {
@@ -324,7 +324,7 @@ class Reader {
     return Object.assign(node, { under: name.endsWith('brace') });
   }
 
-  /** Reads a bracket into `last`; false for `.`, which is none. */
+  /** Parses a bracket into `last`; returns false for `.`, which means that there is none. */
   fence() {
     const token = this.take();
     this.last = Object.hasOwn(FENCES, token) ? FENCES[token] : token;

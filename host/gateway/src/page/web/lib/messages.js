@@ -1,5 +1,5 @@
-// The messages of one session. A part of them is held, in order and without a hole; it grows at the end that is read, and
-// what is far from there is forgotten and fetched again. What happens meanwhile comes by the event stream.
+// The messages of one session. A contiguous part is kept, in order; it grows at the end that is read, and distant messages are
+// dropped and loaded again. New messages arrive through the event stream.
 
 import { store } from './preact.js';
 import { get, part, post } from './api.js';
@@ -7,42 +7,43 @@ import { on, onOpen } from './events.js';
 import { archived, isOurs, meet, sessionOf, sessions } from './sessions.js';
 import { unsent } from './unsent.js';
 
-/** Messages of the first page, of the others, which are drawn while somebody scrolls, and those that are held at most. */
+/** Number of messages of the first page, of further pages, which are drawn while scrolling, and the maximum that is kept. */
 const PAGE = 50;
 const STRETCH = 30;
 const MOST = 300;
 
-/** Of a page that leads towards the end: the listing only leads back. */
+/** Number of messages of a page towards the end; the listing itself only goes backwards. */
 const FORWARD = 60;
 
-/** Milliseconds in which the answer to a message that is sent comes, most of the time, and how often it is looked for. */
+/** Milliseconds within which a sent message is usually acknowledged, and number of checks. */
 const UNANSWERED = 500;
 const LOOKS = 5;
 
-/** Milliseconds in which the event of a message that was taken should have come. */
+/** Milliseconds within which the event of an accepted message should arrive. */
 const UNHEARD = 3_000;
 
 /**
  * `state` is a store of
- * - `phase`: "loading", "new" (nobody wrote here yet), "ready", or "failed" (with `error`)
- * - `items`: messages as the daemon tells of them; `older` and `newer`: whether there are some before and behind them
+ * - `phase`: "loading", "new" (no messages yet), "ready", or "failed" (with `error`)
+ * - `items`: messages from the daemon; `older` and `newer`: whether there are more before and after them
  * - `newest`: the id of the session's last message
  * - `status`: title, model, beginning of the segment
- * - `runs`: those that began or were under way while the page looked, by id; `drafts`: ids of those without a reply yet; `further`: how
- *   many replies a run had given when it went on with a message that had come meanwhile
+ * - `runs`: runs that started or were active while the page was open, by id; `drafts`: ids of those without a reply yet;
+ *   `further`: number of replies that a run had given when it continued with a new message
  * - `queued`: ids of messages that wait for a run
  * - `notes`: answers of commands, `{key, asked, text, after, at_ms}`
- * `unsent` is what the daemon does not have yet (lib/unsent.js). `onMessage(message)` hears of each that arrives.
+ * `unsent` contains the messages that the daemon does not have yet (lib/unsent.js). `onMessage(message)` is called for each
+ * new message.
  */
 export function conversation(session, { onMessage } = {}) {
   const state = store({
     phase: 'loading', error: null, items: [], older: false, newer: false, newest: 0, status: null, runs: {}, drafts: [], further: {}, queued: [], notes: [],
   });
-  /** Message -> the key under which it was in view before it had an id, so that it stays what it is on the screen. */
+  /** Message -> the key of its row before it had an id, so that the row stays the same. */
   const keys = new Map();
   const [listing, standing] = [`/sessions/${part(session)}/messages`, `/status/${part(session)}`];
   let load = 0;
-  /** What arrives while a part is being loaded, which may be older than that. */
+  /** Messages that arrive while a part is being loaded, which may be older. */
   let arrived = null;
   let ended = false;
 
@@ -55,7 +56,7 @@ export function conversation(session, { onMessage } = {}) {
     onSent({ key, id }) {
       if (now().items.some((one) => one.id === id)) settle(id, key);
       else if (now().phase !== 'ready') toEnd();
-      // A stream that is dead without a word tells nothing; the listing does.
+      // A stream that died without an error delivers nothing; the listing does.
       setTimeout(() => outbox.list.get().some((one) => one.key === key) && lookAgain(), UNHEARD);
     },
     onAnswer({ key, text: asked }, text) {
@@ -65,15 +66,13 @@ export function conversation(session, { onMessage } = {}) {
     },
   };
 
-  /** The message stands in the place of what was sent. */
+  /** Replaces a sent message by the stored one. */
   function settle(id, key) {
     keys.set(id, key);
     outbox.remove(key);
   }
 
-  // Loading.
-
-  /** Replaces what is held by what `fetch` gives: a page, the id of the last message, the status. The last one to begin wins. */
+  /** Replaces the kept messages by the result of `fetch`: a page, the id of the last message, the status. The last call wins. */
   async function replace(fetch) {
     const mine = (load += 1);
     const knew = listed();
@@ -89,7 +88,7 @@ export function conversation(session, { onMessage } = {}) {
     } catch (error) {
       if (mine !== load) return;
       arrived = null;
-      // Its first message may have come since that was asked, and perhaps a run has begun.
+      // The first message may have arrived since the request, and a run may have started.
       if (error.status === 404 && !knew && listed()) return toEnd();
       if (error.status === 404) update({ phase: 'new', items: [], older: false, newer: false, queued: [] });
       else if (now().phase !== 'ready') update({ phase: 'failed', error });
@@ -97,13 +96,16 @@ export function conversation(session, { onMessage } = {}) {
     }
   }
 
-  /** The end of the session. */
+  /** Loads the end of the session. */
   const toEnd = () => replace(async () => {
     const [page, status] = await Promise.all([get(listing, { limit: PAGE }), looked()]);
     return [page, page.items.at(-1)?.id ?? 0, status];
   });
 
-  /** The part of the session around a message; false if it is not there. One of another version brings that into view. */
+  /**
+   * Loads the part of the session around a message; false if it does not exist. A message of another version switches to that
+   * version.
+   */
   async function show(id) {
     const isHere = () => now().items.some((one) => one.id === id);
     if (isHere()) return true;
@@ -155,7 +157,7 @@ export function conversation(session, { onMessage } = {}) {
     });
   });
 
-  /** The next messages after this one. Ids have gaps, so how far to look ahead is found by trying. */
+  /** Loads the next messages after this one. Ids have gaps, so the distance is determined by trial. */
   async function behind(id) {
     let [none, tooFar, ahead] = [0, Infinity, FORWARD - 1];
     for (;;) {
@@ -168,7 +170,7 @@ export function conversation(session, { onMessage } = {}) {
     }
   }
 
-  /** Looks again at what is in view, after something may have been missed. */
+  /** Reloads the visible messages after something may have been missed. */
   async function again() {
     const { phase, newer } = now();
     if (phase === 'loading' || (phase === 'new' && await isNew(session))) return undefined;
@@ -179,7 +181,7 @@ export function conversation(session, { onMessage } = {}) {
     const newest = page.items.at(-1)?.id ?? 0;
     update((old) => {
       const whole = !page.next || page.items[0].id <= (old.items.at(-1)?.id ?? 0);
-      // So much was missed that there would be a hole.
+      // So many messages were missed that there would be a gap.
       if (!newer && !whole) return { items: page.items, older: Boolean(page.next), newest, ...stand(status, page.items) };
       const items = merge(old.items, newer ? page.items.filter((one) => one.id <= old.items.at(-1).id) : page.items);
       return { items, newest: Math.max(newest, old.newest), ...stand(status, items) };
@@ -189,20 +191,23 @@ export function conversation(session, { onMessage } = {}) {
 
   const quietly = (work) => () => work().catch(() => {});
 
-  // What is told by the way: without it, the next event or look brings the same.
+  // Errors are ignored: the next event or reload has the same result.
   const lookAgain = quietly(async () => ended || again());
   const lookAtStatus = quietly(async () => {
     const found = await looked();
     if (isOther(found)) return toEnd();
     update(stand(found));
-    // The run may have ended while that was on its way.
+    // The run may have ended during the request.
     return prune();
   });
 
-  /** Whether the session shows another version than the messages that are held. */
+  /** Returns whether the session shows another version than the kept messages. */
   const isOther = ({ status }) => !switching && now().phase === 'ready' && now().status !== null && now().status.branch !== status.branch;
 
-  /** How the session stands, and which runs were under way when that was asked: one that begins meanwhile is not in the answer. */
+  /**
+   * Returns the status of the session, and the runs that were active at the time of the request: a run that starts later is not
+   * in the response.
+   */
   async function looked() {
     const { drafts } = now();
     return { status: await get(standing), before: drafts };
@@ -222,11 +227,11 @@ export function conversation(session, { onMessage } = {}) {
     return known;
   }
 
-  // What happens.
+  // Events.
 
   function receive(message, looks = 0) {
     const { phase, newer, items, newest } = now();
-    // The last word of a run whose turn was replaced.
+    // The last message of a run whose turn was replaced.
     if (message.replaced) return update((old) => ({ drafts: old.drafts.filter((id) => id !== message.run) }));
     arrived?.push(message);
     if (phase !== 'ready') return arrived || toEnd();
@@ -235,7 +240,7 @@ export function conversation(session, { onMessage } = {}) {
       const sent = outbox.list.get().find((one) => one.id === message.id);
       if (sent) settle(message.id, sent.key);
       else if (looks < LOOKS && outbox.list.get().some((one) => !one.id && one.text.trim() === message.text.trim())) {
-        // Most likely what is being sent, heard of before the daemon has said which id it gave: it must not stand there twice.
+        // Probably the message that is being sent, received before the daemon's response with its id. It must not appear twice.
         setTimeout(receive, UNANSWERED / LOOKS, message, looks + 1);
         return undefined;
       }
@@ -252,10 +257,10 @@ export function conversation(session, { onMessage } = {}) {
     return prune();
   }
 
-  /** A draft goes when its reply is there, and who has a run waits no longer. */
+  /** Removes drafts whose reply has arrived, and queued messages that have a run. */
   function prune() {
     const { items: held, drafts: open } = now();
-    // A reply that the listing brought instead of its event is the same as well.
+    // A reply that the listing returned instead of an event keeps its row, too.
     for (const one of held) if (isReply(one) && open.includes(one.run) && !keys.has(one.id)) keys.set(one.id, draftKey(one.run, now().further));
     update(({ items, drafts, further, queued, newer }) => {
       const isAnswered = (run) => repliesOf(run, items) > (further[run] ?? 0);
@@ -280,10 +285,10 @@ export function conversation(session, { onMessage } = {}) {
       if (run.session !== session) return;
       const begins = run.status === 'running' && !now().drafts.includes(run.id);
       update(({ runs, drafts }) => ({ runs: { ...runs, [run.id]: run }, drafts: begins ? [...drafts, run.id] : drafts }));
-      // Only the listing says which messages it answers.
+      // Only the listing tells which messages the run answers.
       if (begins) lookAgain();
     }),
-    // A run that has replied goes on with a message that came meanwhile: only the listing says with which.
+    // A run that has replied continues with a new message; only the listing tells which one.
     on('event', ({ session: of, kind, run }) => {
       if (of !== session || kind !== 'admitted') return;
       const replies = repliesOf(run, now().items);
@@ -292,7 +297,7 @@ export function conversation(session, { onMessage } = {}) {
       lookAgain();
     }),
     on('session', (data) => data.name === session && lookAtStatus()),
-    // The listing that said that it is new may have been older than its first message.
+    // The listing may be older than the session's first message.
     sessions.watch(() => now().phase === 'new' && listed() && toEnd()),
     on('gap', lookAgain),
     onOpen(lookAgain),
@@ -302,7 +307,7 @@ export function conversation(session, { onMessage } = {}) {
   let switching = false;
   return {
     session, state, keys, toEnd, show, more, onward, unsent: outbox,
-    /** Asks how the session stands. One without a message may be there since: a model was chosen. */
+    /** Reloads the status. A session without messages may exist by now, because a model was chosen. */
     lookAgain: () => (now().phase === 'new' ? toEnd() : lookAtStatus()),
     /** Loads the end, or the part around a message. */
     async begin(id) {
@@ -313,9 +318,9 @@ export function conversation(session, { onMessage } = {}) {
       else await (id ? show(id) : toEnd());
     },
     dismiss: (key) => update(({ notes }) => ({ notes: notes.filter((one) => one.key !== key) })),
-    /** Brings the version of a turn into view that begins with this message. */
+    /** Switches to the version of a turn that begins with this message. */
     async showVersion(id) {
-      // The event of the switch comes meanwhile, and would lead to the end of the session.
+      // The event of the switch arrives in between, and would scroll to the end of the session.
       switching = true;
       try {
         await post(`/messages/${Number(id)}/show`);
@@ -333,10 +338,10 @@ export function conversation(session, { onMessage } = {}) {
   };
 }
 
-/** Whether a message is what a run answers, and not what it asks on the way. */
+/** Returns whether a message is a run's reply, and not one of its questions. */
 const isReply = ({ role, approval }) => role === 'assistant' && !approval;
 
-/** Whether the daemon does not know the session: what the listing says already is not asked for. */
+/** Returns whether the daemon does not know the session; uses the listing to avoid a request. */
 async function isNew(session) {
   if (!isOurs(session)) return false;
   const told = () => sessions.get().loaded || sessions.get().error;
@@ -354,54 +359,55 @@ async function isNew(session) {
   return loaded && !next && whole && !sessionOf(session);
 }
 
-/** The run of the newest version of a turn, which comes after its message. */
+/** Returns the run of the newest version of a turn, which is created after its message. */
 const lastRun = ({ version_runs: all }) => all?.at(-1)?.run;
 
-/** Both lists by id, each message once. One that did not change stays the same object, so that it is not drawn again. */
+/** Merges both lists by id. Unchanged messages stay the same object, so that they are not drawn again. */
 export function merge(held, fetched) {
   const all = new Map(held.map((one) => [one.id, one]));
   for (const one of fetched) {
     const known = all.get(one.id);
-    // An event tells a message before it has a run.
+    // An event can contain a message that has no run yet.
     if (!known || known.text !== one.text || known.run !== (one.run ?? known.run) || known.versions?.length !== one.versions?.length || lastRun(known) !== lastRun(one)) all.set(one.id, one);
   }
   return [...all.values()].sort((a, b) => a.id - b.id);
 }
 
 /**
- * The command of each run that answers nothing but a command that was typed, `$ …`: run -> command. A run may be heard of
- * before it is known what it answers: under "" stands that of the message that waits for one.
+ * Returns the command of each run that only answers a typed command, `$ …`: run -> command. Under "" is the command of a message
+ * that still waits for a run, because a run may be known before its message.
  */
 export function commandsOf(items) {
   const commands = new Map();
   for (const { role, run, text } of items) {
     if (role === 'assistant') continue;
-    // Of messages that were answered together, none is the only one.
+    // If several messages were answered together, the command is not the only one.
     commands.set(run ?? '', commands.has(run ?? '') ? null : /^\s*\$\s+([^]*\S)\s*$/.exec(text)?.[1] ?? null);
   }
   return commands;
 }
 
-/** Digits of ids of runs, of which the first ten are the time at which it began. */
+/** Digits of run ids; the first ten are the start time. */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME = 10;
 
 const repliesOf = (run, items) => items.filter((one) => isReply(one) && one.run === run).length;
 
-/** The key of a reply that is under way. */
+/** Returns the key of a reply in progress. */
 const draftKey = (run, further) => (further[run] ? `${run}+${further[run]}` : run);
 
-/** Whether a message came when its run was under way. */
+/** Returns whether a message arrived while its run was active. */
 const isJoined = ({ run, at_ms }) => Boolean(run) && at_ms > [...run.slice(0, TIME)].reduce((ms, digit) => ms * 32 + DIGITS.indexOf(digit), 0);
 
 /**
- * What stands on the screen, from top to bottom: `{type, key, …}` with the types "day", "segment", "message", "draft" (a run
- * without a reply yet), "soon" (a run that begins in a moment), "note" and "unsent". A reply stands behind the messages that it answers, also when others came meanwhile.
+ * Returns the rows of the screen, from top to bottom: `{type, key, …}` with the types "day", "segment", "message", "draft" (a run
+ * without a reply yet), "soon" (a run that starts in a moment), "note" and "unsent". A reply follows the messages that it
+ * answers, even if other messages arrived in between.
  */
 export function rows({ items, newer, drafts, further = {}, queued, notes, status }, waiting, keys) {
   const asked = new Map();
   for (const one of items) if (one.role === 'user' && one.run && !isJoined(one)) asked.set(one.run, one.id);
-  // A message that a run went on with stands behind the reply that it had given by then.
+  // A message that a run continued with comes after the reply that the run had given by then.
   const after = (one) => one.role === 'user' && isJoined(one)
     && items.find(({ id, role, run, approval }) => id > one.id && role === 'assistant' && run === one.run && !approval)?.id;
   const place = (one) => {
@@ -414,9 +420,9 @@ export function rows({ items, newer, drafts, further = {}, queued, notes, status
   }));
   if (!newer) {
     for (const one of waiting) list.push({ type: 'unsent', key: one.key, place: [Infinity, 1, one.at_ms], at_ms: one.at_ms, one });
-    // A run may be heard of before its message is; then it answers what is just being sent.
+    // A run may be known before its message; then it answers the message that is being sent.
     for (const run of drafts) list.push({ type: 'draft', key: draftKey(run, further), place: [asked.get(run) ?? Infinity, 2, 0], run });
-    // Messages that come together are answered together, so a run begins a moment later.
+    // Messages in quick succession are answered together, so a run starts a moment later.
     const sent = waiting.some(({ state, text }) => ['sending', 'sent'].includes(state) && !/^\s*\//.test(text));
     if (!drafts.length && (queued.length || sent)) list.push({ type: 'soon', key: 'soon', place: [sent ? Infinity : queued.at(-1), 2, 0] });
     for (const note of notes) list.push({ type: 'note', key: note.key, place: [note.after, 3, note.at_ms], at_ms: note.at_ms, note });
@@ -425,7 +431,7 @@ export function rows({ items, newer, drafts, further = {}, queued, notes, status
   if (segment && items.some((one) => one.id <= segment) && (items.at(-1).id > segment || !newer)) {
     list.push({ type: 'segment', key: 'segment', place: [segment, 4, 0] });
   }
-  // Infinity less Infinity is not a number.
+  // Infinity minus Infinity is NaN.
   const by = (a, b, at) => (a[at] === b[at] ? 0 : (a[at] ?? 0) - (b[at] ?? 0));
   list.sort(({ place: a }, { place: b }) => by(a, b, 0) || by(a, b, 1) || by(a, b, 2) || by(a, b, 3));
   const shown = [];

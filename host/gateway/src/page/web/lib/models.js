@@ -1,4 +1,4 @@
-// The model of a session: which one answers, and a choice of those that are configured.
+// The model of a session: the current one, and a choice of the configured ones.
 
 import { html, store, useEffect, useStore } from './preact.js';
 import { get, isAdmin, me, post } from './api.js';
@@ -6,17 +6,17 @@ import { on } from './events.js';
 import { style } from './modules.js';
 import { announce, Menu } from './ui.js';
 
-/** What `GET /models` says: the models that there are, and the default. Null until it is known; empty where it cannot be. */
+/** The response of `GET /models`: the available models, and the default. Null until it is known; empty if it cannot be loaded. */
 export const models = store(null);
 
 const NONE = { items: [], default: '' };
 
-/** Milliseconds after which it is asked again when a session is opened: models are configured while a page is open. */
+/** Milliseconds after which it is loaded again when a session is opened, because models can be configured in the meantime. */
 const FRESH = 10_000;
 
 let asked = 0;
 
-/** The frame asks for it while the conversation's module still comes; who needs it asks again, which is then the same question. */
+/** Loads the models. The frame calls this while the chat's module is loading; further calls share that request. */
 export async function loadModels() {
   if (Date.now() - asked < FRESH) return;
   asked = Date.now();
@@ -35,10 +35,10 @@ me.watch((who) => {
   models.set(null);
 });
 
-/** The dialog that leads to a model, once it was asked for. */
+/** The dialog for connecting a model, once it was opened. */
 const connect = store(null);
 
-/** `chat`: the chat whose menu led here, with the model that it has chosen itself, and `use`, which changes that. */
+/** `chat`: the chat whose menu opened the dialog, with its own model, and `use`, which changes that. */
 export async function showConnect(chat) {
   const [{ Connect }] = await Promise.all([import('./connect.js'), style('screens/connect.css')]);
   connect.set({ Connect, chat });
@@ -46,7 +46,7 @@ export async function showConnect(chat) {
 
 export const openConnect = () => showConnect(null);
 
-/** Asks for the models once more, because somebody changed them. */
+/** Reloads the models after a change. */
 export async function refreshModels() {
   asked = 0;
   await loadModels();
@@ -57,7 +57,7 @@ export function ConnectDialog() {
   return opened && html`<${opened.Connect} chat=${opened.chat} onClose=${() => connect.set(null)} />`;
 }
 
-/** A menu of the models that a session can have; `model` is the one that answers now. */
+/** A menu of the session's available models; `model` is the current one. */
 export function ModelMenu({ session, model, onChange }) {
   const told = useStore(models);
   useEffect(() => void loadModels(), []);

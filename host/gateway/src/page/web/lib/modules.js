@@ -1,9 +1,9 @@
-// Modules that are fetched when they are needed: each with all that it needs at once, not one after the other.
+// Modules that are loaded on demand: each together with all its dependencies, instead of one after the other.
 
-/** Module -> what it needs beyond what every screen has, as the daemon found it. */
+/** Module -> its dependencies beyond those of every screen, as determined by the daemon. */
 const LATER = JSON.parse(document.getElementById('later')?.textContent || '{}');
 
-/** Screen, as the address names it -> its module, and the styles that it alone has. */
+/** Screen, as named in the address -> its module, and its own styles. */
 export const SCREENS = {
   s: ['screens/chat.js'],
   run: ['screens/trace.js', 'screens/trace.css'],
@@ -19,7 +19,7 @@ export const SCREENS = {
 
 const BASE = new URL('..', import.meta.url);
 
-/** What was asked for: path -> a promise of it. */
+/** Loaded files: path -> a promise. */
 const asked = new Map();
 
 const link = (rel, path) => {
@@ -31,10 +31,10 @@ const link = (rel, path) => {
   return asked.get(path);
 };
 
-/** Asks for a module and all that it needs, without running it. */
+/** Preloads a module and all its dependencies, without running it. */
 export function prefetch(path) {
   for (const name of LATER[path] ?? []) link('modulepreload', name);
 }
 
-/** Loads a stylesheet of the page once; gives a promise. */
+/** Loads a stylesheet of the page once; returns a promise. */
 export const style = (path) => link('stylesheet', path);

@@ -1,4 +1,4 @@
-// Notifications of the system while nobody looks at the page: a long run has ended, or one waits for an answer.
+// System notifications while the page is not visible: a long run has ended, or a run waits for an answer.
 
 import { store } from './preact.js';
 import { me } from './api.js';
@@ -8,19 +8,19 @@ import { go } from './router.js';
 import { titleOf } from './sessions.js';
 import { toast } from './ui.js';
 
-/** Milliseconds of a run that is worth a notification when it ends. */
+/** Minimum duration in milliseconds of a run whose end is notified. */
 const LONG = 15_000;
 
-/** Where it is kept that somebody wants them; a log-out forgets it. */
+/** Storage key for the user's choice; deleted by a logout. */
 const WANTED = 'kiso.notify';
 
 const granted = () => globalThis.Notification?.permission === 'granted';
 const standing = () => (!globalThis.Notification ? 'none' : granted() && localStorage.getItem(WANTED) ? 'on' : Notification.permission === 'denied' ? 'denied' : 'off');
 
-/** "on", "off", "denied" by the browser, or "none" where it has no notifications. */
+/** "on", "off", "denied" by the browser, or "none" if the browser does not support notifications. */
 export const notifications = store(standing());
 
-/** Turns notifications on or off. The browser is asked only here, after a click. */
+/** Turns notifications on or off. The browser asks for permission only here, after a click. */
 export async function toggleNotifications() {
   if (notifications.get() === 'on') {
     localStorage.removeItem(WANTED);
@@ -34,7 +34,7 @@ export async function toggleNotifications() {
   notifications.set(standing());
 }
 
-/** Runs that are under way, as far as was heard. */
+/** Active runs, as known from events. */
 const under = new Set();
 
 me.watch((who) => {
@@ -42,12 +42,12 @@ me.watch((who) => {
   notifications.set(standing());
 });
 
-// A tab that nobody sees goes on listening as long as there is something to tell.
+// A hidden tab keeps its event stream as long as there may be something to notify.
 stayWhile(() => notifications.get() === 'on' && under.size > 0);
 
 const WORDS = { waiting: 'Needs your approval', held: 'Needs you: it was cut off again and again', failed: 'Failed', done: 'Done' };
 
-// The end of one may have been missed.
+// The end of a run may have been missed.
 on('gap', () => under.clear());
 
 on('run', ({ id, session, status, started_ms, ended_ms }) => {
@@ -59,7 +59,7 @@ on('run', ({ id, session, status, started_ms, ended_ms }) => {
   else if (took >= LONG) show(id, session, `${WORDS[status]} after ${duration(took)}`);
 });
 
-/** Several tabs that tell of the same run show one notification. */
+/** Several tabs with the same run show one notification. */
 function show(run, session, body) {
   const icon = document.querySelector('link[rel=apple-touch-icon]')?.href;
   try {
@@ -70,6 +70,6 @@ function show(run, session, body) {
       shown.close();
     };
   } catch {
-    // Phones want a service worker for them, which the page has not: it would keep what nobody should.
+    // Phones require a service worker for notifications. The page has none, because it would store data that nobody should keep.
   }
 }

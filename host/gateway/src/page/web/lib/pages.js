@@ -1,4 +1,4 @@
-// Lists that come in pages.
+// Lists with pages.
 
 import { html, useEffect, useRef, useState } from './preact.js';
 import { Busy, Button, Trouble } from './ui.js';
@@ -6,8 +6,8 @@ import { Busy, Button, Trouble } from './ui.js';
 const NOTHING = { items: [], next: null, loading: true, error: null, known: false, first: null };
 
 /**
- * A list of which `load(before, signal)` gives a page, `{items, next}`. It begins anew when `watched` changes and by `again()`;
- * `more()` brings the next page, `change` takes a function of the items. `first` is the first page as it came.
+ * A list with pages from `load(before, signal)`, `{items, next}`. It restarts when `watched` changes and on `again()`; `more()`
+ * loads the next page, `change` receives a function of the items. `first` is the unchanged first page.
  */
 export function usePages(load, watched = []) {
   const [state, set] = useState(NOTHING);
@@ -38,7 +38,7 @@ export function usePages(load, watched = []) {
   };
 }
 
-/** A paged list: waiting, trouble, `empty`, or `children(items)` and what brings more of them. */
+/** A paged list: a busy sign, an error, `empty`, or `children(items)` and a control that loads more. */
 export function Pages({ of, empty, children }) {
   if (!of.known) return of.error ? html`<${Trouble} error=${of.error} again=${of.again} />` : html`<${Busy} />`;
   return html`${of.items.length ? children(of.items) : !of.next && empty}

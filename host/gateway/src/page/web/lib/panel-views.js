@@ -1,5 +1,5 @@
-// The views of a file: as picture, pages, table, Markdown, text, sound or video. Nothing of a file runs: HTML is shown as source, and
-// SVG as a picture.
+// Views of a file: picture, pages, table, Markdown, text, audio or video. Nothing in a file is executed: HTML is shown as source,
+// and SVG as a picture.
 
 import { html, useEffect, useMemo, useRef, useState } from './preact.js';
 import { HOW } from './ahead.js';
@@ -12,19 +12,19 @@ import { Markdown } from './markdown.js';
 import { Busy, Button, Empty, Icon, Loaded } from './ui.js';
 import { revert, undoneBy } from './undo.js';
 
-/** Bytes of a text that are fetched. */
+/** Maximum size in bytes of a text that is loaded. */
 const MOST_TEXT = 1_000_000;
 
-/** Rows of a table that are read, and of those that are shown at a time. */
+/** Maximum number of rows that are read, and number of rows that are shown at a time. */
 const MOST_ROWS = 20_000;
 const ROWS = 200;
 
-/** Languages of code, by the ends of names that are called otherwise. */
+/** Languages of code, for file extensions with another name. */
 const LANGUAGES = { mjs: 'js', cjs: 'js', htm: 'html', yml: 'yaml', h: 'c', cc: 'cpp', hpp: 'cpp', jsonl: 'json', ndjson: 'json', mk: 'makefile', patch: 'diff', log: '', text: '', txt: '', svg: 'xml' };
 
 export function View({ view, ...file }) {
   switch (view) {
-    // With another mark, a browser asks whether the picture is still the same.
+    // A different fragment makes the browser revalidate the picture.
     case 'picture': return html`<${Picture} key=${file.turn} src=${`${fileUrl(file.session, file.path)}#${file.turn}`} ...${file} />`;
     case 'page': case 'drawn': return html`<${Pages} ...${file} />`;
     case 'table': return html`<${Text} ...${file}>${(text, whole) => html`<${Rows} path=${file.path} rows=${readCsv(text, MOST_ROWS, whole)} />`}<//>`;
@@ -41,7 +41,7 @@ export function View({ view, ...file }) {
 const NoPreview = ({ session, path, why = 'This kind of file has no preview' }) => html`<${Empty} icon="file" title=${why}>
   <a class="button" href=${fileUrl(session, path)} download=${path.split('/').pop()}><${Icon} name="download" />Download<//><//>`;
 
-/** A file that is there no more. Where an undo took it away, that can be redone. */
+/** A file that no longer exists. If an undo removed it, that can be redone. */
 function Gone({ session, path, turn }) {
   const run = useFetched(() => (isShared(path) ? Promise.resolve(null) : undoneBy(session, path)), [session, path, turn]);
   if (run.value === undefined && !run.error) return html`<${Busy} />`;
@@ -49,10 +49,10 @@ function Gone({ session, path, turn }) {
     : html`<${Empty} icon="file" title="This file is not there any more">It was deleted or renamed.<//>`;
 }
 
-/** Gives the content of a file that was fetched to `children`, and shows why it could not be fetched. */
+/** Passes the content of a loaded file to `children`, or shows the error. */
 const Read = ({ of, file, children }) => (of.error?.status === 404 ? html`<${Gone} ...${file} />` : html`<${Loaded} of=${of}>${children}<//>`);
 
-/** A picture that the browser cannot draw, or that is not there. */
+/** A picture that the browser cannot show, or that does not exist. */
 function NoPicture({ session, path, turn }) {
   const asked = useFetched((signal) => fetched(fileUrl(session, path), signal, 'HEAD'), [session, path, turn]);
   return html`<${Read} of=${asked} file=${{ session, path, turn }}>${() => html`<${NoPreview} session=${session} path=${path} why="This picture cannot be shown" />`}<//>`;
@@ -66,7 +66,7 @@ function Picture({ src, session, path, turn }) {
     <img src=${src} alt="" decoding="async" onError=${() => set(true)} /></button>`;
 }
 
-/** The value of `load(signal)`, or its error; it is loaded again when `watched` changes. */
+/** Returns the result of `load(signal)`, or its error; loads again when `watched` changes. */
 function useFetched(load, watched) {
   const [state, set] = useState({});
   const [turn, again] = useState(0);
@@ -79,7 +79,7 @@ function useFetched(load, watched) {
   return { ...state, again: () => again(turn + 1) };
 }
 
-/** Asks for something that is not JSON; an error of the daemon is thrown in its words. */
+/** Requests something that is not JSON; throws the daemon's error. */
 async function fetched(address, signal, method) {
   let answer;
   try {
@@ -93,7 +93,7 @@ async function fetched(address, signal, method) {
   throw new ApiError(answer.status, (await answer.json().catch(() => null))?.error ?? { code: 'unknown', message: `the answer was ${answer.status}` });
 }
 
-/** As much of a body as is shown, as text. */
+/** Returns the shown part of a body as text. */
 async function beginning(body) {
   const decoder = new TextDecoder();
   let [text, read] = ['', 0];
@@ -107,7 +107,7 @@ async function beginning(body) {
   return { text, read, whole: false };
 }
 
-/** The beginning of a text file, given to `children(text, whole)`. */
+/** The beginning of a text file, passed to `children(text, whole)`. */
 function Text({ session, path, turn, children }) {
   const file = useFetched(async (signal) => {
     const answer = await fetched(fileUrl(session, path), signal);
@@ -136,7 +136,7 @@ function Objects({ path, text, whole }) {
 
 const NUMBER = /^\s*[-+−]?[\d.,\s]*\d(?:e[-+]?\d+)?\s*[%€$£]?\s*$/i;
 
-/** The first row names the columns. */
+/** A table whose first row contains the column names. */
 function Rows({ path, rows }) {
   const [shown, show] = useState(ROWS);
   const [head = [], ...body] = rows;
@@ -154,7 +154,7 @@ function Rows({ path, rows }) {
   </div>`;
 }
 
-/** Pages that the sandbox draws, one at a time. */
+/** Pages rendered by the sandbox, one at a time. */
 function Pages({ session, path, turn }) {
   const [page, go] = useState(1);
   const last = useRef(null);
@@ -187,7 +187,7 @@ function Pages({ session, path, turn }) {
   </div>`;
 }
 
-/** A document in words, part by part: sheets, slides or pages. */
+/** The text of a document, part by part: sheets, slides or pages. */
 function Document({ session, path, turn }) {
   const read = useFetched((signal) => get(`/sessions/${part(session)}/text/${path.split('/').map(part).join('/')}`, {}, signal), [session, path, turn]);
   return html`<${Read} of=${read} file=${{ session, path, turn }}>${({ parts, cut }) => html`

@@ -1,4 +1,4 @@
-// A file beside the conversation: its preview, its earlier versions, and ways to have it. On a phone it covers the conversation.
+// A file beside the chat: its preview, its earlier versions, and actions. On a phone it covers the chat.
 
 import { html, useEffect, useRef, useState, useStore } from './preact.js';
 import { fileUrl, get, isShared, part } from './api.js';
@@ -9,7 +9,7 @@ import { href, route } from './router.js';
 import { revert, reverts } from './undo.js';
 import { Button, Dialog, Empty, Icon, Loaded, Time, showDialog } from './ui.js';
 
-/** Other ways to look at a file, by its view: the name of the way, and the button that leads there. */
+/** Alternative views of a file, by its view: the name of the alternative, and the label of its button. */
 const OTHER = {
   table: { text: 'Show as text', table: 'Open as table' },
   markdown: { text: 'Show the source', markdown: 'Show as page' },
@@ -23,18 +23,18 @@ const otherOf = (path) => {
   return OTHER[view] ?? null;
 };
 
-/** A file of a session, or a shared one. `onClose` closes the panel; without it, the panel goes with the address. */
+/** A file of a session, or a shared one. `onClose` closes the panel; without it, the panel closes with the address. */
 export function Panel({ session, path, onClose }) {
   const first = viewOf(path);
   const other = otherOf(path);
   const [view, show] = useState(first);
   const panel = useRef(null);
   const shared = isShared(path);
-  // An undo, a redo and another run may change the file.
+  // An undo, a redo or another run may change the file.
   const turn = useStore(reverts, (all) => all[session]?.turn ?? 0);
   const close = () => {
     if (onClose) return onClose();
-    // The way back does not lead through every file that was looked at.
+    // The back button skips files that were opened in between.
     history.replaceState(null, '', href('s', session));
     return route.set(['s', session]);
   };
@@ -42,9 +42,9 @@ export function Panel({ session, path, onClose }) {
     const [before, shown] = [document.activeElement, panel.current];
     shown.focus({ preventScroll: true });
     return () => {
-      // Somebody has gone on elsewhere.
+      // The user has moved the focus elsewhere.
       if (document.activeElement !== document.body && !shown.contains(document.activeElement)) return;
-      // After a reload nothing led here.
+      // After a reload, there is no element to return the focus to.
       const back = before?.isConnected && before !== document.body ? before : document.querySelector('.composer textarea');
       back?.focus({ preventScroll: true });
     };
@@ -78,7 +78,7 @@ export function Panel({ session, path, onClose }) {
   </aside>`;
 }
 
-/** Runs that are asked which files they changed. */
+/** Number of runs whose changed files are requested. */
 const MOST_RUNS = 20;
 
 /** The runs that changed a file, newest first; each can be undone. */

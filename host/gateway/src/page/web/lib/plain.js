@@ -1,16 +1,16 @@
-// Texts that are too long to be read as Markdown, shown as they are: in parts, of which the browser lays out those in view.
+// Texts that are too long for Markdown, shown unformatted: in parts, of which the browser lays out only the visible ones.
 
 import { visible } from './inline.js';
 
-/** Characters of one part, and milliseconds of work at a time. */
+/** Characters per part, and milliseconds of work per step. */
 const PART = 12_000;
 const SLICE = 8;
 
-/** How high a part is, about, before it is laid out: signs of a line, and its height. */
+/** Values for estimating the height of a part before its layout: characters per line, and line height. */
 const WIDTH = 95;
 const LINE = 1.22;
 
-/** Puts `text` into `element`, a part at a time; gives what ends it. */
+/** Adds `text` to `element` part by part; returns a function that stops it. */
 export function pour(element, text) {
   let at = 0;
   let timer = 0;
@@ -18,7 +18,7 @@ export function pour(element, text) {
     const deadline = performance.now() + SLICE;
     while (at < text.length && performance.now() < deadline) {
       let end = Math.min(text.length, at + PART);
-      // A part ends with a line, where one ends nearby; it must not end within a letter.
+      // A part ends at a nearby line break if there is one; it must not split a character.
       const line = text.lastIndexOf('\n', end - 1);
       const cut = line > at + PART / 2;
       if (end < text.length && cut) end = line;

@@ -9,22 +9,22 @@ const LOW = 190;
 const HIGH = 260;
 const NARROW = 480;
 
-/** A value beside the axis: as many decimals as tell it from the next one. */
+/** Formats a value of the axis: with as many decimals as needed to distinguish neighbours. */
 function tick(number, step) {
   const decimals = String(step).split('.')[1]?.length ?? 0;
   return decimals > 1 && step >= 1e-6 ? number.toFixed(decimals) : value(number, '', true);
 }
 
-/** Pixels that a letter of an axis takes, about. */
+/** Approximate width in pixels of a letter on an axis. */
 const LETTER = 7;
 const LONGEST_LABEL = 14;
 
-/** How much of the room between two points their bars take. */
+/** Share of the space between two points that their bars occupy. */
 const BARS = 0.72;
 
-/** Draws `chart` into `host`; `onPoint` is told which point the cursor is at. Gives the plot, and what ends it. */
+/** Draws `chart` into `host`; `onPoint` receives the point at the cursor. Returns the plot, and a function that removes it. */
 export function draw(Plot, host, chart, onPoint) {
-  // What a canvas understands: the computed colour, as a variable has one for each theme.
+  // A canvas needs the computed colour, because variables have one value per theme.
   const colour = (name, percent = 100) => {
     host.style.color = `color-mix(in srgb, var(${name}) ${percent}%, transparent)`;
     const { color } = getComputedStyle(host);
@@ -86,7 +86,7 @@ const DAY = { day: 'numeric', month: 'short' };
 const CLOCK = { timeStyle: 'short' };
 const SECONDS_OF_DAY = 86_400;
 
-/** What stands below the points. */
+/** Returns the labels below the points. */
 function along(chart) {
   if (chart.even) return even(chart);
   if (chart.kind === 'numbers') return { values: (_, all) => all.map((one) => (one == null ? '' : String(one))) };
@@ -105,7 +105,7 @@ function margins(chart, low, high) {
   return [(low ?? from) - beside, (high ?? to) + beside];
 }
 
-/** From a bit below the lowest value to a bit above the highest; bars and areas stand on zero. */
+/** Returns the range: from slightly below the lowest value to slightly above the highest; bars and areas start at zero. */
 function room(low, high, zero) {
   if (low == null || high == null) return [0, 1];
   const [from, to] = zero ? [Math.min(0, low), Math.max(0, high)] : [low, high];
@@ -113,7 +113,7 @@ function room(low, high, zero) {
   return [zero && from === 0 ? 0 : from - beside, zero && to === 0 ? 0 : to + beside];
 }
 
-/** Labels at as many points as there is room for. */
+/** Labels at as many points as there is space for. */
 function even(chart) {
   const text = (at) => {
     const label = chart.days ? chart.labels[at].replace(/, \d{4}$/, '') : chart.labels[at];
@@ -140,7 +140,7 @@ function look(chart, at, colour) {
   return { points: dots };
 }
 
-/** Bars of all series that are shown, beside each other. */
+/** Bars of all visible series, side by side. */
 function bars(plot, series, from, to) {
   const shown = plot.series.map((one, at) => at).filter((at) => at > 0 && plot.series[at].show);
   const place = shown.indexOf(series);

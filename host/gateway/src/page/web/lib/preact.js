@@ -1,4 +1,4 @@
-// Preact with htm, and what the page adds to them: stores that many components watch.
+// Preact with htm, and the page's addition to them: stores that components can watch.
 
 import { useEffect, useState } from '../vendor/preact.js';
 
@@ -7,7 +7,7 @@ export {
   useState, useReducer, useEffect, useLayoutEffect, useRef, useMemo, useCallback, useErrorBoundary,
 } from '../vendor/preact.js';
 
-/** A value that components watch. `set` takes the new value, or a function of the old one. */
+/** A value that components can watch. `set` receives the new value, or a function of the old one. */
 export function store(value) {
   const watchers = new Set();
   return {
@@ -25,7 +25,7 @@ export function store(value) {
   };
 }
 
-/** The value of a store, or what `select` takes of it; the component is drawn again when that changes. */
+/** Returns the value of a store, or the part that `select` returns; updates the component when that changes. */
 export function useStore(source, select = (value) => value) {
   const [, draw] = useState(0);
   const chosen = select(source.get());
@@ -45,8 +45,8 @@ export function useStore(source, select = (value) => value) {
 }
 
 /**
- * What `load(signal)` gives: `{value, error, loading, again}`. It is asked anew when `watched` changes and by `again()`;
- * the value that is there stays until the next one comes.
+ * Returns the result of `load(signal)`: `{value, error, loading, again}`. Loads again when `watched` changes and on `again()`;
+ * the current value stays until the next one arrives.
  */
 export function useLoaded(load, watched = []) {
   const [state, set] = useState({ value: undefined, error: null, loading: true });

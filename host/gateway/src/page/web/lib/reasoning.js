@@ -1,4 +1,4 @@
-// Thoughts of a model before it answers, folded above its reply: streamed while they come, and read from the run later.
+// Thoughts of a model before its answer, collapsed above the reply: streamed while they arrive, and read from the run later.
 
 import { html, store, useRef, useState, useStore } from './preact.js';
 import { get, me, now, part } from './api.js';
@@ -7,18 +7,21 @@ import { duration } from './format.js';
 import { plain } from './run-text.js';
 import { Busy, Trouble } from './ui.js';
 
-/** Characters that are kept of the thoughts of a step: the end of them. */
+/** Maximum number of characters of a step's thoughts that are kept; the end is kept. */
 const MOST = 200_000;
 
-/** Characters that are drawn while more come. */
+/** Number of characters that are drawn while more arrive. */
 const DRAWN = 6_000;
 
-/** Runs whose thoughts are kept. */
+/** Maximum number of runs whose thoughts are kept. */
 const MOST_RUNS = 30;
 
 const NOTHING = { parts: [], since: null, ms: 0 };
 
-/** Run -> a store of `{parts: [{seq, role, text}], since, ms}`: `since` is when the model began to think, null when it does not. */
+/**
+ * Run -> a store of `{parts: [{seq, role, text}], since, ms}`: `since` is when the model began to think, null if it is not
+ * thinking.
+ */
 const runs = new Map();
 
 function thoughtsOf(run) {
@@ -31,7 +34,7 @@ function thoughtsOf(run) {
   return known;
 }
 
-// Who logs in next has no business with them.
+// The next user must not see them.
 me.watch((who) => who || runs.clear());
 
 on('live', ({ run, seq, type, role, text, whole }) => {
@@ -60,7 +63,7 @@ on('run', ({ id, status }) => {
   draw(known);
 });
 
-/** At most once per frame, however fast the pieces come. */
+/** Draws at most once per frame. */
 function draw(known) {
   if (known.drawn) return;
   known.drawn = true;
@@ -74,7 +77,10 @@ const ROLES = { router: 'Finding out what is needed', planner: 'Planning', reaso
 
 const QUIET = store(NOTHING);
 
-/** The fold above a reply. `ms` is how long the models of a run that has ended thought; `under` is whether it is under way. */
+/**
+ * The collapsed thoughts above a reply. `ms` is how long the models of an ended run thought; `under` tells whether the run is
+ * active.
+ */
 export function Reasoning({ run, ms, under }) {
   const source = useRef(null);
   source.current ??= under ? thoughtsOf(run).shown : runs.get(run)?.shown ?? QUIET;

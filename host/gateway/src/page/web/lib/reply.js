@@ -1,4 +1,4 @@
-// A reply in its parts: text, what commands and programs wrote, tables, and the files that came of it. Told as data by the daemon.
+// A reply in parts: text, output of commands and programs, tables, and files. The daemon sends them as data.
 
 import { html, useState } from './preact.js';
 import { fileUrl } from './api.js';
@@ -12,20 +12,20 @@ import { Long } from './run-output.js';
 import { Terminal } from './terminal.js';
 import { Button, showDialog } from './ui.js';
 
-/** Rows of a table that are shown at first. */
+/** Number of table rows that are shown at first. */
 const ROWS = 40;
 
-/** Characters of a cell that is not broken into lines. */
+/** Maximum length in characters of a cell without line breaks. */
 const SHORT = 28;
 
-/** The parts of a message and its files. What an older version said is read off its text. */
+/** Returns the parts of a message and its files. Messages of older versions are parsed from their text. */
 export function partsOf({ text, blocks, files, status }) {
   if (!status) {
     const read = withFiles(text);
     return { blocks: [{ type: 'text', text: read.text }], files: read.files };
   }
   const known = new Set((files ?? []).map((file) => file.path));
-  // A model may list the files again that stand below as chips.
+  // A model may list the files in its text that are shown as chips below.
   const shown = (block) => {
     if (block.type !== 'text') return block;
     const read = withFiles(block.text);
@@ -47,7 +47,7 @@ function Part({ block, session, done, typed }) {
   }
 }
 
-/** Significant digits of a number that has more than anybody reads. */
+/** Rounds a number with more significant digits than anybody reads. */
 const rounded = (number) => String(Number.isInteger(number) ? number : Number(number.toPrecision(6)));
 
 function Table({ columns, rows, total }) {
@@ -66,13 +66,16 @@ function Table({ columns, rows, total }) {
   </div>`;
 }
 
-/** Ends of names of the same picture, the one that looks best first. */
+/** Extensions for versions of the same picture, best first. */
 const FORMS = ['svg', 'png', 'webp', 'jpg', 'jpeg', 'gif'];
 
 const form = (file) => FORMS.indexOf(file.path.split('.').pop().toLowerCase());
 const stem = (file) => file.path.replace(/\.\w+$/, '');
 
-/** What the text shows itself: pictures that it links to, and those that are drawn from a block `chart` with their title. */
+/**
+ * Returns whether the text already shows the file: a picture that it links to, or one drawn from a `chart` block with the same
+ * title.
+ */
 function isShown(file, blocks) {
   return blocks.some(({ type, text }) => type === 'text'
     && (text.includes(`](${file.path})`) || text.includes(`](/work/${file.path})`)
@@ -95,7 +98,7 @@ export function Made({ files, blocks, session, undone }) {
   </div>`;
 }
 
-/** Asks for the folder that a file is saved in. */
+/** Asks for the folder to save a file in. */
 const saveTo = async (session, path) => {
   const { FolderSaver } = await import('./folder-chooser.js');
   showDialog(FolderSaver, { session, path });

@@ -1,4 +1,4 @@
-// Where the page is: everything that can be linked to stands behind the `#` of the address.
+// The state of the page in the address: everything that can be linked to is after the `#`.
 //
 //   #/s/SESSION            a conversation        #/s/SESSION/m/MESSAGE   with this message in view
 //   #/s/SESSION/f/PATH     with a file of its workspace beside it
@@ -8,7 +8,7 @@
 
 import { store } from './preact.js';
 
-/** Parts of the path, decoded. */
+/** Decoded parts of the path. */
 export const route = store(parse());
 
 export const href = (...parts) => `#/${parts.map(encodeURIComponent).join('/')}`;
@@ -28,7 +28,7 @@ function parse() {
 
 window.addEventListener('hashchange', () => route.set(parse()));
 
-/** Counts how often somebody follows a link to where they are already, of which the browser tells nothing. */
+/** Counts clicks on links to the current address, which the browser does not report. */
 export const repeated = store(0);
 
 document.addEventListener('click', (event) => {

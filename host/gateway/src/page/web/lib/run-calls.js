@@ -1,4 +1,4 @@
-// The calls of tools that the action loop makes for a task: a line for each, which opens.
+// Tool calls of the action loop for a task: one line each, which can be opened.
 
 import { html, useLoaded, useState, useStore } from './preact.js';
 import { duration, plural } from './format.js';
@@ -7,20 +7,20 @@ import { plain } from './run-text.js';
 import { Running } from './terminal.js';
 import { Badge, Icon, Loaded } from './ui.js';
 
-/** Calls that are drawn at first: the last ones. */
+/** Number of calls that are shown at first: the last ones. */
 const SHOWN = 30;
 
 const NONE = { stdout: '', stderr: '', ended: null };
 
-/** The states that a call can end in before the others that run at once: the words of the stream, and those of the listing. */
+/** Final states of a call that ends before others of the same step: the stream's names, and those of the listing. */
 const ENDED = { ok: 'done', partial: 'partial', error: 'failed', blocked: 'blocked' };
 
-/** A mark for what read text that neither the user nor kiso wrote. */
+/** A mark for a call that read text from outside. */
 export const Outside = () => html`<span class="badge outside" title="It read text from outside, such as a web page or another person’s message. kiso does not follow instructions in it.">from outside</span>`;
 
 const CHANGES = { created: 'plus', changed: 'edit', deleted: 'trash' };
 
-/** The files that something changed. */
+/** The changed files. */
 export function Changed({ of: { changed, more_changed: more } }) {
   if (!changed?.length) return null;
   return html`<ul class="run-changed" aria-label="Changed files">${changed.map(({ path, change }) => html`<li key=${path}>
@@ -28,7 +28,7 @@ export function Changed({ of: { changed, more_changed: more } }) {
     ${more > 0 && html`<li class="muted">and ${plural(more, 'more file')}</li>`}</ul>`;
 }
 
-/** The sites that something reached, and why it was allowed to. */
+/** The reached sites, and why they were allowed. */
 export const Reached = ({ of: { reached } }) => (reached?.length > 0 ? html`<ul class="run-changed" aria-label="Sites that were opened">${reached.map(({ host, because }) => html`<li key=${`${host} ${because}`}>
   <${Icon} name="link" size=${14} /><span><bdi>${plain(host)}</bdi><span class="muted">: ${plain(because)}</span></span></li>`)}</ul>` : null);
 
@@ -72,7 +72,7 @@ function Call({ call, run, session, live }) {
   </li>`;
 }
 
-/** The code of an open call comes with the first that is opened. */
+/** The code for an open call is loaded with the first one. */
 function Body(props) {
   const module = useLoaded(() => import('./call-body.js'));
   return html`<${Loaded} of=${module}>${({ CallBody }) => html`<${CallBody} ...${props} />`}<//>`;

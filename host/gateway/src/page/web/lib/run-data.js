@@ -1,18 +1,18 @@
-// The board of a run: its tasks and how they stand, as the daemon tells it. Nothing of a run is worked out here.
+// The board of a run: its tasks and their states, as the daemon sends them. Nothing is computed here.
 
 import { useEffect, useRef, useState } from './preact.js';
 import { get, part } from './api.js';
 import { on, onOpen } from './events.js';
 
-/** Milliseconds between two looks at a run that is under way. */
+/** Milliseconds between two requests for an active run. */
 const PACE = 250;
 
-/** A run whose answer takes long is asked for less often: so many times what the last one took. */
+/** A run with a slow response is requested less often: after this multiple of the last response time. */
 const SHARE = 4;
 
 /**
- * What `GET /runs/{run}` says: `{board, error, again}`. It is asked when it is `wanted`, and again when something happened
- * to the run; a run that has ended stays as it is.
+ * Returns the response of `GET /runs/{run}`: `{board, error, again}`. It is loaded when it is `wanted`, and again after events of
+ * the run; an ended run stays unchanged.
  */
 export function useBoard(run, wanted) {
   const [state, set] = useState({ board: null, error: null });
@@ -33,7 +33,7 @@ export function useBoard(run, wanted) {
         away = false;
         if (!over) set({ board, error: null });
       } catch (error) {
-        // One that is away is asked again when it is back.
+        // If the daemon is unreachable, the request is repeated when it is back.
         away = !error.status;
         if (!over && !away) set((old) => ({ ...old, error }));
       }

@@ -1,4 +1,4 @@
-// Files that a reply of an older version names at its end; today the daemon tells them as data.
+// Files listed at the end of a reply from an older version; newer replies contain them as data.
 
 const HEAD = '\n\nFiles:\n';
 
@@ -12,17 +12,17 @@ const PICTURES = { svg: 'image/svg+xml', png: 'image/png', jpg: 'image/jpeg', jp
 
 const UNITS = { byte: 1, bytes: 1, B: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
 
-/** A reply without this list, and the files of it: `{text, files: [{path, title, media_type, bytes, link}]}`. */
+/** Splits a reply into its text and this list of files: `{text, files: [{path, title, media_type, bytes, link}]}`. */
 export function withFiles(text) {
   const at = text.lastIndexOf(`${HEAD}- `);
   const files = at < 0 ? [] : text.slice(at + HEAD.length).split('\n').map(listed);
   return files.length && files.every(Boolean) ? { text: text.slice(0, at), files } : { text, files: [] };
 }
 
-/** A line that is longer is not a file's; a model writes what it likes, and these patterns take their time with it. */
+/** Maximum length of a line in the list. A model can write any text, and these patterns are slow for long lines. */
 const LONGEST = 1_000;
 
-/** What is published; anything else could lead anywhere. */
+/** The path of a published file; any other link could lead anywhere. */
 const PUBLISHED = /^\/pub\/\w+$/;
 
 function listed(line) {

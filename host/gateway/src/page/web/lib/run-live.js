@@ -1,28 +1,29 @@
-// What runs say while they work: thoughts, texts and the output of commands, piece by piece. Heard for all sessions from the beginning, so that
-// who opens a conversation in the middle of a reply sees what was said of it before.
+// Live output of runs: thoughts, texts and the output of commands, piece by piece. Received for all sessions, so that a chat that
+// is opened in the middle of a reply shows its beginning.
 
 import { store } from './preact.js';
 import { now } from './api.js';
 import { connection, on } from './events.js';
 
-/** Milliseconds for which the words of a run that ended are kept: until its reply stands in their place. */
+/** Milliseconds for which the text of an ended run is kept, until its reply replaces it. */
 const KEPT = 30_000;
 
-/** Thoughts of which the beginning is forgotten. */
+/** Maximum number of thoughts; the oldest are dropped. */
 const MOST_THOUGHTS = 200;
 
-/** Characters of a command's output that are shown while it runs: the end of them. */
+/** Maximum number of characters of a command's output that are shown while it runs; the end is kept. */
 const MOST_OUTPUT = 60_000;
 
-/** Runs that are kept in mind; the end of one can be missed while kiso is offline. */
+/** Maximum number of runs that are kept; the end of one can be missed while kiso is offline. */
 const MOST_RUNS = 50;
 
-/** Run -> what it said: `thoughts`, and `parts`, texts of one role in one step each. */
+/** Run -> its output: `thoughts`, and `parts`, each a text of one role in one step. */
 const runs = new Map();
 
 /**
- * A store of `{thoughts: [{kind, text, at_ms}], said, reply, outputs}`: `reply` is becoming the answer, `said` was on the way there, and
- * `outputs` is `{stdout, stderr, ended}` for each command line of the step, by its place among the calls that run at once.
+ * Returns a store of `{thoughts: [{kind, text, at_ms}], said, reply, outputs}`: `reply` is the beginning of the answer, `said`
+ * contains other texts, and `outputs` is `{stdout, stderr, ended}` for each command line of the step, by its index among the
+ * concurrent calls.
  */
 export const liveOf = (run) => of(run).shown;
 
@@ -53,32 +54,32 @@ on('run', ({ id, status }) => {
 
 connection.watch(({ state }) => {
   if (state !== 'lost') return;
-  // Pieces may be missed: the texts stay in view until they are told whole, or the step that said them begins anew.
+  // Pieces may be missed: texts stay visible until they arrive as a whole, or their step restarts.
   for (const live of runs.values()) for (const part of live.parts) part.stale = part.open;
 });
 
-/** Describes the current step of a run. The categories that the router chose are left to the trace. */
+/** Describes the current step of a run. The categories that the router chose are shown only in the trace. */
 export const busyWords = ({ kind, text }) => (kind === 'routing' ? 'finding out what it needs' : text);
 
-/** A step begins with its thought, so the texts of the step before are complete. */
+/** A step begins with its thought, so the texts of the previous step are complete. */
 function think(live, kind, told, since_ms) {
   const last = live.thoughts.at(-1);
   if (kind === 'routing' && last?.kind === kind) return;
   const text = busyWords({ kind, text: told });
   if (since_ms !== undefined && last && Math.abs(last.at_ms - since_ms) < 1_000 && last.text === text) return;
-  // This is told within a step.
+  // This thought occurs within a step.
   if (kind !== 'interrogating') live.outputs = [];
   live.thoughts = [...live.thoughts.slice(-MOST_THOUGHTS), { kind, text, at_ms: since_ms ?? now() }];
   for (const part of live.parts) {
     part.open = part.stale && part.open;
-    // What the actor says before it calls tools, or within a task, is not the answer.
+    // Text that the actor writes before it calls tools, or within a task, is not the answer.
     if (kind === 'working' || kind === 'thinking') part.answer = part.answer && part.role !== 'actor';
   }
 }
 
 const SILENT = { stdout: '', stderr: '', ended: null };
 
-/** Changes what is known of a call of this step. */
+/** Updates a call of this step. */
 function change(live, seq, call, to) {
   const outputs = live.seq === seq ? [...live.outputs] : [];
   live.seq = seq;
@@ -110,7 +111,7 @@ function hear(live, seq, type, role, text) {
   part.text = type === 'text' ? text : part.text + text;
 }
 
-/** At most once per frame, however fast the pieces come. */
+/** Draws at most once per frame. */
 function draw(live) {
   if (live.drawn) return;
   live.drawn = true;
@@ -122,7 +123,7 @@ function draw(live) {
     live.shown.set((old) => ({
       thoughts: live.thoughts,
       outputs: live.outputs,
-      // What did not change is not drawn again with each piece of the reply.
+      // Unchanged values stay the same object, so that they are not drawn again with each piece of the reply.
       said: said.length === old.said.length && said.every((text, index) => text === old.said[index]) ? old.said : said,
       reply: answer.length === 1 ? answer[0].text : answer.map((part) => part.text).join('\n\n'),
     }));

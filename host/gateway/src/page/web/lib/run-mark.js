@@ -1,16 +1,16 @@
-// How a run, a task or a call stands, as a sign, and how long it takes.
+// The state of a run, a task or a call as a sign, and its duration.
 
 import { html, useEffect, useState } from './preact.js';
 import { now } from './api.js';
 import { duration, elapsed } from './format.js';
 import { Icon } from './ui.js';
 
-/** Milliseconds between two ticks of a timer that shows tenths. */
+/** Milliseconds between updates of a timer with tenths. */
 const TICK = 100;
 
 const ICONS = { done: 'check', partial: 'check', failed: 'close', blocked: 'close', interrupted: 'alert', cancelled: 'close' };
 
-/** A state as a sign; the words stand beside it. */
+/** A state as a sign; the words are beside it. */
 export function Mark({ status }) {
   if (status === 'running') return html`<span class="spinner" aria-hidden="true"></span>`;
   const icon = ICONS[status];
@@ -19,7 +19,7 @@ export function Mark({ status }) {
     : html`<span class=${`run-mark ${status}`} aria-hidden="true"></span>`;
 }
 
-/** How long something takes, with tenths while it does. Nobody is told of each tick. */
+/** A duration, with tenths while it is running. Screen readers ignore the updates. */
 export function Elapsed({ since, until }) {
   const [, tick] = useState(0);
   useEffect(() => {

@@ -1,19 +1,19 @@
-// Long text in pieces: its beginning at once, the rest when it is asked for, and never so much in one go that the page halts.
+// Long text in pieces: the beginning at once, the rest on demand, and never so much at once that the page blocks.
 
 import { html, useEffect, useState } from './preact.js';
 import { bytes } from './format.js';
 import { plain } from './run-text.js';
 import { Button } from './ui.js';
 
-/** What is shown at first. */
+/** Number of characters that are shown at first. */
 const CHARACTERS = 3_000;
 const LINES = 24;
 
-/** Characters of a piece, which the browser leaves out of the layout while it is out of sight, and pieces of a frame. */
+/** Characters per piece, whose layout the browser skips while it is off-screen, and pieces per frame. */
 const PIECE = 20_000;
 const AT_ONCE = 8;
 
-/** Text as it is. `label` is the name of the box in which a program's output scrolls; `draw(text)` gives its parts another look. */
+/** Plain text. `label` is the name of the scrolling box for a program's output; `draw(text)` formats its parts. */
 export function Long({ text, label, draw = (part) => part }) {
   const [pieces, set] = useState(0);
   const beginning = cut(text);
@@ -44,10 +44,10 @@ function cut(text) {
     end = text.indexOf('\n', end + 1);
     if (end < 0 || end > CHARACTERS) break;
   }
-  // What is a little longer is shown whole.
+  // A text that is only slightly longer is shown completely.
   const at = end < 0 ? CHARACTERS : Math.min(end, CHARACTERS);
   return text.length <= at * 1.2 ? text : text.slice(0, edge(text, at));
 }
 
-/** Where a text can be parted: not between the halves of a character. */
+/** Returns a position at which a text can be split: not between the halves of a surrogate pair. */
 const edge = (text, at) => (/[\ud800-\udbff]/.test(text[at - 1] ?? '') ? at - 1 : at);

@@ -1,4 +1,4 @@
-// A task of a plan: how it stands, and what it led to.
+// A task of a plan: its state and its result.
 
 import { html, useStore } from './preact.js';
 import { Gallery } from './gallery.js';
@@ -38,24 +38,24 @@ export function Task({ task, run, session, live }) {
   </li>`;
 }
 
-/** What a command writes while it runs. */
+/** The output of a running command. */
 export function Live({ command, live }) {
   const output = useStore(live, (heard) => heard.outputs[0]);
   return html`<${Running} command=${command} output=${output?.stdout ?? ''} stderr=${output?.stderr ?? ''} />`;
 }
 
-/** The command of a task that is one. */
+/** Returns the command of an `exec` task. */
 export const commandOf = ({ label, detail }) => detail ?? label.replace(/^\$ /, '');
 
-/** What is to be done, in the plan's words; the label is a shortened form of it. */
+/** Returns the description of the work from the plan; the label is a shortened form of it. */
 function titleOf({ kind, label, detail }) {
   if (kind === 'exec') return commandOf({ label, detail });
   if (kind === 'skill') return label.replace(/^skill /, '');
-  // What the writer is told is between the models.
+  // The instructions for the writer are internal.
   return kind === 'msg' ? 'Write the answer' : detail || label;
 }
 
-/** Of a skill, `detail` is what it was called with, as JSON. */
+/** Returns the arguments of a skill from `detail`, which is JSON. */
 function argsOf({ detail }) {
   try {
     return JSON.parse(detail);
@@ -70,7 +70,7 @@ const shortArgs = (task) => Object.entries(argsOf(task) ?? {})
 const hasBody = (task) => Boolean((task.detail && (task.kind === 'skill' || (task.kind === 'exec' && isLong(task.detail))))
   || task.output || task.stderr || task.error || task.files?.length || task.changed?.length || task.verdict || task.exit_code);
 
-/** Characters of a command that its line shows when it is unfolded. */
+/** Maximum length in characters of an expanded command in its line. */
 const LINE = 200;
 
 const isLong = (command) => command.length > LINE || command.includes('\n');

@@ -1,4 +1,4 @@
-// The card of a run: what it does now, its plan with the tasks, and what it used.
+// The card of a run: its current activity, its plan with tasks, and its usage.
 
 import { html, useStore } from './preact.js';
 import { post } from './api.js';
@@ -15,8 +15,8 @@ import { Busy, Button, Icon, Trouble } from './ui.js';
 const ENDINGS = { done: 'Done in', failed: 'Failed after', cancelled: 'Cancelled after' };
 
 /**
- * `live` is what the run says (lib/run-live.js), `known` what events told of it, `stopping` whether it was asked to end, `typed` the
- * command that the message was, `replied` whether its reply is there.
+ * `live` is the run's live output (lib/run-live.js), `known` its state from events, `stopping` whether it was asked to stop,
+ * `typed` the command if the message was one, `replied` whether its reply has arrived.
  */
 export function RunCard({ run, session, live, known, stopping, typed, replied }) {
   const { board, error, again } = useBoard(run, true);
@@ -29,7 +29,7 @@ export function RunCard({ run, session, live, known, stopping, typed, replied })
   const thought = thoughts.at(-1) ?? (board?.thought && { ...board.thought, text: busyWords(board.thought) });
   const tasks = board?.tasks ?? [];
   const why = line?.status === 'failed' ? whyFailed(board) : null;
-  // The tasks stand below: a command is not said twice.
+  // The tasks are listed below, so the command is not repeated here.
   const [, step, of] = (tasks.length && /^(\d+)\/(\d+) /.exec(thought?.text ?? '')) || [];
   const doing = stopping ? 'Stopping' : step ? `Step ${step} of ${of}` : thought?.text ?? 'Starting';
   return html`<section role="group" class=${`run ${tasks.length ? '' : 'slim'}`} aria-label="Steps">
@@ -51,17 +51,17 @@ export function RunCard({ run, session, live, known, stopping, typed, replied })
   </section>`;
 }
 
-/** Characters of the reason why a run failed. */
+/** Maximum length in characters of the reason for a failure. */
 const REASON = 300;
 
-/** Why a run failed, in a sentence; null where that is not known. */
+/** Returns why a run failed, as a sentence; null if it is unknown. */
 function whyFailed(board) {
   const reason = board?.outcome?.reason ?? (board?.outcome?.limit && `it reached the limit ${board.outcome.limit} of ${board.outcome.value}`);
   const first = reason?.split('\n')[0] ?? board?.tasks.findLast((task) => task.error)?.error;
   return first ? first.slice(0, REASON) : null;
 }
 
-/** The plan that counts is open; those that it replaced are folded. */
+/** The current plan is expanded; replaced plans are collapsed. */
 function Plans({ board, run, status, tasks, session, live, typed, replied }) {
   const { goal } = board;
   const numbers = [...new Set(tasks.map((task) => task.plan ?? 1))].sort((a, b) => a - b);
@@ -70,12 +70,12 @@ function Plans({ board, run, status, tasks, session, live, typed, replied }) {
   const why = (number) => of(number).findLast((task) => task.verdict?.status === 'replan')?.verdict.reason;
   const counted = of(last).filter((task) => task.status !== 'dropped');
   const done = counted.filter((task) => task.status === 'done').length;
-  // A command that was typed is its own plan: it stands in the message, and what it wrote in the reply.
+  // A typed command is its own plan: the message shows it, and the reply shows its output.
   const isOneLine = last === 1 && counted[0]?.kind === 'exec' && counted.filter((task) => task.kind !== 'msg').length === 1;
   if (isOneLine && typed && (replied || counted[0].status !== 'interrupted') && commandOf(counted[0]).trim() === typed) {
     return counted[0].status === 'running' ? html`<${Live} command=${typed} live=${live} />` : html`<${Reached} of=${counted[0]} />`;
   }
-  // A run without a plan has one task, which is the message itself: its calls stand for it.
+  // A run without a plan has one task, the message itself, so its calls are counted instead.
   if (last === 0) {
     const calls = tasks.reduce((sum, task) => sum + task.calls.length + task.earlier_calls, 0);
     return html`
@@ -92,13 +92,13 @@ function Plans({ board, run, status, tasks, session, live, typed, replied }) {
     ${list(last)}`;
 }
 
-/** Of a run that failed: its tasks that did not succeed, of all its plans. */
+/** Describes the unsuccessful tasks of a failed run, of all its plans. */
 function failedWords(tasks) {
   const failed = tasks.filter((task) => ['failed', 'interrupted'].includes(task.status)).length;
   return failed ? `${plural(failed, 'task')} failed` : '';
 }
 
-/** What it was busy with before, folded. */
+/** The earlier activity, collapsed. */
 const Thoughts = ({ all, ended_ms }) => html`<details class="run-thoughts"><summary>Activity</summary>
   <ol>${all.map((one, index) => {
     const until = all[index + 1]?.at_ms ?? ended_ms;

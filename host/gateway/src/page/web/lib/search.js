@@ -1,43 +1,43 @@
-// Messages by their words.
+// Search in messages.
 
 import { store, useEffect, useState } from './preact.js';
 import { get } from './api.js';
 import { plain } from './run-text.js';
 
-/** Messages of a page, characters of a question, and milliseconds without a key before it is asked. */
+/** Messages per page, maximum characters of a query, and milliseconds without a key press before the search starts. */
 const PAGE = 30;
 const LONGEST = 200;
 const REST = 250;
 
-/** Letters from which on messages are looked through: with fewer, almost all fit. */
+/** Minimum number of letters for a search in messages: with fewer, almost all messages match. */
 const SHORTEST = 2;
 
-/** Requests that are made for one page: the daemon looks through a part of the messages with each. */
+/** Maximum number of requests for one page: each searches only a part of the messages. */
 const TURNS = 4;
 
-/** Characters shown before and behind the first word that was found. */
+/** Characters shown before and after the first match. */
 const BEFORE = 40;
 const BEHIND = 110;
 
-/** What is looked for in the sidebar. */
+/** The query in the sidebar. */
 export const query = store('');
 
-/** Looks for something, and leads to where it is found. */
+/** Starts a search, and moves the focus to it. */
 export function lookFor(text) {
   query.set(text);
-  // On a narrow screen the sidebar comes into view only now.
+  // On a narrow screen, the sidebar becomes visible only now.
   setTimeout(() => document.getElementById('search')?.focus(), 0);
 }
 
-/** The words of a question. */
+/** Returns the words of a query. */
 export const wordsOf = (q) => q.trim().split(/\s+/).filter(Boolean);
 
 const escaped = (word) => word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
-/** What finds any of these words. */
+/** Returns a pattern that matches any of these words. */
 const pattern = (words) => new RegExp(words.map(escaped).sort((a, b) => b.length - a.length).join('|'), 'giu');
 
-/** Cuts a text into `[{text, marked}]` at the words that were looked for. */
+/** Splits a text at the matches: `[{text, marked}]`. */
 export function marked(text, words) {
   if (!words.length) return [{ text }];
   const pieces = [];
@@ -51,14 +51,14 @@ export function marked(text, words) {
   return pieces;
 }
 
-/** What Markdown is made of, and nobody reads. */
+/** Markdown syntax that is not readable text. */
 const SIGNS = /```\S*|[|*`]+|\s[-:]{3,}(?=\s)/g;
 
-/** The part of a message around the words, on one line, in pieces as of `marked`. Where they stand together comes first. */
+/** Returns the part of a message around the words, on one line, in pieces as from `marked`. Adjacent words take precedence. */
 export function snippet(text, words) {
   const at = (new RegExp(words.map(escaped).join('\\s+'), 'iu').exec(text) ?? pattern(words).exec(text))?.index ?? 0;
   let [from, to] = [Math.max(0, at - BEFORE), Math.min(text.length, at + BEHIND)];
-  // Neither in the middle of a word nor of a character of two halves.
+  // Does not split a word or a surrogate pair.
   if (from) from += Math.max(0, text.slice(from, at).search(/\s/));
   if (/[\ud800-\udbff]/.test(text[to - 1] ?? '')) to -= 1;
   const looked = words.some((word) => word.search(SIGNS) >= 0) ? text.slice(from, to) : text.slice(from, to).replace(SIGNS, ' ');
@@ -67,8 +67,8 @@ export function snippet(text, words) {
 }
 
 /**
- * What was found for `q`, asked when nobody writes for a moment: `{items, next, busy, error, more, again}`. `items` is null as
- * long as nothing was asked; `more()` looks further back, `again()` once more.
+ * Returns the results for `q`, which is sent after a pause in typing: `{items, next, busy, error, more, again}`. `items` is null
+ * before the first search; `more()` continues further back, `again()` repeats the search.
  */
 export function useSearch(q) {
   const asked = q.trim().slice(0, LONGEST);

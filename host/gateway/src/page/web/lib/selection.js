@@ -1,18 +1,18 @@
-// Sessions that are ticked, so that something is done with all of them.
+// Selected sessions, for actions on all of them.
 
 import { html, store, useEffect, useStore } from './preact.js';
 import { isAdmin } from './api.js';
 import { Button } from './ui.js';
 
-/** The names of those that are ticked; null as long as nobody selects. */
+/** Names of the selected sessions; null outside of selection mode. */
 export const selection = store(null);
 
-/** Begins with these names; with null, nothing is selected any more. */
+/** Starts selection mode with these names, or ends it with null. */
 export const select = (names) => selection.set(names && new Set(names));
 
 let last = null;
 
-/** Ticks a session or takes its tick away; with `range`, all between it and the last one, in the order of `names`. */
+/** Selects or deselects a session; with `range`, all between it and the last one, in the order of `names`. */
 export function tick(name, ticked, range, names) {
   const [from, to] = [names.indexOf(last), names.indexOf(name)].sort((a, b) => a - b);
   const meant = range && from >= 0 ? names.slice(from, to + 1) : [name];
@@ -24,7 +24,7 @@ export function tick(name, ticked, range, names) {
   });
 }
 
-/** What can be done with those that are ticked; `actions` are functions that take their names. */
+/** Actions on the selected sessions; `actions` are functions that receive their names. */
 export function Selection({ actions: { place, remove } }) {
   const names = [...useStore(selection)];
   const none = names.length === 0;

@@ -1,13 +1,13 @@
-// Tags in what a user wrote: each leads to all messages that have the same.
+// Tags in a user's message: each links to all messages with the same tag.
 
 import { html, useStore } from './preact.js';
 import { input } from './complete.js';
 import { lookFor } from './search.js';
 
-/** A word that may be a tag, behind what may stand before one. Which are is what the daemon found. */
+/** A possible tag after an allowed preceding character. The daemon determines which ones are tags. */
 const TAG = /(^|[\s([{"'“‘«„,;、。（「])#(\p{L}[\p{L}\p{N}_-]*)/gu;
 
-/** A text whose `tags` are marked; those that are no category of tools look like it. */
+/** A text with marked `tags`; a tag that is not a category of tools looks the same. */
 export function Tagged({ text, tags }) {
   const categories = useStore(input, (known) => known.tags);
   const pieces = [];

@@ -1,21 +1,21 @@
-// A command line and what it wrote, as a terminal shows it.
+// A command line and its output, in the style of a terminal.
 
 import { html, useEffect, useLayoutEffect, useRef } from './preact.js';
 import { Long } from './run-output.js';
 import { plain } from './run-text.js';
 import { Badge, CopyButton } from './ui.js';
 
-/** Signs of a command in the name of its block. */
+/** Maximum length in characters of the command in the name of its block. */
 const NAMED = 60;
 
-/** Pixels from the end within which new lines are followed. */
+/** Distance in pixels from the end within which new lines are followed. */
 const NEAR = 24;
 
 const nameOf = (command) => plain(command).replace(/\s+/g, ' ').slice(0, NAMED);
 
 /**
- * A command that has ended, or was stopped. In a run that is `done`, a code other than 0 is an answer, such as that of grep. One that
- * was `said` in the message above is not said again. The output of one that is `pending` is not there yet.
+ * A command that has ended, or was stopped. In a run that is `done`, a nonzero exit code is a result, such as grep's. If the
+ * command is `said` in the message above, it is not repeated. `pending`: the output has not arrived yet.
  */
 export function Terminal({ command, output, stderr, exit_code, error, done, said, pending }) {
   const [failed, name] = [(exit_code > 0 && !done) || error, nameOf(command)];
@@ -30,7 +30,7 @@ export function Terminal({ command, output, stderr, exit_code, error, done, said
   </figure>`;
 }
 
-/** What a command writes while it runs: the end of it stays in view as long as nobody scrolls back. */
+/** The output of a running command; its end stays visible unless the user scrolls back. */
 export function Running({ command, output, stderr }) {
   const box = useRef(null);
   const follows = useRef(true);

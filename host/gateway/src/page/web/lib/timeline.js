@@ -1,5 +1,5 @@
-// A run along the time: a row for each node, a bar for each step. What took no time can be seen, too: no step is narrower
-// than can be pointed at, and the axis says what time that is.
+// A run on a time axis: one row per node, one bar per step. Each step has a minimum width, so that even short ones can be seen
+// and clicked, and the axis adapts to that.
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from './preact.js';
 import { now } from './api.js';
@@ -7,27 +7,30 @@ import { duration, visible } from './format.js';
 import { LANES } from './trace.js';
 import { headline } from './trace-words.js';
 
-/** Pixels: of a step at least, on average at least, of a row, of the names at the left; between two times of the axis. */
+/**
+ * Pixels: minimum width of a step, average width of a step, height of a row, width of the names, minimum distance of two axis
+ * labels.
+ */
 const LEAST = 9;
 const ROOMY = 15;
 const ROW = 26;
 const NAMES = 88;
 const APART = 84;
 
-/** Pixels beside what is in view that are drawn, too. */
+/** Pixels beside the visible part that are drawn, too. */
 const BESIDE = 600;
 
-/** Steps of the axis, in milliseconds. */
+/** Intervals of the axis, in milliseconds. */
 const NICE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5];
 
-/** In which row the work of a thought will be. */
+/** The row for the work of a thought. */
 const THOUGHT_LANE = {
   analyzing: 'input', routing: 'router', planning: 'planner', briefing: 'reasoner', thinking: 'actor', working: 'tools',
   interrogating: 'tools',
   compressing: 'actor', reviewing: 'reviewer', synthesizing: 'worker',
 };
 
-/** Where each step stands: its own least width, and what is left over shared out by time. */
+/** Computes the position of each step: its minimum width, plus a share of the remaining width by time. */
 function layout(steps, room, until) {
   const begin = steps[0].from;
   const total = Math.max(1, until - begin);
@@ -51,13 +54,13 @@ function layout(steps, room, until) {
   return { begin, total, width, scale, edges, bars };
 }
 
-/** A time of the axis: short, as many stand beside each other. */
+/** Formats a time of the axis, in a short form. */
 function mark(ms) {
   if (ms < 60_000) return ms ? duration(ms).replace('.0 s', ' s') : '0';
   return `${Math.floor(ms / 60_000)}:${String(Math.floor((ms % 60_000) / 1_000)).padStart(2, '0')} min`;
 }
 
-/** Times of the axis and where they stand. */
+/** Returns the times of the axis and their positions. */
 function axis({ begin, total, width, edges }) {
   const every = NICE.find((step) => (total / step) * APART <= width) ?? NICE.at(-1) * Math.ceil((total / NICE.at(-1)) * (APART / width));
   const ticks = [];
@@ -71,7 +74,7 @@ function axis({ begin, total, width, edges }) {
   return ticks;
 }
 
-/** `shown(step)` is false for steps that are left out of the list; `thought` what is done at the moment. */
+/** `shown(step)` is false for steps that are not in the list; `thought` is the current activity. */
 export function Timeline({ steps, shown, current, onChoose, running, thought }) {
   const box = useRef(null);
   const [view, setView] = useState({ left: 0, width: 900 });
@@ -95,7 +98,7 @@ export function Timeline({ steps, shown, current, onChoose, running, thought }) 
   useLayoutEffect(() => {
     if (current) setFocused(current);
   }, [current]);
-  // What is chosen comes into view, here as in the list.
+  // The selected step becomes visible, here and in the list.
   useEffect(() => {
     const bar = placed.bars.find((one) => one.step.seq === current);
     if (bar) bring(box.current, bar);
@@ -118,7 +121,7 @@ export function Timeline({ steps, shown, current, onChoose, running, thought }) 
       ArrowRight: () => bars[at + 1], ArrowLeft: () => bars[at - 1], Home: () => bars[0], End: () => bars.at(-1),
       ArrowDown: () => same(bars.slice(at + 1)), ArrowUp: () => same(bars.slice(0, at).reverse()),
     }[event.key];
-    // With one of those, they are the browser's.
+    // With a modifier key, the key belongs to the browser.
     if (!to || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     move(to());
@@ -155,7 +158,7 @@ export function Timeline({ steps, shown, current, onChoose, running, thought }) 
   </section>`;
 }
 
-/** Scrolls sideways until a bar can be seen. */
+/** Scrolls sideways until a bar is visible. */
 function bring(box, { left, width }) {
   const [from, to] = [box.scrollLeft, box.scrollLeft + box.clientWidth - NAMES];
   if (left < from + 24 || left + Math.min(width, 60) > to - 24) box.scrollLeft = Math.max(0, left - (box.clientWidth - NAMES) / 3);

@@ -1,4 +1,4 @@
-// What stands in a step when it is opened, by its kind.
+// The content of an open step, by its kind.
 
 import { html } from './preact.js';
 import { duration, plural } from './format.js';
@@ -6,14 +6,14 @@ import { routedBy } from './trace-words.js';
 import { taskLabel } from './trace.js';
 import { Component, Facts, Files, Limits, Said, Sentences, StatusBadge, Text, pretty } from './trace-parts.js';
 
-/** Words in a list, or nothing. */
+/** Joins a list of words; null if it is empty. */
 const listed = (list) => (list?.length ? list.join(', ') : null);
 
 const Correction = ({ of, what }) => html`
   <${Sentences} label="Problems" of=${of?.violations} />
   ${of?.broken && html`<${Text} label=${what} text=${of.broken} />`}`;
 
-/** One task of a plan, or one that a reviewer added. */
+/** A task of a plan, or a task that a reviewer added. */
 const Task = ({ of }) => html`<li class="trace-task">
   <p><span class="mono strong"><${Said}>${taskLabel(of)}<//></span>
     ${of.review && html` <span class="badge">reviewed</span>`}${of.notify && html` <span class="badge">for the user</span>`}</p>
@@ -45,16 +45,16 @@ function Report({ of, session }) {
     <${Component} digest=${of.skill_digest} grant=${of.grant} />`;
 }
 
-/** The calls that an actor wants. */
+/** The calls that an actor requests. */
 const Wanted = ({ of }) => of?.length > 0 && html`<ol class="trace-wanted" aria-label="Calls">${of.map((call) => html`<li key=${call.id}>
   <p class="mono strong"><${Said}>${call.name}<//></p><${Text} label="Arguments" text=${pretty(call.args)} kind="code" /></li>`)}</ol>`;
 
-/** What the host noted of a call for the step after it. */
+/** The host's note about a call for the next step. */
 const Reflection = ({ of }) => of && html`<section class="trace-text trace-reflection"><header><h3>Reflection</h3><${StatusBadge} of=${of.status} />
   </header>
   <${Facts} of=${[['Finding', of.finding], ['Next', of.next_action]]} /></section>`;
 
-/** Results of a round; calls are made side by side, so their times are drawn on one scale. */
+/** Results of a round; calls run concurrently, so their times share one scale. */
 function Results({ of, wanted, reflections, session }) {
   const longest = Math.max(1, ...of.map((one) => one.millis ?? 0));
   return html`<ol class="trace-results" aria-label="Results">${of.map((one, at) => html`<li key=${one.id ?? at}>

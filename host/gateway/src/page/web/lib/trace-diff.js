@@ -1,4 +1,4 @@
-// Two runs beside each other: what came of them, what they cost, where their tasks and steps part.
+// Comparison of two runs: their outcomes, their costs, and the differences of their tasks and steps.
 
 import { html, useEffect, useLoaded, useMemo, useState } from './preact.js';
 import { cost, count, duration, plural, visible } from './format.js';
@@ -12,7 +12,7 @@ import { wholeTrace } from './trace-load.js';
 import { headline, statusOf } from './trace-words.js';
 import { Said, StatusBadge, grantWords, pretty } from './trace-parts.js';
 
-/** Events of a run that are compared, and lines of a difference that are drawn. */
+/** Maximum number of events that are compared, and of lines of a difference that are drawn. */
 const EVENTS = 2_000;
 const DRAWN = 400;
 
@@ -20,10 +20,10 @@ const LANE_NAME = Object.fromEntries(LANES);
 const SIDES = ['A', 'B'];
 
 export function Difference({ runs: chosen }) {
-  // An id begins with the time of its run: the older one is A, so that what came later is marked with "+".
+  // Run ids begin with the time: the older run is A, so that later content is marked with "+".
   const runs = [...chosen].sort();
   const loaded = useLoaded((signal) => Promise.all(runs.map((run) => wholeTrace(run, EVENTS, signal))), runs);
-  // The dialog in which it was chosen gives the focus back to a button that is gone.
+  // The dialog returns the focus to a button that no longer exists.
   useEffect(() => {
     if (document.activeElement === document.body) document.querySelector('#main h1')?.focus();
   }, []);
@@ -70,7 +70,7 @@ function Both({ pair }) {
 
 const replyOf = ({ board }) => board.outcome?.reply ?? '';
 
-/** What both cost, and by how much the second differs. */
+/** The costs of both runs, and the difference. */
 function Figures({ sides }) {
   const rows = [
     ['Duration', ({ run }) => (run.ended_ms ? run.ended_ms - run.started_ms : null), (ms) => (ms === null ? 'under way' : duration(ms))],
@@ -93,7 +93,7 @@ function Figures({ sides }) {
       })}</tbody></table></div>`;
 }
 
-/** By how much the second differs: "+1.2 s (+10 %)". */
+/** Formats the difference of the second value: "+1.2 s (+10 %)". */
 function apart(a, b, words) {
   if (a === b) return '=';
   const [sign, by] = [b > a ? '+' : '−', Math.abs(b - a)];
@@ -102,12 +102,12 @@ function apart(a, b, words) {
 
 const endingOf = ({ run, outcome }) => (outcome?.ending ?? run.status).replaceAll('_', ' ');
 
-/** One text that both runs have: once when it is the same. */
+/** A text of both runs: shown once if it is the same. */
 const Part = ({ title, same, empty, text, children }) => html`<section class="trace-part"><h2>
   ${title} ${!empty && html`<${Badge} kind=${same ? '' : 'warn'}>${same ? 'same' : 'differs'}<//>`}</h2>
   ${empty ? html`<p class="muted">${empty}</p>` : same ? html`<p class="trace-clamped"><${Said}>${text || 'nothing'}<//></p>` : children}</section>`;
 
-/** Parts of a task or step that can differ, with their names. */
+/** Returns the parts of a task or step that can differ, with their names. */
 function taskTexts({ body: { report } }) {
   return [
     ['Task', report.task.detail], ['Arguments', report.task.args ? pretty(report.task.args) : ''], ['Output', report.text],
@@ -116,7 +116,7 @@ function taskTexts({ body: { report } }) {
   ];
 }
 
-/** What says how long something took differs always, and how often is in the figures. */
+/** Measurements always differ, and the totals are in the figures. */
 const MEASURED = new Set(['millis', 'used', 'usage']);
 const stepTexts = (step) => [['Body', JSON.stringify(step.event.body, (name, value) => (MEASURED.has(name) ? undefined : value), 2) ?? 'sealed']];
 
@@ -162,7 +162,7 @@ function Half({ run, step }) {
     ${plural(tokens, 'token')}</span>`}`;
 }
 
-/** Two texts, line by line. */
+/** Two texts, compared line by line. */
 function Lines({ a, b }) {
   const all = useMemo(() => lines(a, b), [a, b]);
   const [shown, show] = useState(DRAWN);

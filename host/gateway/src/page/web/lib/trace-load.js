@@ -1,21 +1,21 @@
-// A trace as it is fetched: a page at a time, and what is added to it while the run is under way.
+// Loads a trace page by page, and adds new events while the run is active.
 
 import { store } from './preact.js';
 import { get, part } from './api.js';
 import { connection, on } from './events.js';
 
-/** Steps of a page. */
+/** Steps per page. */
 const PAGE = 100;
 
-/** Steps that are fetched without being asked for: with fewer of them, the timeline would end in the middle of most runs. */
+/** Number of steps that are loaded without a request of the user: with fewer, the timeline of most runs would be incomplete. */
 const BY_ITSELF = 600;
 
-/** Milliseconds in which events are taken together. */
+/** Milliseconds within which events are processed together. */
 const TOGETHER = 200;
 
 /**
- * The trace of a run. `state` is `{board, events, more, loading, error, thought}`: the run as `GET /runs/RUN` has it, events
- * in order, whether further pages are there, and what is done at the moment.
+ * The trace of a run. `state` is `{board, events, more, loading, error, thought}`: the run from `GET /runs/RUN`, its events in
+ * order, whether there are more pages, and the current activity.
  */
 export function openTrace(run) {
   const path = `/runs/${part(run)}`;
@@ -26,7 +26,7 @@ export function openTrace(run) {
   let turn = Promise.resolve();
   let timer = 0;
 
-  /** One request after the other, so that each knows where the one before it came to. */
+  /** Runs one request after the other, because each continues where the previous one ended. */
   function inTurn(work) {
     const { signal } = ended;
     turn = turn.then(async () => {
@@ -64,7 +64,7 @@ export function openTrace(run) {
     timer = setTimeout(() => {
       timer = 0;
       inTurn(async (signal) => {
-        // What stands on pages that nobody asked for yet comes with them.
+        // Events on pages that are not loaded yet are loaded with them.
         const whole = !state.get().more;
         await board(signal);
         if (whole) {
@@ -83,7 +83,7 @@ export function openTrace(run) {
   return {
     state,
     again,
-    /** Fetches the first page, and follows the run; gives back what ends it. */
+    /** Loads the first page, and follows the run; returns a function that ends it. */
     begin(upTo) {
       ended = new AbortController();
       inTurn(async (signal) => {
@@ -95,7 +95,7 @@ export function openTrace(run) {
         on('event', (event) => event.run === run && soon()),
         on('run', (line) => (line.id ?? line.run) === run && soon()),
         on('gap', soon),
-        // What failed while the daemon was away is asked again when it is back.
+        // Requests that failed while the daemon was unreachable are repeated when it is back.
         connection.watch(() => connection.get().state === 'open' && state.get().error && again()),
         on('live', (live) => live.run === run && live.type === 'thought' && merge({ thought: live })),
       ];
@@ -111,7 +111,7 @@ export function openTrace(run) {
   };
 }
 
-/** A run and its events, at most `most` of them: `{board, events, cut}`. */
+/** Returns a run and its events, at most `most` of them: `{board, events, cut}`. */
 export async function wholeTrace(run, most, signal) {
   const path = `/runs/${part(run)}`;
   const board = await get(path, undefined, signal);

@@ -1,4 +1,4 @@
-// What the bodies of steps are made of: texts, limits, components and their grants, calls of models.
+// Elements of steps: texts, limits, components and their grants, calls of models.
 
 import { html, useLayoutEffect, useRef, useState } from './preact.js';
 import { fileUrl } from './api.js';
@@ -7,19 +7,19 @@ import { plain } from './run-text.js';
 import { Badge, Button, CopyButton, Icon } from './ui.js';
 import { statusWords } from './trace-words.js';
 
-/** Characters of a text that are drawn at once. */
+/** Number of characters of a text that are drawn at once. */
 const PIECE = 20_000;
 
-/** A text of somebody else within a line. */
+/** A foreign text within a line. */
 export const Said = ({ children }) => html`<bdi>${visible(children)}</bdi>`;
 
-/** A longer text as it is, with its name above it unless that is `hidden`; what is very long comes in pieces. */
+/** A longer text, with its label above unless that is `hidden`; a very long one is shown in pieces. */
 export function Text({ label, text, kind = '', hidden }) {
   const whole = String(text ?? '');
   const [shown, show] = useState(PIECE);
   const [scrolls, setScrolls] = useState(false);
   const box = useRef(null);
-  // Who has no mouse scrolls what has the focus.
+  // Without a mouse, scrolling requires the focus.
   useLayoutEffect(() => setScrolls(box.current && box.current.scrollHeight > box.current.clientHeight + 1), [whole, shown]);
   const pieces = [];
   for (let at = 0; at < Math.min(shown, whole.length); at += PIECE) pieces.push(whole.slice(at, at + PIECE));
@@ -34,14 +34,14 @@ export function Text({ label, text, kind = '', hidden }) {
   </section>`;
 }
 
-/** What is drawn when it is opened, and not before. */
+/** Content that is drawn only when it is opened. */
 export function Folded({ label, kind, begins, children }) {
   const [open, set] = useState(Boolean(begins));
   return html`<details class=${kind} open=${open} onToggle=${(event) => set(event.currentTarget.open)}><summary>${label}</summary>${open && children}
     </details>`;
 }
 
-/** What a text of JSON says; one that is none stays as it is. */
+/** Parses a text as JSON; any other text is returned unchanged. */
 export function parsed(text) {
   try {
     return JSON.parse(text);
@@ -50,13 +50,13 @@ export function parsed(text) {
   }
 }
 
-/** JSON as people read it; a text that is none stays as it is. */
+/** Formats JSON for people; any other text is returned unchanged. */
 export function pretty(value) {
   const what = typeof value === 'string' ? parsed(value) : value;
   return typeof what === 'string' ? value : JSON.stringify(what, null, 2) ?? '';
 }
 
-/** Names and what they stand for: `[[name, value], …]`; what is empty is left out. */
+/** Names with values: `[[name, value], …]`; empty values are left out. */
 export function Facts({ of }) {
   const rows = of.filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false);
   return rows.length > 0 && html`<dl class="trace-facts">
@@ -73,7 +73,7 @@ export const StatusBadge = ({ of }) => {
   return html`<${Badge} kind=${kind}>${words}<//>`;
 };
 
-/** The calls of models that a step paid for. */
+/** The model calls of a step. */
 export function Calls({ step }) {
   return step.calls.length > 0 && html`<ul class="trace-calls" aria-label="Model calls">${step.calls.map((call, at) => html`<li key=${at}>
     <span class="mono"><${Said}>${call.model}<//></span>
@@ -85,7 +85,7 @@ export function Calls({ step }) {
 
 const MIB = 1 << 20;
 
-/** Memory comes in MiB; what is less than a tenth of one is said in smaller units. */
+/** Formats memory, which is in MiB; less than a tenth of a MiB is shown in smaller units. */
 function mib(number) {
   if (number && number < MIB / 10) return bytes(number);
   return `${(number / MIB).toFixed(number < 10 * MIB ? 1 : 0).replace(/\.0$/, '')} MiB`;
@@ -94,7 +94,7 @@ function mib(number) {
 /** "12 of 64 MiB", "4.1 kB of 64 MiB". */
 const ofMib = (used, limit) => `${mib(used).replace(/ MiB$/, '')} of ${mib(limit)}`;
 
-/** What is limited: its name, and how an amount of it is said, alone and out of a limit. */
+/** Limited resources: the name, and how to format an amount, alone and relative to a limit. */
 const MEASURES = {
   millis: ['Time', duration, (used, limit) => `${duration(used)} of ${duration(limit)}`],
   memory_bytes: ['Memory', mib, ofMib],
@@ -105,7 +105,7 @@ const MEASURES = {
   processes_at_once: ['At once', count, (used, limit) => `${count(used)} of ${count(limit)}`],
 };
 
-/** What was used of what was allowed. */
+/** The usage of each limit. */
 export function Limits({ used, limits }) {
   if (!used) return null;
   const known = Object.entries(MEASURES).filter(([name]) => used[name] !== undefined || (limits?.[name] && used.millis !== undefined));
@@ -121,7 +121,7 @@ export function Limits({ used, limits }) {
     })}</div></section>`;
 }
 
-/** The exact code that ran, and what it was granted then. */
+/** The digest of the executed code, and its grant at that time. */
 export function Component({ digest, grant }) {
   if (!digest && !grant) return null;
   return html`<section class="trace-text"><header><h3>Component</h3></header><dl class="trace-facts">
@@ -136,7 +136,7 @@ function Grant({ of }) {
     : html`<span class="muted">nothing but its sandbox</span>`;
 }
 
-/** What a grant allows, each right in a few words. */
+/** Describes the permissions of a grant, each in a few words. */
 export function grantWords({ http = [], secrets = [], others = [], workspace, memory_mib: memory, time_ms: time }) {
   const hosts = http.map((one) => `${one.methods?.length ? `${one.methods.join(', ')} ` : ''}${one.host}${one.private ? ' (private network)' : ''}`);
   return [
@@ -145,7 +145,7 @@ export function grantWords({ http = [], secrets = [], others = [], workspace, me
   ].filter(Boolean);
 }
 
-/** Files that something left. */
+/** Files that were created. */
 export const Files = ({ of, session }) => of?.length > 0 && html`<section class="trace-text"><header><h3>Files</h3></header>
   <ul class="trace-files">${of.map((file) => html`<li key=${file.path}><${Icon} name="file" size=${15} />
     <a href=${/^\/pub\/[\w.-]+$/.test(file.link ?? '') ? file.link : fileUrl(session, file.path)} target="_blank" rel="noopener"><${Said}>

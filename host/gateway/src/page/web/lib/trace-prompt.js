@@ -1,4 +1,4 @@
-// What a model was asked in a step: fetched when somebody wants to see it, and at no other time.
+// The prompts of a step's models, loaded on demand.
 
 import { html, useState } from './preact.js';
 import { get, part } from './api.js';
@@ -6,7 +6,7 @@ import { visible } from './format.js';
 import { Button, CopyButton, Trouble } from './ui.js';
 import { Folded, Text, parsed, pretty } from './trace-parts.js';
 
-/** What came of the answer, which is what kiso keeps of it. */
+/** The parts of an event that contain the result of the answer; kiso does not store the answer itself. */
 const ANSWER = ['text', 'chatter', 'plan', 'brief', 'verdict', 'routing', 'summary'];
 
 export function Prompt({ run, step }) {
@@ -45,8 +45,8 @@ const answerOf = ({ kind, body }) => [
 const HEAD = /^\[(system|user|assistant|tool [^\]]*|note|tools)\](.*)$/;
 
 /**
- * A prompt apart, at its heads. What stands between the fences of the host, `<<<BOUNDARY` and `BOUNDARY>>>`, comes from
- * strangers, and a head in it is none.
+ * Splits a prompt at its headings. Text between the host's fences, `<<<BOUNDARY` and `BOUNDARY>>>`, comes from outside, so
+ * headings in it are ignored.
  */
 export function sections(text) {
   const all = [];

@@ -1,4 +1,4 @@
-// Runs in a list: to open one, or to choose what another one is compared with.
+// List of runs, for opening one or choosing one for a comparison.
 
 import { html, useEffect, useState, useStore } from './preact.js';
 import { get } from './api.js';
@@ -11,10 +11,10 @@ import { Said, StatusBadge } from './trace-parts.js';
 
 const PAGE = 50;
 
-/** Milliseconds in which events are taken together. */
+/** Milliseconds within which events are processed together. */
 const TOGETHER = 300;
 
-/** Runs, the latest first, a page at a time; new ones and what becomes of the others are added by themselves. */
+/** Runs, latest first, page by page; updated by events. */
 function useRuns(session, status) {
   const [state, set] = useState({ items: [], next: undefined, loading: true, error: null, of: status });
   const fetch = async (before, quiet) => {
@@ -24,7 +24,7 @@ function useRuns(session, status) {
       set((old) => {
         const fresh = new Map(page.items.map((run) => [run.id, run]));
         const known = old.of === status ? old.items : [];
-        // With a filter, a run that is in another state by now is left out.
+        // With a filter, a run that now has another state is left out.
         const oldest = page.items.at(-1)?.id ?? '';
         const rest = known.filter((run) => !fresh.has(run.id) && (!status || before || run.id < oldest));
         const older = before || !known.length;
@@ -61,12 +61,12 @@ const Rest = ({ runs }) => html`${runs.error && html`<${Trouble} error=${runs.er
   ${runs.loading && html`<${Busy} />`}${runs.next && !runs.loading && html`<div class="trace-more"><${Button} onClick=${runs.more}>Show more runs<//>
     </div>`}`;
 
-/** States that the list can be narrowed to. */
+/** States for filtering the list. */
 const STATES = [
   ['', 'All'], ['running', 'Running'], ['waiting', 'Needs you'], ['held', 'Paused'], ['done', 'Done'], ['failed', 'Failed'], ['cancelled', 'Cancelled'],
 ];
 
-/** All runs, of all sessions. */
+/** All runs of all sessions. */
 export function Runs() {
   const [status, narrow] = useState('');
   const runs = useRuns(undefined, status || undefined);
@@ -87,7 +87,7 @@ export function Runs() {
   </div>`;
 }
 
-/** Which run another one is compared with: those of the same message first, any other by its id. */
+/** Chooses the run for a comparison: runs of the same message first, any other by its id. */
 export function Compare({ run, onClose }) {
   const runs = useRuns(run.session);
   const [id, setId] = useState('');

@@ -1,4 +1,4 @@
-// One step in the list of a trace: a line that says what happened, and everything about it behind that.
+// A step in the list of a trace: a line with a summary, and its details.
 
 import { Component, html, useStore } from './preact.js';
 import { cost, duration, short } from './format.js';
@@ -10,12 +10,12 @@ import { Body } from './trace-body.js';
 import { Prompt } from './trace-prompt.js';
 import { Calls, Folded, Said, StatusBadge, Text, pretty } from './trace-parts.js';
 
-/** What is only written down before something is done. */
+/** Events that only announce an action. */
 const QUIET = new Set(['started', 'calls_started']);
 
 const LANE_NAME = Object.fromEntries(LANES);
 
-/** Drawn anew only when its step is another one; there may be thousands. */
+/** Updated only when its step changes, because there may be thousands. */
 export class Step extends Component {
   shouldComponentUpdate(next) {
     const [a, b] = [this.props, next];
@@ -50,7 +50,7 @@ export class Step extends Component {
   }
 }
 
-/** Those that are open are drawn when they change; the list is not. */
+/** Open steps are updated when they change; the list is not. */
 function Line({ seq, opened, children }) {
   const open = useStore(opened, (all) => all.has(seq));
   return html`<button type="button" class="trace-line" aria-expanded=${String(open)} aria-controls=${open ? `step-${seq}-body` : undefined}

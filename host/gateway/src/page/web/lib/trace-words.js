@@ -1,9 +1,9 @@
-// What happened in a step, in a line.
+// Summarizes a step in one line.
 
 import { plural } from './format.js';
 import { taskLabel } from './trace.js';
 
-/** Why a run went from one node to the next: "because …". */
+/** Why a run moved from one node to the next: "because …". */
 const WHY = {
   admitted: 'the message was accepted', low: 'the message can be answered without tools', medium: 'the message needs tools, but no plan',
   high: 'the message needs a plan', no_plan: 'the plan could not be used', planning_failed: 'no plan could be made', planned: 'the plan is ready',
@@ -14,7 +14,7 @@ const WHY = {
   cycle_incomplete: 'more messages arrived', cycle_complete: 'everything is answered',
 };
 
-/** Names of nodes, as people call their work. */
+/** Names of nodes for people. */
 const NODES = {
   input: 'the message', retrieval: 'the context', planner: 'the plan', approval: 'your approval', reasoning: 'the preparation of a task', action: 'the work',
   critic: 'the review', output: 'the reply', end: 'the end',
@@ -24,7 +24,7 @@ export const nodeWords = (node) => NODES[node] ?? node;
 
 export const why = (word) => WHY[word] ?? String(word).replaceAll('_', ' ');
 
-/** How a verdict, a task or a tool ended, and the colour of its badge. */
+/** The outcome of a verdict, a task or a tool, and the colour of its badge. */
 const STATUS = {
   ok: ['ok', 'good'], needs_fix: ['needs a fix', 'warn'], replan: ['needs a new plan', 'bad'], done: ['done', 'good'], failed: ['failed', 'bad'],
   interrupted: ['interrupted', 'warn'], partial: ['partial', 'warn'], error: ['error', 'bad'], blocked: ['blocked', 'bad'],
@@ -39,7 +39,7 @@ const BY = {
 
 export const routedBy = (by) => BY[by] ?? '';
 
-/** The status that stands as a badge beside a step, if it has one. */
+/** Returns the status for the badge of a step, if it has one. */
 export function statusOf({ kind, body }) {
   if (kind === 'executed') return body.report?.status === 'done' && body.report.exit_code ? 'failed' : body.report?.status;
   if (kind === 'reviewed') return body.verdict?.status;
@@ -84,7 +84,7 @@ const HEADLINES = {
   finished: (body) => [body.continues ? 'Reply delivered; more messages arrived' : 'Reply delivered', first(body.reply)],
 };
 
-/** `[what happened, of what]`; the second may come from models and tools. */
+/** Returns `[event, object]`; the second may come from models and tools. */
 export function headline({ kind, body, task, sealed }) {
   if (sealed) return [kind.replaceAll('_', ' '), 'sealed'];
   return (HEADLINES[kind] ?? (() => [kind.replaceAll('_', ' '), '']))(body, task);

@@ -1,6 +1,6 @@
-// The steps of a run as the trace shows them: who took each, how long it took, what it cost.
+// The steps of a run for the trace: their node, duration and cost.
 
-/** Who takes steps, in the order of the graph, as the rows of the timeline. */
+/** Nodes in the order of the graph, as the rows of the timeline. */
 export const LANES = [
   ['input', 'Message'],
   ['retrieval', 'Context'],
@@ -36,12 +36,12 @@ const LANE_OF = {
   finished: 'output',
 };
 
-/** A step that failed says only where the run stood. */
+/** Nodes by position of the run, for a failed step, which contains only the position. */
 const LANE_AT = {
   input: 'input', retrieval: 'router', planner: 'planner', reasoning: 'reasoner', action: 'actor', critic: 'reviewer', output: 'output',
 };
 
-/** What can be left in view, with the test that a step has to pass. */
+/** Filters, with the condition for a step. */
 export const FILTERS = [
   ['all', 'All', () => true],
   ['models', 'Models', (step) => step.calls.length > 0],
@@ -50,7 +50,7 @@ export const FILTERS = [
   ['trouble', 'Errors', (step) => step.tone === 'bad' || step.tone === 'warn'],
 ];
 
-/** A task in a few words, as lists name it. */
+/** Returns a short label for a task, as lists show it. */
 export function taskLabel(task) {
   if (task.type === 'skill' && task.skill) return `skill ${task.skill}`;
   if (task.type === 'exec') return `$ ${(task.detail ?? '').trim().split('\n')[0]}`;
@@ -58,9 +58,9 @@ export function taskLabel(task) {
 }
 
 /**
- * Steps of `events`, oldest first. A step begins where the one before it ended, unless what it ran says how long that took.
- * `{seq, event, kind, body, sealed, lane, from, begin, end, ms, calls, input, output, cost, tone, task, wanted}`; `from` is when
- * the step before ended, `wanted` the calls that an actor asked for, by id, where they have ended.
+ * Returns the steps of `events`, oldest first. A step begins where the previous one ended, unless its work reports its own
+ * duration. `{seq, event, kind, body, sealed, lane, from, begin, end, ms, calls, input, output, cost, tone, task, wanted}`;
+ * `from` is the end of the previous step, `wanted` the calls that an actor requested, by id, on the step where they have ended.
  */
 export function measure(events, startedMs) {
   const tasks = new Map();
@@ -86,7 +86,7 @@ export function measure(events, startedMs) {
   });
 }
 
-/** Every call of a model that a step paid for. */
+/** Returns all model calls of a step. */
 function callsOf(body) {
   return [body.call, ...(body.kind === 'compressed' ? body.calls ?? [] : []), body.lost].filter(Boolean);
 }
@@ -119,7 +119,7 @@ function toneOf(kind, body) {
   return '';
 }
 
-/** What a search looks through, made once for each event. */
+/** The searchable text of each event, computed once. */
 const texts = new WeakMap();
 
 export function matches(step, words) {

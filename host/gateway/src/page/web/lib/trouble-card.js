@@ -1,4 +1,4 @@
-// Why a run did not do its work, with the next step as a button. The daemon says which one it is.
+// The reason why a run failed, with a button for the next step, which the daemon determines.
 
 import { html } from './preact.js';
 import { isAdmin } from './api.js';
@@ -8,7 +8,7 @@ import { Sentence } from './said.js';
 import { freshName } from './sessions.js';
 import { Button, Icon, copyText, toast } from './ui.js';
 
-/** The button of a remedy: its label, and the action or the address behind it. */
+/** Returns the button of a remedy: its label, and its action or address. */
 function stepOf({ action, setting }, run) {
   switch (action) {
     case 'connect_model': return isAdmin() && { label: 'Connect a model', icon: 'link', run: openConnect };
@@ -22,7 +22,7 @@ function stepOf({ action, setting }, run) {
   }
 }
 
-/** `children` is what the run said. */
+/** `children` is the run's text. */
 export function TroubleCard({ trouble, run, acts, children }) {
   const step = stepOf(trouble.remedy, run);
   return html`<div class="trouble-card" role="group" aria-label=${trouble.title}>

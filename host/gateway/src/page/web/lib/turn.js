@@ -1,4 +1,4 @@
-// What stands in a conversation: messages of the user, replies that are there or under way, notes, and what is not sent yet.
+// Rows of a chat: messages of the user, finished and active replies, notes, and unsent messages.
 
 import { Component, html, store, useLoaded, useMemo, useRef, useState, useStore } from './preact.js';
 import { Attached, attachedOf } from './chips.js';
@@ -18,7 +18,7 @@ import { Badge, Button, CopyButton, Icon, Loaded, Menu, copyText, toast } from '
 
 const SILENT = store({ thoughts: [], said: [], reply: '', outputs: [] });
 
-/** One row of `rows` (lib/messages.js). It is drawn again only when something of it changed, however many there are. */
+/** One row of `rows` (lib/messages.js). It is updated only when its data changed, because there may be many. */
 export class Row extends Component {
   shouldComponentUpdate(next) {
     const { row, ...rest } = this.props;
@@ -35,7 +35,7 @@ export class Row extends Component {
     if (row.type === 'unsent') return html`<${Unsent} one=${row.one} session=${rest.session} acts=${acts} />`;
     if (row.message?.approval) return html`<${Question} message=${row.message} marked=${rest.marked} />`;
     if (row.message?.role === 'user') return html`<${Asked} message=${row.message} acts=${acts} ...${rest} />`;
-    // A reply under way and the one that is there are the same component, so that nothing flickers when one becomes the other.
+    // A reply in progress and the finished one are the same component, so that the change does not flicker.
     return html`<${Reply} run=${row.run ?? row.message.run} message=${row.message} acts=${acts} ...${rest} />`;
   }
 }
@@ -50,7 +50,7 @@ function day(ms) {
 
 const When = ({ ms }) => html`<time class="chat-time" dateTime=${new Date(ms).toISOString()} title=${fullTime(ms)}>${clock(ms)}</time>`;
 
-/** What a user wrote, as text. */
+/** A user's message as text. */
 function Asked({ message, session, marked, queued, typed, acts }) {
   const { id, text, at_ms, tags } = message;
   const draw = tags?.length ? (part) => html`<${Tagged} text=${part} tags=${tags} />` : undefined;
@@ -73,8 +73,8 @@ function Asked({ message, session, marked, queued, typed, acts }) {
 }
 
 /**
- * Which version of a message ("version"), or which answer to the same text ("answer"), is in view, and the way to the others. `of` is
- * the message of the user. The newest answer stands for another text.
+ * Switches between versions of a message ("version"), or between answers to the same text ("answer"). `of` is the user's message.
+ * The newest answer represents another wording.
  */
 function Versions({ kind, of, acts }) {
   const { id, version_runs: known } = of ?? {};
@@ -87,7 +87,7 @@ function Versions({ kind, of, acts }) {
   const step = (by, sign, label) => html`<${Button} kind="quiet small" aria-label=${label} disabled=${!all[at + by]}
     onClick=${({ currentTarget }) => acts.version(all[at + by].message, kind, by, currentTarget)}><span aria-hidden="true">${sign}</span><//>`;
   const words = `${kind === 'answer' ? 'Answer' : 'Version'} ${at + 1} of ${all.length}`;
-  // The older one of the two is on the left.
+  // The older one is on the left.
   const [a, b] = at ? [all[at - 1], own] : [own, all[1]];
   return html`<div class="chat-versions" role="group" aria-label=${words} data-kind=${kind} data-turn=${id}>
     ${step(-1, '‹', `Previous ${kind}`)}<span aria-hidden="true">${words}</span>${step(1, '›', `Next ${kind}`)}
@@ -103,18 +103,21 @@ const linkTo = (session, id) => ({
   },
 });
 
-/** The first line of a reply that was given at the limit of rounds, with the badge that says that its goal was not reached. */
+/** The first line of a reply that was given at the limit of rounds, with the badge for an unreached goal. */
 const UNMET = [['⚠ GOAL PARTIALLY ACHIEVED', 'Partly done', 'warn'], ['❌ GOAL NOT ACHIEVED', 'Gave up', 'bad']];
 
-/** A reply to the message `asked`, with the run that led to it; without `message` it is under way. `typed`: the command that the message was. */
+/**
+ * A reply to the message `asked`, with its run; without `message` it is in progress. `typed`: the command, if the message was
+ * one.
+ */
 function Reply({ run, message, asked, session, marked, known, stopping, typed, acts }) {
-  // Steps are in view while they are done, and stay where something went wrong.
+  // Steps are visible while the run is active, and stay visible if something failed.
   const [begun] = useState(!message);
   const [wanted, set] = useState(null);
   const live = useRef(null);
   live.current ??= message ? SILENT : liveOf(run);
   const reply = useStore(live.current, (heard) => heard.reply);
-  // The message has no blank ends, and what was drawn before it is the beginning of it.
+  // The message has no surrounding blanks, and it begins with the text that was drawn before.
   const { blocks, files } = useMemo(() => (message ? partsOf(message) : { blocks: [], files: [] }), [message]);
   const at_ms = message?.at_ms;
   const ways = useStore(reverts, (all) => all[session]?.runs.get(run));
@@ -151,13 +154,13 @@ function Reply({ run, message, asked, session, marked, known, stopping, typed, a
   </article>`;
 }
 
-/** A question of a run, and its answer. Its code comes with the first. */
+/** A question of a run, and its answer. The code is loaded with the first question. */
 function Question(props) {
   const module = useLoaded(() => import('./approval.js'));
   return html`<${Loaded} of=${module}>${({ Decision }) => html`<${Decision} ...${props} />`}<//>`;
 }
 
-/** The answer of a command, which nobody keeps. */
+/** The answer of a command, which is not stored. */
 const Note = ({ note, session, acts }) => html`<article class="chat-note" aria-label=${`Answer to ${plain(note.asked)}`}>
   <header><code><bdi>${plain(note.asked)}</bdi></code>
     <${Button} kind="quiet small" icon="close" label="Dismiss the answer" onClick=${() => acts.dismiss(note.key)} /></header>

@@ -1,4 +1,4 @@
-// What all screens are made of.
+// Elements of all screens.
 
 import { html, store, useEffect, useLayoutEffect, useRef, useState, useStore } from './preact.js';
 import { me, now } from './api.js';
@@ -7,7 +7,7 @@ import { ago, fullTime, visible } from './format.js';
 import { route } from './router.js';
 import { Sentence } from './said.js';
 
-/** Outlines in a box of 24 by 24. */
+/** Outlines in a 24 by 24 box. */
 const ICONS = {
   menu: 'M4 7h16M4 12h16M4 17h16',
   plus: 'M12 5v14M5 12h14',
@@ -61,7 +61,7 @@ const ICONS = {
   code: 'M9 8l-4 4l4 4M15 8l4 4l-4 4',
 };
 
-/** A picture beside a text; `label` makes it speak for itself. */
+/** An icon beside a text; with `label` it has a meaning of its own for screen readers. */
 export function Icon({ name, label, size = 18 }) {
   const heard = label ? { role: 'img', 'aria-label': label } : { 'aria-hidden': 'true' };
   return html`<svg class="icon" width=${size} height=${size} viewBox="0 0 24 24" fill="none" stroke="currentColor"
@@ -69,8 +69,8 @@ export function Icon({ name, label, size = 18 }) {
 }
 
 /**
- * A button. With `icon` and no children it shows the icon alone, and `label` is its name. `kind`: "primary", "quiet",
- * "danger" or nothing. While the promise that `onClick` gives is open, it cannot be pressed again; its error is shown as a toast.
+ * A button. With `icon` and without children it shows only the icon, and `label` is its name. `kind`: "primary", "quiet",
+ * "danger" or nothing. While the promise from `onClick` is pending, it cannot be pressed again; errors are shown as a toast.
  */
 export function Button({ icon, label, kind = '', busy, disabled, onClick, children, ...rest }) {
   const [under, setUnder] = useState(false);
@@ -96,7 +96,7 @@ export function Button({ icon, label, kind = '', busy, disabled, onClick, childr
   </button>`;
 }
 
-/** Copies what `text` is (or gives, as a function) and says that it did. */
+/** Copies `text` (or the result, if it is a function) and confirms it. */
 export function CopyButton({ text, label = 'Copy', ...rest }) {
   const [done, set] = useState(false);
   const copy = async () => {
@@ -108,7 +108,7 @@ export function CopyButton({ text, label = 'Copy', ...rest }) {
   return html`<${Button} kind="quiet small" icon=${done ? 'check' : 'copy'} label=${done ? 'Copied' : label} onClick=${copy} ...${rest} />`;
 }
 
-/** The clipboard, also where the page is not served over a secure connection. */
+/** Copies to the clipboard, even if the page is not served over a secure connection. */
 export async function copyText(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');
@@ -122,7 +122,7 @@ export async function copyText(text) {
 
 let dialogs = 0;
 
-/** A dialog in front of everything; Escape and a click beside it close it. `title` is its name. */
+/** A modal dialog; Escape and a click outside close it. `title` is its name. */
 export function Dialog({ title, onClose, wide, children }) {
   const dialog = useRef(null);
   const id = useRef(`dialog-${dialogs += 1}`).current;
@@ -130,14 +130,14 @@ export function Dialog({ title, onClose, wide, children }) {
     const [shown, before] = [dialog.current, document.activeElement];
     shown.showModal();
     return () => {
-      // As long as it is open, nothing behind it takes the focus.
+      // While it is open, nothing behind it gets the focus.
       shown.close();
       before?.focus?.();
     };
   }, []);
   const beside = ({ target, clientX: x, clientY: y }) => {
     const { left, right, top, bottom } = dialog.current.getBoundingClientRect();
-    // Its own scroll bar is a part of it.
+    // Its own scroll bar belongs to it.
     if (target === dialog.current && (x < left || x > right || y < top || y > bottom)) onClose();
   };
   return html`<dialog ref=${dialog} class=${`dialog ${wide ? 'wide' : ''}`} aria-labelledby=${id} onCancel=${(event) => { event.preventDefault(); onClose(); }}
@@ -153,10 +153,10 @@ const asked = store(null);
 
 const inFront = store(null);
 
-/** Shows a component as a dialog of the page, with these properties and `onClose`. */
+/** Shows a component as a dialog, with these properties and `onClose`. */
 export const showDialog = (Shown, props) => inFront.set({ Shown, props });
 
-/** Asks before something is done for good: a promise of true or false. `list` names what it is done to. */
+/** Asks for confirmation of an irreversible action: a promise of true or false. `list` names the affected items. */
 export function confirm({ title, text, list, action, danger = true }) {
   return new Promise((answer) => asked.set({ title, text, list, action, danger, answer }));
 }
@@ -165,7 +165,7 @@ export function confirm({ title, text, list, action, danger = true }) {
 const FRESH = 1_000;
 
 const toasts = store([]);
-// What was asked of who is logged out now is not asked of the next one.
+// Questions to a user who has logged out are not shown to the next one.
 me.watch((who) => {
   if (!who) inFront.set(null);
   if (who || !asked.get()) return;
@@ -175,21 +175,22 @@ me.watch((who) => {
 
 let number = 0;
 
-/** Says something at the edge of the page for a while. `kind`: "info", "good" or "bad". `action`: a button in it, `{label, run}`. */
+/** Shows a message for a while. `kind`: "info", "good" or "bad". `action`: a button in it, `{label, run}`. */
 export function toast(text, kind = 'info', hint = '', action = null) {
   const one = { id: number += 1, text, kind, hint, action, at: Date.now() };
   toasts.set((all) => [...all.slice(-3), one]);
   setTimeout(() => dismiss(one.id), kind === 'bad' || action ? 12_000 : 5_000);
 }
 
-/** Says why something failed. */
+/** Shows an error. */
 export function report(error) {
   if (error?.name === 'AbortError' || error?.status === 401) return;
   if (!error?.code) console.error(error);
   toast(error?.message ?? String(error), 'bad', error?.hint);
 }
 
-// What was said of a screen goes with it; what led to the new one has just been said. The first address is no change of screen.
+// Messages about a screen disappear with it, except very recent ones, which concern the new screen. The first address is not a
+// change of screen.
 let screen = route.get();
 route.watch((now) => {
   if (screen.length) toasts.set((all) => all.filter(({ at }) => Date.now() - at < FRESH));
@@ -198,7 +199,7 @@ route.watch((now) => {
 
 const dismiss = (id) => toasts.set((all) => all.filter((one) => one.id !== id));
 
-/** Does what a toast offers, once. */
+/** Executes the action of a toast, once. */
 async function act({ id, action }) {
   dismiss(id);
   try {
@@ -210,13 +211,13 @@ async function act({ id, action }) {
 
 const said = store('');
 
-/** Tells those who hear the page what others see. */
+/** Announces a text to screen readers. */
 export function announce(text) {
   said.set('');
   setTimeout(() => said.set(text), 30);
 }
 
-/** Toasts, questions and announcements; stands once in the page. */
+/** Toasts, questions and announcements; rendered once per page. */
 export function Overlay() {
   const [question, all, heard, front] = [useStore(asked), useStore(toasts), useStore(said), useStore(inFront)];
   const answer = (yes) => {
@@ -246,9 +247,8 @@ export function Overlay() {
 const ITEMS = '[role=menuitem], [role=menuitemradio]';
 
 /**
- * A button that opens a list of actions: `[{label, icon, danger, run}]`, or `{label, href}`; one with `checked` is a choice. Arrow keys
- * move, Escape closes. `up`: the list stands above the button;
- * `text` stands beside its icon.
+ * A button that opens a list of actions: `[{label, icon, danger, run}]`, or `{label, href}`; an entry with `checked` is a choice.
+ * Arrow keys move, Escape closes. `up`: the list opens above the button; `text` is shown beside its icon.
  */
 export function Menu({ label, icon = 'dots', items, kind = 'quiet', up = false, text, ...rest }) {
   const [open, set] = useState(false);
@@ -298,7 +298,7 @@ export function Menu({ label, icon = 'dots', items, kind = 'quiet', up = false, 
   </div>`;
 }
 
-/** A time as people say it, with the whole of it as a title; drawn anew every half minute. */
+/** A relative time, with the full time as title; updated every half minute. */
 export function Time({ ms }) {
   const [, draw] = useState(0);
   useEffect(() => {
@@ -308,20 +308,20 @@ export function Time({ ms }) {
   return html`<time dateTime=${new Date(ms).toISOString()} title=${fullTime(ms)}>${ago(ms, now())}</time>`;
 }
 
-/** A text of somebody else: it stays what it is, and turns nothing beside it. */
+/** A foreign text, which does not affect the direction of surrounding text. */
 export const Said = ({ children }) => html`<bdi>${visible(children)}</bdi>`;
 
 /** A state in a word. `kind`: "good", "bad", "busy", "warn" or nothing. */
 export const Badge = ({ kind = '', children }) => html`<span class=${`badge ${kind}`}>${children}</span>`;
 
-/** Something is on its way. */
+/** Something is loading. */
 export const Busy = ({ children = 'Loading…' }) => html`<p class="busy" role="status"><span class="spinner" aria-hidden="true"></span>${children}</p>`;
 
-/** Nothing is here, and what would change that. */
+/** An empty state, with a suggestion. */
 export const Empty = ({ icon = 'info', title, children }) => html`<div class="empty"><${Icon} name=${icon} size=${32} /><p class="strong">${title}</p>
   ${children && html`<p class="muted">${children}</p>`}</div>`;
 
-/** What went wrong, and a way to try again. It is tried again by itself when the daemon was away and is back. */
+/** An error with a retry button. If the daemon was unreachable, it is retried when the daemon is back. */
 export function Trouble({ error, again }) {
   const last = useRef(again);
   last.current = again;
@@ -333,12 +333,12 @@ export function Trouble({ error, again }) {
     ${error.hint && html`<p class="muted"><${Sentence} text=${error.hint} /></p>`}</div>${again && html`<${Button} icon="retry" onClick=${again}>Try again<//>`}</div>`;
 }
 
-/** What `useLoaded` gives: waiting, trouble, or `children(value)`. */
+/** The result of `useLoaded`: a busy sign, an error, or `children(value)`. */
 export function Loaded({ of, children }) {
   if (of.value !== undefined) return html`${of.error && html`<${Trouble} error=${of.error} again=${of.again} />`}${children(of.value)}`;
   return of.error ? html`<${Trouble} error=${of.error} again=${of.again} />` : html`<${Busy} />`;
 }
 
-/** The head of a screen: its name, what it is for, and actions beside it. */
+/** The head of a screen: its name, its purpose, and actions. */
 export const ScreenHead = ({ title, about, children }) => html`<header class="screen-head"><div><h1 tabindex="-1">${title}</h1>${about && html`<p class="muted">${about}</p>`}</div>
   <div class="actions">${children}</div></header>`;

@@ -1,4 +1,4 @@
-// Undo and redo of what a run changed in its files: asked for with the list of what would change.
+// Undo and redo of a run's file changes, with a confirmation that lists the changes.
 
 import { store } from './preact.js';
 import { get, me, part, post } from './api.js';
@@ -7,7 +7,7 @@ import { confirm, toast } from './ui.js';
 
 const WORDS = { delete: 'deleted', create: 'put back', restore: 'as before' };
 
-/** Paths that a question names. */
+/** Maximum number of paths in a question. */
 const SHOWN = 30;
 
 const WAYS = {
@@ -15,15 +15,15 @@ const WAYS = {
   redo: { title: 'Redo the file changes of this reply?', action: 'Redo', done: 'File changes redone', none: 'There is nothing to redo for this reply' },
 };
 
-/** Entries that are asked for. */
+/** Number of entries that are requested. */
 const LISTED = 200;
 
-/** Session -> `{turn, runs}`: run -> "undo", "redo" or both, as far as there is something. `turn` counts how often that changed. */
+/** Session -> `{turn, runs}`: run -> "undo", "redo" or both, as available. `turn` counts changes. */
 export const reverts = store({});
 
 me.watch((who) => who || reverts.set({}));
 
-/** Asks what can be undone and redone in a session. */
+/** Loads what can be undone and redone in a session. */
 export async function loadReverts(session) {
   const { items } = await get(`/sessions/${part(session)}/undo`, { limit: LISTED });
   const runs = new Map();
@@ -37,7 +37,7 @@ export async function loadReverts(session) {
   });
 }
 
-/** The run whose undo took a file away, or changed it, and which can be redone; null without one. */
+/** Returns the run whose undo removed or changed a file and can be redone; null if there is none. */
 export async function undoneBy(session, path) {
   for (const [run, ways] of reverts.get()[session]?.runs ?? []) {
     if (!ways.includes('redo')) continue;

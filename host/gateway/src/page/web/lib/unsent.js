@@ -1,29 +1,30 @@
-// Messages on their way to the daemon. Each has a key, by which it is done once however often it is sent, and stands in the
-// browser's storage until the daemon has it: neither a lost connection nor a reload, nor a look at another session, loses one.
+// Messages that are being sent to the daemon. Each has a key, so that it is processed once however often it is sent, and stays in
+// the browser's storage until the daemon has it. So no message is lost by a lost connection, a reload, or a change of the
+// session.
 
 import { store } from './preact.js';
 import { ApiError, freshKey, me, request } from './api.js';
 import { UNSENT } from './drafts.js';
 import { connection } from './events.js';
 
-/** Milliseconds before a message is sent again: first and at most. */
+/** Milliseconds before a message is sent again: initial and maximum value. */
 const FIRST_WAIT = 1_000;
 const LONGEST_WAIT = 10_000;
 
-/** Answers of a daemon that is away, ends or begins, and of what may stand in front of it. */
+/** Status codes of a daemon that is unreachable, stopping or starting, and of a proxy in front of it. */
 const AWAY = [0, 502, 503, 504];
 
-/** Milliseconds for which the answer to a message may take; it is sent again then. */
+/** Time limit in milliseconds for the response to a message, which is then sent again. */
 const PATIENCE = 60_000;
 
 const place = (session, key = '') => `${UNSENT}${session}/${key}`;
 
-/** Session -> its outbox, as long as the page lives. */
+/** Session -> its outbox, for the lifetime of the page. */
 const outboxes = new Map();
 
 /**
- * What is not sent yet in a session: `list` is a store of `{key, text, at_ms, state, error, id}`, in order. `state` is
- * "sending", "waiting" (for the daemon), "refused" (with `error`) or "sent" (with the `id` that the daemon gave).
+ * The unsent messages of a session: `list` is a store of `{key, text, at_ms, state, error, id}`, in order. `state` is "sending",
+ * "waiting" (for the daemon), "refused" (with `error`) or "sent" (with the `id` from the daemon).
  */
 export function unsent(session) {
   if (!outboxes.has(session)) outboxes.set(session, outbox(session));
@@ -34,7 +35,7 @@ function outbox(session) {
   const list = store(kept(session));
   let under = false;
   let wake = null;
-  /** Who shows the session: `onSent(one)` hears of each message that was taken, `onAnswer(one, text)` of a command's answer. */
+  /** The view of the session: `onSent(one)` is called for each accepted message, `onAnswer(one, text)` for a command's answer. */
   let watcher = null;
 
   const change = (key, what) => list.set((all) => all.map((one) => (one.key === key ? { ...one, ...what } : one)));
@@ -57,18 +58,18 @@ function outbox(session) {
     list.set((all) => all.filter((one) => one.key !== key));
   }
 
-  /** One after the other, so that they arrive in the order in which they were written. */
+  /** Sends one message after the other, so that they arrive in order. */
   async function pump() {
     if (under) return;
     under = true;
     let wait = FIRST_WAIT;
     const by = me.get()?.name;
-    // What one wrote is not sent in the name of another.
+    // A message of one user is not sent in the name of another.
     while (me.get() && me.get().name === by) {
       const one = list.get().find(({ state }) => state === 'sending' || state === 'waiting');
       if (!one) break;
       try {
-        // The field is emptied when its text was taken. Who writes on already, or sends more, is waited for.
+        // The field is emptied after its text was accepted; this lets that happen first.
         await null;
         const isLast = list.get().findLast(({ state }) => state === 'sending' || state === 'waiting')?.key === one.key;
         const body = { session, text: one.text, key: one.key, flush: isLast && !isWriting() };
@@ -117,13 +118,13 @@ function outbox(session) {
   connection.watch(({ state }) => state === 'open' && wake?.());
   return {
     list, send, again, remove, pump,
-    /** Gives back what ends it. */
+    /** Returns a function that ends it. */
     watch(by) {
       watcher = by;
       return () => {
         if (watcher !== by) return;
         watcher = null;
-        // Whoever comes next finds it among the messages.
+        // A new view finds them among the session's messages.
         list.set((all) => all.filter((one) => one.state !== 'sent'));
       };
     },
@@ -136,11 +137,11 @@ function keep(session, { key, text, at_ms, refused }) {
   try {
     localStorage.setItem(place(session, key), JSON.stringify({ text, at_ms, refused, by: me.get()?.name ?? null }));
   } catch {
-    // Too large for the storage: it lives as long as the page does.
+    // Too large for the storage: the message lives as long as the page.
   }
 }
 
-/** What stands in the storage, of this session or of all; what somebody else wrote is not sent in another name. */
+/** Returns the stored messages of this session, or of all; messages of another user are not sent. */
 function kept(session) {
   const found = [];
   for (let index = 0; index < localStorage.length; index += 1) {
@@ -149,11 +150,11 @@ function kept(session) {
     const [of, key] = name.slice(UNSENT.length).split('/');
     try {
       const { text, at_ms, by, refused } = JSON.parse(localStorage.getItem(name));
-      // One that was refused waits for who wrote it.
+      // A refused message waits for its author.
       const state = refused ? 'refused' : 'sending';
       if (by === (me.get()?.name ?? null)) found.push({ of, key, text, at_ms, state, error: refused });
     } catch {
-      // Not of this page's making.
+      // Not an entry of this page.
     }
   }
   return found.sort((one, other) => one.at_ms - other.at_ms);

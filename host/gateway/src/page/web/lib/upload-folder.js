@@ -1,12 +1,12 @@
-// Whole folders that are dropped or chosen: their files with the paths that they have in there. Hidden files are left out.
+// Dropped or chosen folders: their files with relative paths. Hidden files are left out.
 
 import { count } from './format.js';
 
-/** Files of a folder that are sent, and how deep it is read. The daemon has limits of its own, on files and bytes. */
+/** Maximum number of files in a folder, and maximum depth. The daemon has its own limits on files and bytes. */
 const MOST_FILES = 2_000;
 const DEEPEST = 24;
 
-/** Why a folder is not sent, in words. */
+/** The reason why a folder is not sent. */
 class TooMany extends Error {
   constructor(name) {
     super(`“${name}” has more than ${count(MOST_FILES)} files`);
@@ -16,10 +16,10 @@ class TooMany extends Error {
 
 const isHidden = (name) => name.startsWith('.') || name === 'Thumbs.db' || name === 'desktop.ini';
 
-/** The entries of what was dropped that are folders. Must be called while the event is handled. */
+/** Returns the dropped entries that are folders. Must be called while the event is handled. */
 export const foldersOf = (transfer) => [...transfer.items].filter((item) => item.kind === 'file').map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry?.isDirectory);
 
-/** A folder that was dropped: `{name, files: [{file, path}]}`, each path below the folder. */
+/** Reads a dropped folder: `{name, files: [{file, path}]}`, each path relative to the folder. */
 export async function readFolder(folder) {
   const files = [];
   const walk = async (entry, path, depth) => {
@@ -30,7 +30,7 @@ export async function readFolder(folder) {
     }
     if (depth > DEEPEST) return;
     const reader = entry.createReader();
-    // It gives a hundred at a time.
+    // The browser returns a hundred entries at a time.
     for (;;) {
       const some = await new Promise((done, fail) => reader.readEntries(done, fail));
       if (!some.length) return;
@@ -41,7 +41,7 @@ export async function readFolder(folder) {
   return { name: folder.name, files };
 }
 
-/** The folders of a choice of a browser, which tells the path of each file. */
+/** Groups the files from a browser's folder dialog by folder. */
 export function chosenFolders(list) {
   const folders = new Map();
   for (const file of list) {

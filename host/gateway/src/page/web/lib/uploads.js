@@ -1,4 +1,4 @@
-// Files that are put into a session's workspace while a message is written. They go on while another session is in view.
+// Files that are uploaded to a session's workspace while a message is written. Uploads continue while another session is open.
 
 import { store } from './preact.js';
 import { ApiError, del, fileUrl, get, me, part } from './api.js';
@@ -7,24 +7,24 @@ import { stamp } from './format.js';
 import { loadSessions, sessionOf } from './sessions.js';
 import { announce, toast } from './ui.js';
 
-/** Names that are tried when one is taken. */
+/** Maximum number of alternative names that are tried. */
 const TRIES = 100;
 
-/** Bytes from which on a file may be too large. */
+/** Size in bytes at which a file may be too large. */
 const LARGE = 16_000_000;
 
-/** Bytes of a name: file systems have 255, and a number may come behind it. */
+/** Maximum length of a name in bytes: file systems allow 255, and a number may be added. */
 const LONGEST_NAME = 200;
 
-/** Bytes of a picture that is shown small before it is sent. */
+/** Maximum size in bytes of a picture with a preview. */
 const LARGEST_PREVIEW = 20_000_000;
 
-/** Ends of the names of pictures that every browser shows. */
+/** Extensions of pictures that every browser shows. */
 const PICTURE = /\.(png|jpe?g|gif|webp)$/i;
 
 /**
  * The files of each session, by its name: `{id, name, bytes, state, sent, error, preview}`. `state` is "waiting", "sending",
- * "done" or "failed"; `sent` the part that is there, from 0 to 1. A folder has its `files`, their `count`, and how many are `there`.
+ * "done" or "failed"; `sent` is the progress from 0 to 1. A folder has `files`, their `count`, and the number that are `there`.
  */
 export const uploads = store({});
 
@@ -42,14 +42,14 @@ me.watch((who) => {
   uploads.set({});
 });
 
-/** Keeps for this tab which files are there and were not sent with a message yet: they survive a reload as a draft does. */
+/** Stores for this tab which uploaded files were not sent with a message yet: they survive a reload, like a draft. */
 function keep(session) {
   const done = of(session).filter((one) => one.state === 'done').map(({ name, bytes, count }) => ({ name, bytes, count }));
   if (done.length) sessionStorage.setItem(FILES + session, JSON.stringify(done));
   else sessionStorage.removeItem(FILES + session);
 }
 
-/** Shows again what was there before a reload. */
+/** Restores these files after a reload. */
 export function restore(session) {
   const kept = sessionStorage.getItem(FILES + session);
   if (!kept || uploads.get()[session]) return;
@@ -59,7 +59,7 @@ export function restore(session) {
   })));
 }
 
-/** Takes in files; they go one after the other. */
+/** Adds files; they are uploaded one after the other. */
 export function upload(session, files) {
   const added = [...files].map((file) => ({
     id: number += 1, file, name: safeName(file), bytes: file.size, state: 'waiting', sent: 0, error: null,
@@ -69,7 +69,7 @@ export function upload(session, files) {
   next();
 }
 
-/** Takes in a folder, `{name, files: [{file, path}]}`; its files go one after the other, below a directory of its name. */
+/** Adds a folder, `{name, files: [{file, path}]}`; its files are uploaded one after the other, below a directory of its name. */
 export function uploadFolder(session, { name, files }) {
   if (!files.length) {
     toast(`“${name}” has no files to send`, 'info');
@@ -88,13 +88,13 @@ export function uploadFolder(session, { name, files }) {
   next();
 }
 
-/** Tries one again that failed. */
+/** Retries a failed upload. */
 export function again(session, id) {
   change(session, id, { state: 'waiting', error: null });
   next();
 }
 
-/** Takes one away: it is not sent any further, and what is there is deleted. */
+/** Removes a file: cancels its upload and deletes what was uploaded. */
 export function drop(session, id) {
   const one = of(session).find((file) => file.id === id);
   if (current?.id === id) current.xhr?.abort();
@@ -106,12 +106,12 @@ export function drop(session, id) {
   next();
 }
 
-/** Deletes what of a folder is there. After a reload nothing knows its files, and they stay. */
+/** Deletes the uploaded files of a folder. After a reload its files are unknown, so they stay. */
 async function removeAll(session, { name, files = [], there }) {
   for (const { path } of files.slice(0, there)) await del(fileUrl(session, `${name}/${path}`)).catch(() => {});
 }
 
-/** The message is sent: files and folders (`{name, count}`) that are there, which are not shown any more. */
+/** Returns the uploaded files and folders (`{name, count}`) for a message, and removes them from the list. */
 export function take(session) {
   const done = of(session).filter((one) => one.state === 'done');
   forget(done);
@@ -136,7 +136,7 @@ async function next() {
       change(session, one.id, { state: 'done', sent: 1, name });
       keep(session);
       announce(`${name} is there`);
-      // The first file may be what a session begins with.
+      // The first file may create the session.
       if (!sessionOf(session)) loadSessions();
     } catch (error) {
       change(session, one.id, { state: 'failed', error });
@@ -146,7 +146,7 @@ async function next() {
   }
 }
 
-/** Sends one under the first name that is free; gives the name. */
+/** Uploads a file under the first free name; returns the name. */
 async function send(session, { id, file, name }) {
   const taken = await namesIn(session);
   for (let turn = 1; turn <= TRIES; turn += 1) {
@@ -166,7 +166,7 @@ async function send(session, { id, file, name }) {
 
 const numbered = (name, turn) => name.replace(/(\.[^./]*)?$/, `-${turn}$1`);
 
-/** Sends the files of a folder that are not there yet; gives the directory's name, which is the first that is free. */
+/** Uploads the missing files of a folder; returns the directory's name, which is the first free one. */
 async function sendFolder(session, { id, files, name, there, bytes }) {
   const taken = new Set([...await namesIn(session)].map((path) => path.split('/')[0]));
   let root = name;
@@ -188,7 +188,7 @@ async function sendFolder(session, { id, files, name, there, bytes }) {
   return root;
 }
 
-/** Names that are taken, as far as one page tells, so that most files are sent once. */
+/** Returns the names in use, from one page of the listing, so that most files are sent only once. */
 async function namesIn(session) {
   if (!sessionOf(session)) return new Set();
   try {
@@ -199,7 +199,7 @@ async function namesIn(session) {
   }
 }
 
-/** `fetch` does not tell how far it is. */
+/** `fetch` does not report upload progress. */
 function sendAs(session, id, file, name, sent = (part) => part) {
   return new Promise((done, fail) => {
     const xhr = new XMLHttpRequest();
@@ -209,7 +209,7 @@ function sendAs(session, id, file, name, sent = (part) => part) {
     xhr.setRequestHeader('content-type', 'application/octet-stream');
     xhr.upload.onprogress = ({ loaded, total }) => total && change(session, id, { sent: sent(loaded / total) });
     xhr.onabort = () => fail(new ApiError(0, { code: 'dropped', message: 'upload canceled' }));
-    // A daemon that refuses a file by its size need not wait for it, and a browser may not wait for the answer then.
+    // The daemon can refuse a file by its size before it is complete, and a browser may then lose the response.
     const hint = file.size > LARGE ? 'the file may be larger than gateway.max_upload_mib allows' : 'try again when it is back';
     xhr.onerror = () => fail(new ApiError(0, { code: 'away', message: 'kiso isn’t responding', hint }));
     xhr.onload = () => {
@@ -219,7 +219,7 @@ function sendAs(session, id, file, name, sent = (part) => part) {
       try {
         told = JSON.parse(xhr.responseText).error;
       } catch {
-        // Not from kiso: a proxy in between, most likely.
+        // Not a response of kiso: probably of a proxy in between.
       }
       return fail(new ApiError(xhr.status, told ?? { code: 'unknown', message: `the answer was ${xhr.status}` }));
     };
@@ -227,13 +227,13 @@ function sendAs(session, id, file, name, sent = (part) => part) {
   });
 }
 
-/** A name that a command line, a skill's argument and a list of files can have as it is. */
+/** Returns a name that needs no quoting in a command line, a skill's argument or a list of files. */
 function safeName(file) {
   const name = file.name.normalize('NFC').replace(/[\p{C}\p{Z}\s/\\:*?"'<>|`$;&,]+/gu, '-').replace(/^[.-]+/, '');
   return shortened(name) || 'file';
 }
 
-/** Cut off, but for what comes behind the last dot. */
+/** Shortens a name, and keeps its extension. */
 function shortened(name) {
   const size = (text) => new TextEncoder().encode(text).length;
   const ending = /\.[^.]{1,16}$/.exec(name)?.[0] ?? '';
@@ -242,16 +242,16 @@ function shortened(name) {
   return letters.filter((letter) => (room -= size(letter)) >= 0).join('') + ending;
 }
 
-/** The files that are dropped, without folders. Must be called while the event is handled. */
+/** Returns the dropped files, without folders. Must be called while the event is handled. */
 export function filesOf(transfer) {
   const items = [...transfer.items].filter((item) => item.kind === 'file');
   return items.filter((item) => !item.webkitGetAsEntry?.()?.isDirectory).map((item) => item.getAsFile()).filter(Boolean);
 }
 
-/** What is pasted. Text that a picture of itself comes with, as out of a table, is text. */
+/** Returns the pasted files. Text that comes with a picture of itself, such as a copied table, counts as text. */
 export function filesPasted(transfer) {
   if (!transfer.files.length || (transfer.getData('text/plain') && transfer.getData('text/html'))) return [];
-  // Browsers call every picture of the clipboard the same.
+  // Browsers give all pictures from the clipboard the same name.
   const named = (file) => new File([file], `pasted-${stamp()}.${file.name.split('.').pop()}`, { type: file.type });
   return [...transfer.files].map((file) => (/^image\.\w+$/.test(file.name) ? named(file) : file));
 }

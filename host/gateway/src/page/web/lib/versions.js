@@ -1,16 +1,16 @@
-// Another version of a turn: the same message answered again, or a changed one in its place. Loaded when somebody wants one.
+// Another version of a turn: the same message answered again, or an edited one. Loaded on demand.
 
 import { html } from './preact.js';
 import { freshKey, get, post } from './api.js';
 import { plural, visible } from './format.js';
 import { Button, Dialog, showDialog, toast } from './ui.js';
 
-/** Paths that a question names. */
+/** Maximum number of paths in a question. */
 const SHOWN = 30;
 
 /**
- * Makes another version of the turn of a message; `text` is the message's new text. Asks first where a run is under way, or where
- * files were changed. False if its user thought better of it.
+ * Creates another version of a message's turn; `text` is the new text of the message. Asks first if a run is active, or if files
+ * were changed. Returns false if the user cancels.
  */
 export async function revise(id, text) {
   const turn = await get(`/messages/${id}/turn`);
@@ -26,7 +26,7 @@ export async function revise(id, text) {
   return true;
 }
 
-/** A promise of `{undo}`, or of null. */
+/** Returns a promise of `{undo}`, or of null. */
 const ask = (turn) => new Promise((answer) => showDialog(Question, { turn, answer }));
 
 function Question({ turn: { at_work, changes, conflicts }, answer, onClose }) {
@@ -36,7 +36,7 @@ function Question({ turn: { at_work, changes, conflicts }, answer, onClose }) {
     answer(what);
     onClose();
   };
-  // Where files were changed since, leaving them is what Enter does.
+  // If files were changed since, Enter keeps them.
   const careful = conflicts.length > 0;
   const number = plural(changes.length, 'file change');
   return html`<${Dialog} title="Make a new version?" onClose=${() => done(null)}>

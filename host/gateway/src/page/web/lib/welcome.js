@@ -1,4 +1,4 @@
-// What stands in a session in which nobody has written yet: tasks that a click writes into the field.
+// The first screen of an empty session: examples that a click writes into the field.
 
 import { html, useEffect, useState, useStore } from './preact.js';
 import { get, isAdmin } from './api.js';
@@ -7,13 +7,13 @@ import { models, openConnect } from './models.js';
 import { Icon, toast } from './ui.js';
 import { upload, uploads } from './uploads.js';
 
-/** Where the files of the first screen are. */
+/** The folder of this screen's files. */
 const FILES = new URL('../welcome/', import.meta.url);
 
-/** A table that comes with kiso: the weather of two cities in the months of a year. */
+/** The example table: the weather of two cities in the months of a year. */
 const TABLE = 'weather.csv';
 
-/** Tasks for a language model: title, message, and whether the table goes with it. */
+/** Examples for a language model: title, message, and whether the table is attached. */
 const TASKS = [
   ['table', 'Ask about a file', 'Which of the two cities has the better summer? Give reasons from the table, and draw them.', true],
   ['search', 'Look something up', 'What is new in the latest release of Rust? Give me the five things that matter, with links.'],
@@ -21,7 +21,7 @@ const TASKS = [
   ['folder', 'Work in a folder', 'Look through my folder, group its files by topic, and propose better names. Change nothing yet.'],
 ];
 
-/** Tasks for the built-in rules. Each runs as it is written, and its result is that of the program: a test compares them. */
+/** Examples for the built-in rules. Each works as written, and its picture shows the real result: a test compares them. */
 const RULES = [
   ['usage', 'Draw a chart', 'plot the mean temperature by month as a line chart', html`<${Chart} />`],
   ['table', 'Compare', 'Which city is warmer?', html`<table><thead><tr><th>city</th><th>mean_temperature_c</th></tr></thead>
@@ -29,14 +29,14 @@ const RULES = [
   ['play', 'Run a command', '$ sort -t, -k4 -nr weather.csv | head -n 3', html`<pre>${'2024-02,Lisbon,11.1,146\n2024-10,Oslo,8.2,126\n2024-08,Oslo,13.7,117'}</pre>`],
 ];
 
-/** The chart that the first of them draws. */
+/** The chart of the first example. */
 function Chart() {
   const { theme } = document.documentElement.dataset;
   const dark = theme ? theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
   return html`<img src=${new URL(`chart-${dark ? 'dark' : 'light'}.svg`, FILES).href} alt="" width="480" height="240" loading="lazy" />`;
 }
 
-/** Writes a message into the field, with the table if it is about that. */
+/** Writes an example into the field, with the table if it needs that. */
 async function write(session, text, table) {
   fillComposer(session, text);
   if (!table || uploads.get()[session]?.some(({ name }) => name === TABLE)) return;
@@ -52,7 +52,7 @@ export function Welcome({ session, model }) {
   const preset = useStore(models, (told) => told?.default ?? null);
   const chosen = model ?? preset;
   const rules = chosen === 'reflex';
-  // A task in a folder is offered where there are folders to open.
+  // The example with a folder is offered only if there are folders to open.
   const [folders, found] = useState(null);
   const wanted = chosen !== null && !rules;
   useEffect(() => {

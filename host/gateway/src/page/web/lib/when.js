@@ -1,4 +1,4 @@
-// When a schedule comes, in words, and the expressions of those that can be chosen.
+// Times of schedules: descriptions, and expressions for the available choices.
 
 import { clock } from './format.js';
 
@@ -10,12 +10,12 @@ const NICKNAMES = {
 };
 const UNIT_NAMES = { s: 'second', m: 'minute', h: 'hour', d: 'day' };
 
-/** Units of an interval, and days, as they can be chosen. */
+/** Units of an interval, and days, for the choices. */
 export const UNITS = [['m', 'minutes'], ['h', 'hours'], ['d', 'days']];
 export const MONTH_DAYS = [...Array.from({ length: 31 }, (_, at) => [String(at + 1), String(at + 1)]), ['L', 'the last']];
 export const WEEKDAYS = DAY_NAMES.map((name, at) => [DAYS[at], name]);
 
-/** What can be chosen: `[value, words, fields that belong to it]`. */
+/** The choices: `[value, label, fields]`. */
 export const PRESETS = [
   ['hourly', 'Every hour', ['minute']],
   ['daily', 'Each day', ['time']],
@@ -28,12 +28,12 @@ export const PRESETS = [
   ['cron', 'As a cron expression', ['cron']],
 ];
 
-/** The beginning of a time in words. */
+/** Beginnings of a time in words. */
 const IN_WORDS = /^(?:every|each|daily|weekly|monthly|hourly|weekdays|weekends|on)\b/i;
 
 const two = (number) => String(number).padStart(2, '0');
 
-/** The expression of a preset; empty where something is missing. */
+/** Returns the expression of a choice; empty if something is missing. */
 export function expression(preset, { minute, time, weekday, day, every, unit, at, words, cron }) {
   const [hours, minutes] = (time || ':').split(':');
   const fixed = `${Number(minutes)} ${Number(hours)}`;
@@ -51,7 +51,7 @@ export function expression(preset, { minute, time, weekday, day, every, unit, at
   }
 }
 
-/** What is chosen where somebody wants to change this expression: the preset and its fields. */
+/** Returns the choice and fields for an expression, for editing it. */
 export function chosenBy(when) {
   const text = when.trim();
   const read = (pattern, make) => {
@@ -69,7 +69,7 @@ export function chosenBy(when) {
     ?? (IN_WORDS.test(text) ? { preset: 'words', words: text } : { preset: 'cron', cron: text });
 }
 
-/** An expression in words; null where only the expression itself tells it. */
+/** Describes an expression in words; null if it has no description. */
 export function inWords(when) {
   const text = when.trim();
   if (NICKNAMES[text.toLowerCase()]) return NICKNAMES[text.toLowerCase()];
@@ -96,7 +96,7 @@ function cronInWords([minute, hour, day, month, weekday]) {
   return `${days} at ${hour.split(',').map((one) => ofDay(one, minute)).join(', ')}`;
 }
 
-/** A time of the day as the browser's language writes it. */
+/** Formats a time of day in the browser's locale. */
 const ofDay = (hour, minute) => clock(new Date(2024, 0, 1, hour, minute));
 
 function dayWords(day, month, weekday) {

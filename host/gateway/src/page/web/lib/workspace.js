@@ -1,4 +1,4 @@
-// The files of a session's workspace; loaded when somebody wants to see them.
+// The files of a session's workspace; loaded on demand.
 
 import { html, useEffect, useState } from './preact.js';
 import { del, fileUrl, get, part, sharedUrl } from './api.js';
@@ -19,7 +19,7 @@ export function Workspace({ session, onClose }) {
       const { items, next } = await get(`/sessions/${part(session)}/files`, { before, limit: PAGE });
       return set((old) => ({ items: before ? [...old.items, ...items] : items, next: next ?? null, error: null }));
     } catch (error) {
-      // A session that is new has no files either.
+      // A new session has no files, either.
       if (error.status === 404 && !before) return set({ items: [], next: null, error: null });
       return set((old) => ({ ...old, error }));
     }
@@ -56,10 +56,10 @@ export function Workspace({ session, onClose }) {
   <//>`;
 }
 
-/** Shared files that are listed beside those of a session. */
+/** Maximum number of shared files that are listed beside those of a session. */
 const SHARED = 50;
 
-/** The files that all chats share, as far as they are at the top. */
+/** The shared files at the top level. */
 function Shared({ session, onClose }) {
   const [state, set] = useState({});
   const load = () => get('/files', { limit: SHARED }).then((value) => set({ value }), (error) => set({ error }));

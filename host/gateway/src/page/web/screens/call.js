@@ -1,4 +1,4 @@
-// Calls a skill by hand: a form of its arguments, what came of it, and the calls before.
+// Calls a skill manually: a form for its arguments, the result, and earlier calls.
 
 import { html, useEffect, useMemo, useRef, useState, useLoaded } from '../lib/preact.js';
 import { fileUrl, get, part, post } from '../lib/api.js';
@@ -6,22 +6,22 @@ import { bytes, clock, count, duration, visible } from '../lib/format.js';
 import { Fields, emptyOf, fieldOf, valueOf, wrongBy } from '../lib/form.js';
 import { Badge, Button, CopyButton, Icon, Said, Trouble, announce } from '../lib/ui.js';
 
-/** Calls that are remembered for as long as the page is open, the last one first. */
+/** Maximum number of calls that are kept while the page is open, latest first. */
 const MAX_CALLS = 20;
 const calls = new Map();
 let number = 0;
 
-/** A skill that says nothing about its arguments takes any. */
+/** The schema of a skill without declared arguments, which accepts any. */
 const FREE = { type: 'object', properties: { arguments: { type: 'object', description: 'an object, handed over as it is' } } };
 const isFree = (schema) => !Object.keys(schema?.properties ?? {}).length && schema?.additionalProperties !== false;
 
-/** Characters of an answer that are shown; the rest is copied. */
+/** Maximum length in characters of a shown result; Copy has the rest. */
 const MAX_SHOWN = 100_000;
 
-/** `tool`: which of the skill's tools is chosen. `allowed`: how much memory and time a call may use. */
+/** `tool`: the selected tool of the skill. `allowed`: the limits of a call. */
 export function Call({ skill, tools, tool, setTool, allowed }) {
   const chosen = tools.find((one) => one.name === tool) ?? tools[0];
-  // Arguments that nobody declared are one field.
+  // Undeclared arguments use a single field.
   const free = isFree(chosen.args);
   const field = useMemo(() => fieldOf(free ? FREE : chosen.args), [chosen]);
   const [raws, setRaws] = useState({});
@@ -33,7 +33,7 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
   const [under, setUnder] = useState(false);
   const [past, setPast] = useState(calls.get(skill) ?? []);
   const form = useRef(null);
-  // One that is new has no files yet.
+  // A new session has no files yet.
   const isThere = sessions.value && (sessions.value.next || sessions.value.items.some((one) => one.name === session));
   const raw = raws[chosen.name] ?? emptyOf(field);
   const args = () => {
@@ -43,7 +43,7 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
   };
   const change = (value) => {
     setRaws({ ...raws, [chosen.name]: value });
-    // A field that was wrong says so until it is right; one that is being filled in is not interrupted.
+    // An invalid field shows its error until it is valid; a field that is being filled in is not interrupted.
     if (errors.size) {
       const found = new Map();
       valueOf(field, value, true, 'arg', found);
@@ -127,7 +127,7 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
       aria-label=${`Use again: ${one.tool} of ${clock(one.at)}`}>Use again<//></li>`)}</ul></section>`}`;
 }
 
-/** Which workspace: any session, also one that is new. */
+/** Selects the workspace: any session, including a new one. */
 function SessionField({ session, sessions, onChange }) {
   return html`<div class="field"><label for="call-session">Chat</label>
     <input id="call-session" list="call-sessions" value=${session} required spellcheck=${false} autocomplete="off" autocapitalize="none"
@@ -136,20 +136,20 @@ function SessionField({ session, sessions, onChange }) {
     <p class="muted" id="call-session-help">The skill sees this chat’s files.</p></div>`;
 }
 
-/** The names of the workspace's files, as far as an argument is one. */
+/** Loads the names of the workspace's files, if an argument is a file. */
 function WithFiles({ session, wanted, children }) {
   const [files, set] = useState([]);
   useEffect(() => {
     set([]);
     if (!wanted || !session) return undefined;
     const ended = new AbortController();
-    // Not with each letter of the session's name.
+    // Waits, so that not every letter of the session's name causes a request.
     const timer = setTimeout(async () => {
       try {
         const listed = await get(`/sessions/${part(session)}/files`, { limit: 500 }, ended.signal);
         set(listed.items.map((one) => one.path));
       } catch {
-        // Without them, the name is typed.
+        // Without suggestions, the name is typed.
       }
     }, 300);
     return () => {
@@ -193,7 +193,7 @@ function cut(text) {
   return more > 0 ? `${text.slice(0, MAX_SHOWN)}\n… ${count(more)} more characters: copy it to see them` : text;
 }
 
-/** A text that scrolls in itself, with the keyboard too. */
+/** A text that scrolls, also with the keyboard. */
 const Output = ({ name, children }) => html`<pre class="call-output" tabindex="0" role="region" aria-label=${name}>
   <${Said}>${cut(children)}<//></pre>`;
 
@@ -212,7 +212,7 @@ function File({ session, file }) {
     <span class="muted">${file.media_type} · ${bytes(file.bytes)}</span></li>`;
 }
 
-/** What the call used of what it was allowed. */
+/** The usage of the call, relative to its limits. */
 function Used({ used, limits, allowed }) {
   const rows = [
     ['time', used.millis, limits?.millis ?? (allowed?.timeout_s && allowed.timeout_s * 1_000), duration],

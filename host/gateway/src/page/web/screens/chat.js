@@ -1,4 +1,4 @@
-// A conversation: its messages, what is done for them, and where the next one is written.
+// A chat: its messages, the work on them, and the message field.
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
 import { part, post } from '../lib/api.js';
@@ -19,10 +19,10 @@ import { Busy, Button, Trouble, announce, report, toast } from '../lib/ui.js';
 import { loadReverts } from '../lib/undo.js';
 import { Welcome } from '../lib/welcome.js';
 
-/** Milliseconds for which the end is in view before it counts as read. */
+/** Milliseconds for which the end must be visible before the chat counts as read. */
 const READING = 500;
 
-/** Characters of a reply that are read out when it arrives. */
+/** Number of characters of a new reply that are announced to screen readers. */
 const HEARD = 200;
 
 export default function Chat({ session }) {
@@ -43,7 +43,7 @@ export default function Chat({ session }) {
   const file = useStore(route, ([place, name, kind, path]) => (place === 's' && name === session && kind === 'f' ? path ?? '' : ''));
   const again = useStore(repeated);
   const [stopping, setStopping] = useState(null);
-  // A daemon that went away may not have heard of it, or has forgotten it: the run says itself what it does.
+  // A daemon that was unreachable may have lost the request to stop; the run itself reports its state.
   useEffect(() => connection.watch(({ state: at }) => at === 'lost' && setStopping(null)), []);
 
   useEffect(() => {
@@ -82,13 +82,13 @@ export default function Chat({ session }) {
     try {
       await post(`/runs/${part(running)}/cancel`);
     } catch (error) {
-      // It was faster than who wanted to stop it.
+      // The run ended before it could be stopped.
       if (error.code === 'ended') return;
       setStopping(null);
       throw error;
     }
   };
-  // There as soon as the button is.
+  // Registered as soon as the button exists.
   useLayoutEffect(() => {
     const keys = (event) => {
       if (event.key !== '.' || !(event.ctrlKey || event.metaKey) || !running) return;
@@ -101,7 +101,7 @@ export default function Chat({ session }) {
 
   const toEnd = async () => {
     if (asked) {
-      // Who goes on from a message does not want to be back there after a reload.
+      // A user who moves on from a linked message does not want to return there after a reload.
       history.replaceState(null, '', href('s', session));
       route.set(['s', session]);
     }
@@ -113,7 +113,7 @@ export default function Chat({ session }) {
     }, 0);
   };
   const [editing, setEditing] = useState(null);
-  // The version comes with the event of the session.
+  // The new version arrives with the session's event.
   const revise = async (id, text) => (await import('../lib/versions.js')).revise(id, text);
   const change = async (id, text) => {
     setEditing(null);
@@ -131,7 +131,7 @@ export default function Chat({ session }) {
     setTimeout(() => log.current?.toEnd(), 0);
   };
   const submit = (text) => {
-    // A command is carried out; it does not become another version.
+    // A command is executed; it does not become another version.
     if (editing && !isCommand(text)) return change(editing, text);
     setEditing(null);
     return send(text);
@@ -143,7 +143,7 @@ export default function Chat({ session }) {
       fillComposer(session, text);
     },
     async version(id, kind, by, button) {
-      // The button stays where it is, so that it can be pressed again.
+      // The button keeps its position, so that it can be pressed again.
       const { top } = button.closest('.chat-versions').getBoundingClientRect();
       await talk.showVersion(id);
       log.current?.keep(() => document.querySelector(`.chat-versions[data-kind=${kind}][data-turn="${Number(id)}"]`), top, (one) => {
@@ -163,11 +163,11 @@ export default function Chat({ session }) {
   }), [talk]);
   const near = (edge) => {
     const more = edge === 'older' ? state.older && talk.more : state.newer && talk.onward;
-    // That kiso is offline is said already.
+    // The offline state is already shown.
     if (more) more().catch((error) => error.status && report(error));
   };
 
-  // Who writes can look up what was said without leaving the field.
+  // Scrolls the chat from the message field, so that the user can look up earlier messages.
   const leaf = (event) => {
     const by = { PageUp: -1, PageDown: 1 }[event.key];
     if (!by || event.target.tagName !== 'TEXTAREA' || event.target.scrollHeight > event.target.clientHeight + 1) return;
@@ -178,7 +178,7 @@ export default function Chat({ session }) {
   const list = useMemo(() => rows(state, waiting, talk.keys), [state, waiting]);
   const versioned = useMemo(() => new Map(state.items.filter((one) => one.run && one.versions).map((one) => [one.run, one])), [state.items]);
   const commands = useMemo(() => commandsOf([...state.items, ...waiting]), [state.items, waiting]);
-  // Files that are attached make a session, and say nothing yet.
+  // Attached files create a session without messages.
   const silent = state.phase === 'new' || (state.phase === 'ready' && !state.items.length && !state.older && !state.drafts.length);
   const empty = silent && !waiting.length && !state.notes.length;
   const narrow = useNarrow();
@@ -214,7 +214,7 @@ export default function Chat({ session }) {
   ${file && html`<${Beside} key=${file} session=${session} path=${file} onFail=${() => location.replace(href('s', session))} />`}`;
 }
 
-/** Questions of the chat's runs, above the field for messages. Its code comes with the first question. */
+/** Questions of the chat's runs, above the message field. The code is loaded with the first question. */
 function Asking({ session, items }) {
   const [Dock, set] = useState(null);
   const waits = useStore(sessions, () => Boolean(sessionOf(session)?.waiting));
@@ -225,7 +225,7 @@ function Asking({ session, items }) {
   return Dock && html`<${Dock} key=${session} session=${session} />`;
 }
 
-/** On a phone the conversation's head is the only one. */
+/** The menu button; on a phone, the chat's head is the only one. */
 function Opener() {
   const [open, waiting] = [useStore(drawer), useStore(unread)];
   return html`<${Button} kind="quiet chat-menu" icon="menu" label=${open ? 'Close the menu' : 'Open the menu'} aria-expanded=${String(open)} aria-controls="sidebar"
@@ -234,7 +234,7 @@ function Opener() {
 
 const More = ({ children }) => html`<p class="chat-more"><span class="spinner" aria-hidden="true"></span><span class="unseen">${children}</span></p>`;
 
-/** Says that the session is read when its end was in view for a moment. */
+/** Marks the session as read when its end was visible for a moment. */
 function useRead(talk, { items, newer }, atEnd) {
   const last = newer || !atEnd ? 0 : items.findLast((one) => one.role === 'assistant')?.id ?? 0;
   const [seen, look] = useState(document.visibilityState === 'visible');
@@ -249,7 +249,7 @@ function useRead(talk, { items, newer }, atEnd) {
     const timer = setTimeout(() => {
       const first = done.current === 0;
       done.current = last;
-      // Who opens what was read before has nothing to say.
+      // Nothing to mark if everything was read before.
       if (first && sessionOf(talk.session)?.unread === 0) return;
       post(`/sessions/${part(talk.session)}/read`, { message: last }).catch(() => { done.current = 0; });
     }, READING);

@@ -1,4 +1,4 @@
-// The files that all conversations share, which tasks see at /shared.
+// The files that all chats share, which tasks see at /shared.
 
 import { html, useEffect, useRef, useState, useStore } from '../lib/preact.js';
 import { del, get, part, post, request, sharedUrl } from '../lib/api.js';
@@ -15,7 +15,7 @@ const PAGE = 100;
 
 const nameOf = (path) => path.split('/').pop();
 
-/** The path by which tasks and the panel know a shared file. */
+/** Returns the path of a shared file for tasks and the panel. */
 const placeOf = (path) => `/shared/${path}`;
 
 export default function Screen() {
@@ -42,7 +42,7 @@ export default function Screen() {
     if (done.length === 1) toast('Uploaded', 'good', '', undo(done[0], 'The upload is undone'));
     else if (done.length) toast(`${done.length} files uploaded`, 'good');
   };
-  /** The button that takes a change back. */
+  /** The button that undoes a change. */
   const undo = ({ session, run }, words) => ({
     label: 'Undo',
     run: async () => {
@@ -83,7 +83,7 @@ export default function Screen() {
   ${opened && html`<${Beside} key=${opened} path=${placeOf(opened)} onClose=${() => open(null)} onFail=${() => open(null)} />`}`;
 }
 
-/** The directory in view, with links to those around it. */
+/** The open directory, with links to its parents. */
 function Path({ dir }) {
   const names = dir.split('/');
   return html`<nav class="lists-path" aria-label="Directory"><a href=${href('files')}>Shared files</a>
@@ -95,7 +95,7 @@ function Path({ dir }) {
 function Line({ of, onOpen, onRemove }) {
   const name = nameOf(of.path);
   const beside = (event) => {
-    // With a key held, the browser opens another tab.
+    // With a modifier key, the browser opens another tab.
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     onOpen(of.path);
@@ -112,7 +112,7 @@ function Line({ of, onOpen, onRemove }) {
   </li>`;
 }
 
-/** Sends a file to a directory; asks before it replaces one. Returns the change, or null if it is not made. */
+/** Uploads a file to a directory; asks before it replaces one. Returns the change, or null if it is cancelled. */
 async function send(file, dir) {
   const name = safeName(file.name);
   const path = sharedUrl(dir ? `${dir}/${name}` : name);
@@ -126,10 +126,10 @@ async function send(file, dir) {
   }
 }
 
-/** A name that the daemon takes: no name that is hidden, or that has control characters or slashes. */
+/** Returns a valid name: not hidden, without control characters and slashes. */
 const safeName = (name) => name.normalize('NFC').replace(/[\p{C}\\/]+/gu, '-').replace(/^[.\s]+/, '') || 'file';
 
-/** Files may be dropped anywhere on the page. Returns whether some are held over it. */
+/** Handles files that are dropped anywhere on the page. Returns whether some are held over it. */
 function useDropped(take) {
   const [over, set] = useState(false);
   const last = useRef(take);

@@ -1,20 +1,20 @@
-// How kiso is: what it does at the moment, what it holds, and what it warns of.
+// The state of kiso: its activity, its data, and its warnings.
 
 import { html, useEffect, useLoaded, useMemo, useRef, useState } from '../lib/preact.js';
 import { get, isAdmin, now } from '../lib/api.js';
 import { ago, bytes, count, duration, fullTime, plural } from '../lib/format.js';
 import { Busy, Button, Empty, Icon, Loaded, ScreenHead, Trouble } from '../lib/ui.js';
 
-/** Milliseconds between two looks, as long as somebody sees them. */
+/** Milliseconds between two requests while the page is visible. */
 const EVERY = 5_000;
 
-/** Milliseconds of a day. */
+/** Milliseconds per day. */
 const DAY = 86_400_000;
 
-/** Free space of the disk below which it is worth a look. */
+/** Free disk space that is shown as low. */
 const LITTLE = 1e9;
 
-/** Milliseconds without a word after which a member of a fleet is not there. */
+/** Milliseconds without a sign of life after which a fleet member counts as gone. */
 const GONE = 30_000;
 
 export default function Health() {
@@ -29,7 +29,7 @@ export default function Health() {
   </div>`;
 }
 
-/** The details, one request after the other; a page that nobody sees asks for nothing. */
+/** Loads the details repeatedly, one request at a time; a hidden page sends none. */
 function useRepeated() {
   const [state, set] = useState({});
   const ask = useRef(() => {});
@@ -62,7 +62,7 @@ function useRepeated() {
   return { ...state, again: () => ask.current() };
 }
 
-/** Hours matter for two days. */
+/** Formats the uptime; hours are shown for two days. */
 const upFor = (ms) => (ms < 2 * DAY ? duration(ms) : plural(Math.floor(ms / DAY), 'day'));
 
 function State({ of, away }) {
@@ -75,7 +75,7 @@ function State({ of, away }) {
     <p class="muted">kiso ${of.version}, up since ${fullTime(of.started_ms)} (${upFor(of.now_ms - of.started_ms)})</p></section>`;
 }
 
-/** What the daemon warns of, in its words. */
+/** The daemon's warnings. */
 const Warnings = ({ of }) => of.length > 0 && html`<section aria-label="Warnings"><ul class="health-warnings">
   ${of.map((warning) => html`<li key=${warning}><${Icon} name="alert" /><span><bdi>${warning}</bdi></span></li>`)}</ul>
   <p class="muted">On the machine that runs kiso, <code>kiso doctor</code> checks each and suggests a fix.</p></section>`;
@@ -101,11 +101,11 @@ function Groups({ of }) {
       ['Event streams', count(of.event_streams)], ['Pending webhooks', count(webhooks.waiting ?? 0)],
       ['Failed webhooks', count(webhooks.failed ?? 0), webhooks.failed > 0],
     ]],
-    // Only where the configuration has some: what came since the daemon began.
+    // Only if hooks are configured: events since the daemon's start.
     ...(hooks.length > 0 ? [['Hooks', hooks.map((hook) => [
       hook.name, `${count(hook.queued)} received${hook.trouble ? `, last refused: ${hook.trouble}` : ''}`, Boolean(hook.trouble),
     ])]] : []),
-    // A program outside the sandbox stands out: nothing that is said of the sandbox holds for it.
+    // A program outside of the sandbox is marked, because the sandbox's guarantees do not apply to it.
     ...(servers.length > 0 ? [['MCP servers', servers.map((server) => [
       server.name, `runs ${server.place}${server.usable ? '' : '; cannot be used'}`, server.outside_the_sandbox || !server.usable,
     ])]] : []),
@@ -115,7 +115,7 @@ function Groups({ of }) {
       </dt><dd>${value}</dd></div>`)}</dl></section>`)}</div>`;
 }
 
-/** The machines that have this home, asked for with each look. */
+/** The machines of the fleet, loaded with each update. */
 function Fleet({ health }) {
   const [{ value, error }, set] = useState({});
   useEffect(() => {
@@ -138,7 +138,7 @@ const Members = ({ of }) => html`<p class="muted">${of.owner ? html`<bdi>${of.ow
 const seen = (ms) => (ms < GONE ? 'just now' : ms < 60_000 ? 'less than a minute ago' : ago(now() - ms, now()));
 const role = ({ owns, stands_by }) => (owns ? 'Owns the home' : stands_by ? 'Stands by' : 'Doesn’t take over');
 
-/** `config.toml` as it is in force; fetched when it is opened. */
+/** The current `config.toml`; loaded when it is opened. */
 function Config() {
   const [open, setOpen] = useState(false);
   return html`<details class="card health-config" onToggle=${(event) => setOpen(event.target.open)}><summary>

@@ -1,11 +1,11 @@
-// Skills that could be installed: what the signed indexes have that `config.toml` names.
+// Search for installable skills in the signed indexes of `config.toml`.
 
 import { html, useState } from '../lib/preact.js';
 import { get } from '../lib/api.js';
 import { bytes } from '../lib/format.js';
 import { Badge, Busy, CopyButton, Icon, Said, Trouble, announce } from '../lib/ui.js';
 
-/** A search that is made when it is asked for, because each reads files of other machines. */
+/** The search runs only on request, because each one downloads files from other machines. */
 export function Indexes() {
   const [query, setQuery] = useState('');
   const [state, set] = useState({});
@@ -46,7 +46,7 @@ function Found({ of }) {
     ${of.more > 0 && html`<p class="muted">${of.more} more; search for more words.</p>`}`;
 }
 
-/** One that was found. Its texts are those of whoever made the index. */
+/** A search result. Its texts come from the author of the index. */
 function Item({ of }) {
   const { index, publisher } = of;
   return html`<li class="card skills-found">

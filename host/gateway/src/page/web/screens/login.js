@@ -1,18 +1,18 @@
-// Who is not logged in sees this, and nothing else.
+// The login screen, the only one for users who are not logged in.
 
 import { html, useEffect, useRef, useState } from '../lib/preact.js';
 import { logIn } from '../lib/api.js';
 import { Sentence } from '../lib/said.js';
 import { Icon } from '../lib/ui.js';
 
-/** `trouble` is why a one-time link did not work. */
+/** `trouble` is the reason why a one-time link failed. */
 export function Login({ trouble }) {
   const [error, setError] = useState(trouble);
   const [token, setToken] = useState('');
   const [under, setUnder] = useState(false);
   const field = useRef(null);
   useEffect(() => {
-    // The title of what was in view before is nobody's business here.
+    // Hides the title of the previous screen.
     document.title = 'kiso';
     field.current.focus();
   }, []);

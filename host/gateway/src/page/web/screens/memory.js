@@ -1,4 +1,4 @@
-// What kiso remembers beyond sessions: core memory, passages and facts.
+// Memory across sessions: core memory, passages and facts.
 
 import { html, useEffect, useRef, useState, useStore } from '../lib/preact.js';
 import { del, get, isAdmin, me, part, patch, post, put } from '../lib/api.js';
@@ -8,7 +8,7 @@ import { Badge, Button, Dialog, Empty, Icon, Said, ScreenHead, Time, announce, c
 
 const PAGE = 50;
 
-/** Milliseconds after the last letter before it is looked for. */
+/** Milliseconds after the last key press before the search starts. */
 const TYPED = 250;
 
 const PLACES = [['', 'Core memory'], ['passages', 'Passages'], ['facts', 'Facts']];
@@ -41,7 +41,7 @@ const KINDS = {
   },
 };
 
-/** A list of what is remembered, the newest first, or what fits what is looked for. */
+/** A list of memory entries, newest first, or search results. */
 function Remembered({ path, one, many, sources, none, edits }) {
   const [typed, setTyped] = useState('');
   const [query, setQuery] = useState('');
@@ -57,14 +57,14 @@ function Remembered({ path, one, many, sources, none, edits }) {
     try {
       await del(`${path}/${item.id}`);
     } catch (error) {
-      // Somebody else was faster.
+      // Somebody else has already deleted it.
       if (error.status !== 404) return report(error);
     }
     pages.change((items) => items.filter((other) => other.id !== item.id));
     announce('Forgotten');
     search.current?.focus();
   };
-  // What is written: a new fact, or the one that gets another text.
+  // The edited entry: a new fact, or an existing one.
   const [writing, write] = useState(null);
   const save = async (text) => {
     if (writing.id) await put(`${path}/${part(String(writing.id))}`, { text });
@@ -92,7 +92,7 @@ function Remembered({ path, one, many, sources, none, edits }) {
           <${Button} kind="quiet" icon="trash" label=${`Forget ${one} ${item.id}`} onClick=${() => forget(item)} /></span></li>`)}</ul>`}<//>`;
 }
 
-/** A dialog in which a text is written; `named`: with the name under which it stands. */
+/** A dialog for editing a text; `named`: with the name of the entry. */
 function Writing({ title, text, name, named, onSave, onClose }) {
   const [written, set] = useState(text);
   const [called, call] = useState(name ?? '');
@@ -114,10 +114,10 @@ function Writing({ title, text, name, named, onSave, onClose }) {
   </form><//>`;
 }
 
-/** How sure it is; low where it should not be relied on. */
+/** The confidence of a fact; low values should not be relied on. */
 const Confidence = ({ percent }) => html`<${Badge} kind=${percent >= 80 ? 'good' : percent >= 50 ? '' : 'warn'}>${percent} % sure<//>`;
 
-/** Characters from which on a text is folded. */
+/** Length in characters at which a text is collapsed. */
 const LONG = 400;
 
 function Text({ text }) {
@@ -127,7 +127,7 @@ function Text({ text }) {
     <${Button} class="button quiet small" aria-expanded=${String(open)} onClick=${() => set(!open)}>${open ? 'Show less' : 'Show all'}<//></div>`;
 }
 
-/** Core memory is one document: it is shown as it is built, and each value can be changed. */
+/** Core memory is one document: it is shown with its structure, and each value can be changed. */
 function Core() {
   const pages = usePages((_, signal) => get('/memory', { limit: 1 }, signal).then(({ core }) => ({ items: [core] })));
   const [writing, write] = useState(null);

@@ -1,4 +1,4 @@
-// Pills: workflows that a message picks by their name, made, changed and shared.
+// Pills: workflows that a message selects by name. They can be created, changed and shared.
 
 import { html, useEffect, useLoaded, useRef, useState, useStore } from '../lib/preact.js';
 import { ApiError, del, get, isAdmin, me, part, put } from '../lib/api.js';
@@ -8,14 +8,14 @@ import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, Said, ScreenHead, Tro
 
 const EFFORTS = [['low', 'Low: answer without tools'], ['medium', 'Medium: tools without a plan'], ['high', 'High: a plan']];
 
-/** What may be typed, as the daemon checks it. */
+/** Limits of the input, the same as the daemon's. */
 const NAME = 32;
 const TEMPLATE = 8_000;
 const DESCRIPTION = 200;
 
 const path = (name) => `/pills/${part(name)}`;
 
-/** A pill as it is shared: what it says, without whose it is. */
+/** The shared form of a pill, without its owner. */
 const shared = ({ name, template, categories, effort, description }) => JSON.stringify({ name, template, categories, effort, description });
 
 export default function Screen() {
@@ -68,12 +68,12 @@ function Line({ of, onEdit, changed }) {
     <p class="muted">Tools: ${of.categories?.length ? html`<${Said}>${of.categories.join(', ')}<//>` : 'all'}</p></li>`;
 }
 
-/** The daemon names what is wrong; it is shown at the field that it is about. */
+/** Patterns of the daemon's errors, to show each at its field. */
 const BLAMED = [
   ['name', /name of a pill|a pill named|the pill/], ['template', /the template/], ['description', /the description/], ['categories', /categories/],
 ];
 
-/** One that is made, or changed where `of` has a name. */
+/** The form for a new pill, or for changing `of` if it has a name. */
 function Edit({ of, onClose, changed }) {
   const [value, set] = useState({
     name: of.name ?? '', template: of.template ?? '', description: of.description ?? '', effort: of.effort ?? 'high', categories: of.categories ?? [],
@@ -85,7 +85,7 @@ function Edit({ of, onClose, changed }) {
   useEffect(() => {
     loadInput();
   }, []);
-  // One that is there keeps its name; a valid name stays as it is typed.
+  // An existing pill keeps its name; a valid name stays as typed.
   const named = /^[A-Za-z0-9_-]{1,32}$/.test(value.name) ? value.name : slug(value.name, NAME);
   const names = [...new Set([...known.map((one) => one.name), ...value.categories])];
   const refuse = (found) => {
@@ -134,7 +134,7 @@ function Edit({ of, onClose, changed }) {
   </form><//>`;
 }
 
-/** Pills that somebody shared, a line each; what is there already stays. */
+/** Imports shared pills, one per line; existing ones are not replaced. */
 function Take({ onClose, changed }) {
   const [text, set] = useState('');
   const [wrong, setWrong] = useState('');

@@ -1,4 +1,4 @@
-// The schedule: messages that kiso sends by itself.
+// Schedules: messages that kiso sends by itself.
 
 import { html, useEffect, useMemo, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
 import { ApiError, del, get, isAdmin, me, now, part, patch, post } from '../lib/api.js';
@@ -10,13 +10,13 @@ import { sessionOf as knownChat, sessions as listed, titleOf } from '../lib/sess
 import { MONTH_DAYS, PRESETS, UNITS, WEEKDAYS, chosenBy, expression, inWords } from '../lib/when.js';
 import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, Said, ScreenHead, Time, Trouble, confirm, toast } from '../lib/ui.js';
 
-/** The session in which a schedule is answered. */
+/** Returns the session in which a schedule's message is answered. */
 const sessionOf = (name) => `schedule.${name}`;
 
-/** Milliseconds in which several events are one reason to look again. */
+/** Milliseconds within which several events cause one reload. */
 const SETTLE = 400;
 
-/** Times of a page. */
+/** Times per page. */
 const TIMES = 20;
 
 export default function Screen() {
@@ -39,7 +39,7 @@ export default function Screen() {
         came = {};
       }, SETTLE);
     };
-    // A schedule that came has a run of its own, and another next time.
+    // A schedule that fired has a new run and a new next time.
     const ends = [
       on('run', ({ session }) => session.startsWith(sessionOf('')) && soon({ [session.slice(sessionOf('').length)]: number += 1 })),
       on('gap', () => soon({ all: number += 1 })),
@@ -121,7 +121,7 @@ function Line({ of, turn, again }) {
     ${times && html`<${Times} name=${of.name} turn=${turn} onClose=${() => setTimes(false)} />`}</li>`;
 }
 
-/** A time that comes: how long until then, and the time itself. */
+/** The next time: how long until then, and the time itself. */
 function Next({ ms }) {
   const [, draw] = useState(0);
   useEffect(() => {
@@ -146,12 +146,12 @@ function until(ms) {
 
 const STATES = { queued: 'warn', running: 'busy', done: 'good', failed: 'bad' };
 
-/** Seconds from which it is said that a time was late: nobody was there to send its message. */
+/** Seconds of delay from which a time is shown as late, because the daemon was not running. */
 const LATE_S = 60;
 
 const receipts = (name, asked, signal) => get(`/schedules/${part(name)}/receipts`, asked, signal);
 
-/** What came of the last time. */
+/** The outcome of the last time. */
 function Last({ name, turn, onAll }) {
   const last = useLoaded((signal) => receipts(name, { limit: 1 }, signal), [name, turn]);
   if (last.value === undefined) return html`<span class="muted">${last.error ? last.error.message : '…'}</span>`;
@@ -160,7 +160,7 @@ function Last({ name, turn, onAll }) {
   return html`<${Receipt} of=${receipt} /> <${Button} class="link" aria-label=${`History of ${name}`} onClick=${onAll}>History<//>`;
 }
 
-/** What came of one time, and where that can be read; `exact` is for lists, in which times are compared. */
+/** The outcome of one time, with a link to it; `exact` is for lists, in which times are compared. */
 function Receipt({ of, exact }) {
   const { state, run, due_ms, fired_ms, by_hand } = of;
   const late = Math.floor((fired_ms - due_ms) / 1_000);
@@ -171,7 +171,7 @@ function Receipt({ of, exact }) {
     ${notes && html`<span class="muted">${notes}</span>`}</span>`;
 }
 
-/** Every time that is on record, asked for when somebody looks. */
+/** All recorded times, loaded on demand. */
 function Times({ name, turn, onClose }) {
   const times = usePages((before, signal) => receipts(name, { before, limit: TIMES }, signal), [name, turn]);
   return html`<${Dialog} title=${`History of ${name}`} onClose=${onClose}>
@@ -180,7 +180,7 @@ function Times({ name, turn, onClose }) {
     <footer><${Button} onClick=${onClose}>Close<//></footer><//>`;
 }
 
-/** The daemon names what is wrong; it is shown at the field that it is about. */
+/** Patterns of the daemon's errors, to show each at its field. */
 const BLAMED = [
   ['name', /name of a schedule|a schedule named/], ['zone', /time zone/], ['model', /no model/],
   ['session', /name of a session|own session/], ['message', /message (is empty|has)/],
@@ -189,18 +189,18 @@ const BLAMED = [
 
 const BLANK = { name: '', preset: 'daily', minute: '0', time: '08:00', weekday: 'MON', day: '1', every: '30', unit: 'm', at: '', words: '', cron: '', message: '', model: '' };
 
-/** Characters of a schedule's name. */
+/** Maximum length in characters of a schedule's name. */
 const MAX_NAME = 40;
 
-/** The choice of a new chat, which is no name of one. */
+/** The value for "new chat", which cannot be the name of a chat. */
 const NEW = '+';
 
-/** The name of a new chat for the replies of a schedule: that of the schedule, with a number where there is such a chat. */
+/** Returns the name of a new chat for a schedule's replies: the schedule's name, with a number if that chat exists. */
 function freeName(name, taken) {
   for (let [free, number] = [name, 1]; ; free = `${name}-${number += 1}`) if (!taken.includes(free) && !knownChat(free)) return free;
 }
 
-/** What the form of a schedule that is there begins with. */
+/** Returns the initial form values for an existing schedule. */
 const begun = ({ name, when, message, session, model, zone }) => ({
   ...BLANK, ...chosenBy(when), name, message, session: session ?? '', model: model ?? '', zone,
 });
@@ -209,7 +209,7 @@ const fresh = () => ({
   ...BLANK, session: NEW, zone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? '',
 });
 
-/** Adds a schedule, or changes `of`, whose name stays. */
+/** The form that adds a schedule, or changes `of`, whose name stays. */
 function Editor({ of, onClose, onDone }) {
   const [value, set] = useState(() => (of ? begun(of) : fresh()));
   const [errors, setErrors] = useState({});
@@ -218,13 +218,13 @@ function Editor({ of, onClose, onDone }) {
   const sessions = useLoaded((signal) => get('/sessions', { limit: 100 }, signal));
   const models = useLoaded((signal) => get('/models', null, signal));
   useStore(listed);
-  // The one that is chosen may be new, or not among the last ones.
+  // The selected chat may be new, or not among the recent ones.
   const names = [...new Set([value.session === NEW ? '' : value.session, ...(sessions.value?.items.map((one) => one.name) ?? [])])].filter(Boolean);
   const title = (name) => titleOf(sessions.value?.items.find((one) => one.name === name) ?? name);
-  // Two that are called the same are told apart by their names.
+  // Chats with the same title are distinguished by their names.
   const places = names.map((name) => [name, names.some((one) => one !== name && title(one) === title(name)) ? `${title(name)} (${name})` : title(name)]);
   const has = (field) => PRESETS.find(([preset]) => preset === value.preset)[2].includes(field);
-  // There are hundreds of them: they are made once, not with each letter.
+  // There are hundreds of zones, so the list is created once, not with each letter.
   const zones = useMemo(() => html`<datalist id="schedule-zones">
     ${Intl.supportedValuesOf?.('timeZone').map((zone) => html`<option key=${zone} value=${zone} />`)}</datalist>`, []);
   const when = expression(value.preset, value);
@@ -247,7 +247,7 @@ function Editor({ of, onClose, onDone }) {
       const given = (key) => (key === 'session' && value.session === NEW ? freeName(of?.name ?? name, names) : value[key].trim() || undefined);
       const { message } = value;
       if (!of) return onDone(await post('/schedules', { name, when, message, session: given('session'), model: given('model'), zone: given('zone') }));
-      // What stays is not sent: it may have been changed elsewhere meanwhile.
+      // Unchanged values are not sent, because they may have been changed elsewhere in the meantime.
       const made = { when, message, session: given('session') ?? null, model: given('model') ?? null, zone: value.zone.trim() };
       const changed = Object.fromEntries(Object.entries(made).filter(([key, one]) => one !== of[key]));
       return onDone(Object.keys(changed).length ? await patch(`/schedules/${part(of.name)}`, changed) : of);
@@ -257,7 +257,7 @@ function Editor({ of, onClose, onDone }) {
       return refuse(field ? { [field]: error.message } : { whole: error });
     }
   };
-  // One control: its name in `value`, which is also the key of its error, unless that belongs to the whole time.
+  // A control: its name in `value` is also the key of its error, unless the error concerns the whole time.
   const put = (key) => (event) => set({ ...value, [key]: event.target.value });
   const told = (key, ...also) => ({ id: `schedule-${key}`, value: value[key], onInput: put(key), 'aria-invalid': errors[key] ? 'true' : undefined,
     'aria-describedby': [...also, errors[key] && `schedule-${key}-wrong`].filter(Boolean).join(' ') || undefined });

@@ -1,4 +1,4 @@
-// The sidebar: all sessions by when they were active, and a search in what was said in them.
+// The sidebar: all sessions by activity, and a search in their messages.
 
 import { html, Component, useEffect, useLayoutEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
 import { now } from '../lib/api.js';
@@ -13,15 +13,15 @@ import {
 import { Selection, selection, tick } from '../lib/selection.js';
 import { Busy, Button, Icon, Trouble, report } from '../lib/ui.js';
 
-/** Sessions whose title fits that are shown at first. */
+/** Number of sessions with matching titles that are shown at first. */
 const TITLES = 8;
 
-/** Sessions that are drawn at first, and more of them at a time. */
+/** Number of sessions that are drawn at first, and added at a time. */
 const DRAWN = 100;
 
 const MAC = /^Mac|^iP/.test(navigator.platform);
 
-/** `current` is the name of the session in view, or null; `onLeave()` says that somebody goes on in the session beside. */
+/** `current` is the name of the open session, or null; `onLeave()` is called when the user continues in another session. */
 export function Sidebar({ current, onLeave }) {
   const q = useStore(query);
   const search = query.set;
@@ -69,7 +69,7 @@ export function Sidebar({ current, onLeave }) {
     <${SessionDialog} />`;
 }
 
-/** Arrow keys move between the links of the list, from the first one back to the field. */
+/** Moves between the links of the list with the arrow keys, and from the first one back to the field. */
 function walk(event, field) {
   if (!['ArrowDown', 'ArrowUp', 'Home', 'End'].includes(event.key) || !event.target.matches('a') || event.target.closest('.menu')) return;
   const links = [...event.currentTarget.querySelectorAll('a:not(.menu a)')];
@@ -79,7 +79,7 @@ function walk(event, field) {
   (to < 0 ? field : links[Math.min(to, links.length - 1)]).focus();
 }
 
-/** All sessions in groups. Further ones are loaded, and drawn, when the end comes into view. */
+/** All sessions in groups. More are loaded and drawn when the end becomes visible. */
 function All({ current }) {
   const { items: known, next, loaded, error } = useStore(sessions);
   useStore(others);
@@ -88,18 +88,18 @@ function All({ current }) {
   const [renaming, setRenaming] = useState(null);
   const ticked = useStore(selection);
   const away = useStore(archived);
-  // One row is reached with Tab; arrow keys lead to the others.
+  // One row is reachable with Tab; arrow keys move to the others.
   const [at, reach] = useState(null);
   useEffect(() => reach(null), [current]);
   const end = useRef(null);
-  /** Names as they stand below each other, for a range of ticks. */
+  /** Names in the displayed order, for selecting a range. */
   const ordered = useRef([]);
   const tickOf = useRef((name, yes, range) => tick(name, yes, range, ordered.current)).current;
   const items = known.slice(0, drawn);
   const more = next || known.length > drawn;
   useEffect(() => {
     if (!more || failed) return undefined;
-    // Begun anew with each page: a short one may leave the end in view. Of several looks the last one counts.
+    // Recreated with each page, because the end may still be visible after a short one. The last entry counts.
     const watch = new IntersectionObserver((looks) => {
       if (!looks.at(-1).isIntersecting) return;
       draw(Math.min(drawn, known.length) + DRAWN);
@@ -134,7 +134,7 @@ function All({ current }) {
     ${away.any && html`<${Folded} of=${away} stranger=${isAway && !away.items.some((one) => one.name === current) ? stranger : null} unfold=${isAway} list=${list} />`}`;
 }
 
-/** What is archived, folded away. It is fetched when it is unfolded. */
+/** Archived sessions, collapsed. They are loaded when the section is expanded. */
 function Folded({ of, stranger, unfold, list }) {
   const [wanted, set] = useState(null);
   const open = wanted ?? unfold;
@@ -155,7 +155,7 @@ const DAY = 86_400_000;
 
 const MONTH = dates({ month: 'long', year: 'numeric' });
 
-/** `[[label, sessions]]` of sessions that stand in order; those that are pinned stand first. */
+/** Groups sorted sessions: `[[label, sessions]]`; pinned ones come first. */
 function grouped(items) {
   const today = new Date(now()).setHours(0, 0, 0, 0);
   const groups = new Map();
@@ -169,10 +169,10 @@ function grouped(items) {
   return [...groups];
 }
 
-/** A run of the session waits for an answer. */
+/** A badge for a session whose run waits for an answer. */
 const NeedsYou = () => html`<span class="badge warn">Needs you</span>`;
 
-/** One session. Drawn again only when something of it changed, as there may be thousands. */
+/** One session. Updated only when its data changed, because there may be thousands. */
 class Row extends Component {
   shouldComponentUpdate(next) {
     return ['session', 'current', 'reached', 'renaming', 'ticked'].some((name) => next[name] !== this.props[name]);
@@ -183,7 +183,7 @@ class Row extends Component {
     const many = unread < MOST_UNREAD ? unread : `${MOST_UNREAD}+`;
     if (renaming) return html`<li><${Title} session=${session} onDone=${() => onRename(null)} /></li>`;
     if (ticked !== undefined) {
-      // With Shift, all between this one and the last one.
+      // With Shift, selects all between this one and the last one.
       return html`<li class="sessions-ticked"><label title=${titleOf(session)}><input type="checkbox" checked=${ticked}
         onClick=${(event) => onTick(name, event.target.checked, event.shiftKey)} />
         <bdi class="sessions-title">${titleOf(session)}</bdi>${waiting ? html`<${NeedsYou} />` : running && html`<span class="spinner" aria-hidden="true"></span>`}</label></li>`;
@@ -192,7 +192,7 @@ class Row extends Component {
       if (event.key === 'F2') onRename(name);
       else if (event.key === 'ArrowRight') event.currentTarget.parentElement.querySelector('.menu button').focus();
     };
-    // A list that scrolls would cut the menu off; near the lower edge it opens upwards.
+    // The scrolling list would clip the menu; near the lower edge it opens upwards.
     const aim = (event) => {
       const row = event.currentTarget;
       row.classList.toggle('up', row.getBoundingClientRect().bottom > innerHeight - 340);
@@ -214,14 +214,14 @@ const WEEKDAY = dates({ weekday: 'short' });
 const DATE = dates({ day: 'numeric', month: 'short' });
 const YEAR = dates({ month: 'short', year: 'numeric' });
 
-/** When something was, as short as its group allows. */
+/** A time in the shortest form that its group allows. */
 function When({ ms }) {
   const today = new Date(now()).setHours(0, 0, 0, 0);
   const text = ms >= today ? clock(ms) : ms >= today - 6 * DAY ? WEEKDAY.format(ms) : ms >= today - 300 * DAY ? DATE.format(ms) : YEAR.format(ms);
   return html`<time class="sessions-when" dateTime=${new Date(ms).toISOString()} title=${fullTime(ms)}>${text}</time>`;
 }
 
-/** A title where it stands: Enter and leaving keep it, Escape does not. */
+/** An editable title: Enter and leaving the field save it, Escape does not. */
 function Title({ session, onDone }) {
   const field = useRef(null);
   const done = useRef(false);
@@ -251,7 +251,7 @@ function Title({ session, onDone }) {
 
 const Marked = ({ pieces }) => pieces.map((one) => (one.marked ? html`<mark>${one.text}</mark>` : one.text));
 
-/** Sessions whose title fits at once, and messages as soon as the daemon has looked. */
+/** Matching session titles at once, and messages when the daemon has responded. */
 function Found({ q, current }) {
   const { items: listed, next: unloaded } = useStore(sessions);
   const away = useStore(archived);
@@ -263,7 +263,7 @@ function Found({ q, current }) {
     return [...listed, ...away.items].filter((one) => small.every((word) => `${one.title ?? ''} ${one.name}`.toLowerCase().includes(word)));
   }, [listed, away, q]);
   useEffect(() => {
-    // Titles are looked for in all sessions, so all have to be here.
+    // All sessions must be loaded to search their titles.
     if (unloaded) moreSessions(500).catch(report);
     if (away.any && (!away.loaded || away.next) && !away.error) moreArchived();
   }, [unloaded, away]);

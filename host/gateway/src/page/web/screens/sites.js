@@ -1,4 +1,4 @@
-// Sites: the rules about what commands and bundled skills can reach, and where each rule comes from.
+// Sites: the rules for commands and bundled skills, and the origin of each rule.
 
 import { html, useLoaded, useStore } from '../lib/preact.js';
 import { get, isAdmin, request } from '../lib/api.js';
@@ -9,7 +9,7 @@ import { Badge, Button, Empty, Loaded, Said, ScreenHead, Time, confirm, toast } 
 
 const READING = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Access of a rule -> its word and colour. */
+/** Access of a rule -> its label and colour. */
 const ACCESS = { allow: ['Allowed', 'good'], ask: ['Asks first', ''], deny: ['Never', 'bad'] };
 
 /** Access to a site without a rule. */
@@ -36,13 +36,13 @@ export default function Screen() {
   </div>`;
 }
 
-/** The requests that a rule is about. */
+/** Describes the methods of a rule. */
 function methodsOf({ access, methods = [] }) {
   if (!methods.length) return access === 'deny' ? 'every request' : 'only reading';
   return methods.every((method) => READING.includes(method)) ? 'only reading' : methods.join(', ');
 }
 
-/** A rule; `all` are those that can be removed. */
+/** A rule; `all` are the removable rules. */
 function Rule({ rule, all, again }) {
   const { host, session, access, by, created_ms: made, private: near, role } = rule;
   const [word, kind] = ACCESS[access];
@@ -56,7 +56,7 @@ function Rule({ rule, all, again }) {
     try {
       await request('DELETE', '/network', { query: { host, session } });
     } catch (error) {
-      // Somebody else was faster.
+      // Somebody else has already removed it.
       if (error.status !== 404) throw error;
     }
     toast(`The rule about ${host} is removed`, 'good');

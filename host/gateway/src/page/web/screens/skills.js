@@ -1,4 +1,4 @@
-// Skills: what there is, what each may do, and one of them in full.
+// Skills: the list, their permissions, and the page of one skill.
 
 import { html, useEffect, useMemo, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
 import { del, get, isAdmin, me, part, post } from '../lib/api.js';
@@ -13,7 +13,7 @@ import { Indexes } from './indexes.js';
 
 const PAGE = 100;
 
-/** Functions of a skill that its card names, and things it asks for. */
+/** Maximum number of functions, and of requests, that a card lists. */
 const NAMED = 8;
 const ASKED = 3;
 
@@ -24,7 +24,7 @@ export default function Screen() {
 
 const installed = ({ skill }) => go('skills', skill);
 
-/** Whoever came by a link that is gone now goes on at the head. */
+/** Moves the focus to the head if the link that led here is gone. */
 function useHead() {
   useEffect(() => {
     if (document.activeElement === document.body) document.querySelector('#main h1')?.focus();
@@ -39,7 +39,7 @@ function List() {
   const pages = usePages((before, signal) => get('/skills', { before, limit: PAGE }, signal));
   const { items, next, loading, error } = pages;
   useEffect(() => {
-    // What is looked for may stand on any page.
+    // A match may be on any page.
     if (query && next && !loading && !error) pages.more();
   }, [query, next, loading]);
   const words = query.trim().toLowerCase().split(/\s+/).filter(Boolean);
@@ -72,10 +72,13 @@ function List() {
   </div>`;
 }
 
-/** Whether one of the requests is for a site. A bundled skill obeys the rules for sites, so it works without a permission. */
+/**
+ * Returns whether one of the requests is for a site. A bundled skill follows the rules for sites, so it works without a
+ * permission.
+ */
 const reaches = (asks) => asks.some((line) => line.startsWith('reach '));
 
-/** A skill in the list; `again` loads the list again after its permissions have changed. */
+/** A skill in the list; `again` reloads the list after its permissions have changed. */
 function Line({ of, again }) {
   const [question, ask] = useState(null);
   const allow = async () => ask(held(await get(`/skills/${part(of.skill)}`)));
@@ -121,10 +124,10 @@ function Skill({ name }) {
   </div>`;
 }
 
-/** Answers that say that it is the skill itself that does not load. */
+/** Status codes that mean that the skill itself does not load. */
 const BROKEN = [409, 422, 500];
 
-/** One that does not load can still be removed. */
+/** A skill that does not load can still be removed. */
 function Broken({ name, error, again }) {
   useHead();
   return html`<h1 tabindex="-1"><${Said}>${name}<//></h1><${Trouble} error=${error} again=${again} />
@@ -180,7 +183,7 @@ const SHAPES = {
   'agent-skill': 'an Agent Skill: instructions for models, and scripts',
 };
 
-/** What only an Agent Skill has. It is granted nothing, and nothing of it is called. */
+/** Details of an Agent Skill. It has no permissions and cannot be called. */
 function AgentSkill({ of }) {
   const told = [['License', of.license], ['Needs', of.compatibility], ...Object.entries(of.metadata)];
   return html`<section class="card cards" aria-labelledby="publisher"><h2 id="publisher">From its publisher</h2>
@@ -201,7 +204,7 @@ const Facts = ({ skill }) => html`<dl class="skills-facts">
   ${skill.sdk && html`<div><dt>Made with</dt><dd><${Said}>${skill.sdk}<//></dd></div>`}
 </dl>`;
 
-/** A tool with its arguments, folded: the form beside it tells them too. */
+/** A tool with its arguments, collapsed, because the form beside it shows them, too. */
 function Tool({ tool, alone, choose }) {
   const all = Object.entries(tool.args?.properties ?? {});
   const required = new Set(tool.args?.required ?? []);
@@ -217,7 +220,7 @@ function Tool({ tool, alone, choose }) {
   </details>`;
 }
 
-/** The type of an argument, its bounds and its default. */
+/** Describes the type of an argument, its bounds and its default. */
 function typeWords(schema) {
   const told = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
   let kind = schema.format ?? schema.type ?? 'one of several forms';
@@ -233,16 +236,16 @@ const WORKSPACE = {
   write: 'Reads and writes files of the chat that uses it.',
 };
 
-/** The requests of a skill, and its grant. */
+/** Returns the requests of a skill, and its grant. */
 function held({ allowed, needs: wanted, grant }) {
   const [needs, granted] = [permissions(wanted), permissions(grant)];
-  // What every skill has of memory and time, and every bundled one, is not granted.
+  // The default memory and time of skills, and of bundled ones, need no grant.
   const beyond = (most, given, has) => (given != null || most > has ? most : null);
   const [memory, seconds] = [beyond(needs.memory, granted.memory, allowed.memory_mib), beyond(needs.seconds, granted.seconds, allowed.timeout_s)];
   return { asked: { ...needs, memory, seconds }, granted };
 }
 
-/** What it asks for and was granted; administrators change it. */
+/** The requested and granted permissions; administrators can change them. */
 function Granted({ skill, again }) {
   const { allowed } = skill;
   const { asked, granted } = useMemo(() => held(skill), [skill]);
@@ -272,7 +275,7 @@ function Granted({ skill, again }) {
   </section>`;
 }
 
-/** What its calls have used of that, once somebody wants to know; an administrator takes the rest away. */
+/** The used permissions, loaded on demand; administrators can revoke the others. */
 function Used({ skill, again }) {
   const [audit, setAudit] = useState(null);
   const load = async () => setAudit(await get(`/skills/${part(skill.skill)}/audit`));

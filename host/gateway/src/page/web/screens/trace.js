@@ -1,4 +1,4 @@
-// A run after the fact, or while it goes on: what took how long and cost how much, and every step to be opened.
+// A finished or active run: the duration and cost of its parts, and every step with its details.
 
 import { html, useEffect, useMemo, useRef, useState, useStore, store } from '../lib/preact.js';
 import { now } from '../lib/api.js';
@@ -39,7 +39,7 @@ function Viewer({ run, linked }) {
   const shown = useMemo(() => steps.filter((step) => passes(step) && matches(step, words)), [steps, filter, search]);
   const inList = useMemo(() => new Set(shown), [shown]);
 
-  /** Opens a step, wherever it stands, and goes there. */
+  /** Opens a step, in whichever part of the list, and scrolls to it. */
   const choose = (seq) => {
     if (!shown.some((step) => step.seq === seq)) {
       setFilter('all');
@@ -54,7 +54,7 @@ function Viewer({ run, linked }) {
       settle(step, 10);
     });
   };
-  // A link to a step may lead to one that is not fetched yet.
+  // A link may lead to a step that is not loaded yet.
   const came = useRef(0);
   useEffect(() => {
     if (!linked || came.current === linked) return;
@@ -96,7 +96,7 @@ function Viewer({ run, linked }) {
   </div>`;
 }
 
-/** Brings a step to the top; what stands above it may have another height once it was drawn. */
+/** Scrolls a step to the top, repeatedly, because the steps above may change their height when they are drawn. */
 function settle(step, frames) {
   if (!step?.isConnected) return;
   step.scrollIntoView({ block: 'start' });
@@ -135,7 +135,7 @@ function Head({ board: { run, usage, goal, outcome }, steps, more, onCompare }) 
   </header>`;
 }
 
-/** The time since then, with tenths. */
+/** The elapsed time, with tenths. */
 function Elapsed({ since }) {
   const [at, set] = useState(now());
   useEffect(() => {
@@ -145,7 +145,7 @@ function Elapsed({ since }) {
   return elapsed(at - since);
 }
 
-/** Which steps the list shows. */
+/** Filters the list of steps. */
 function Narrow({ filter, setFilter, search, setSearch, shown, all, more }) {
   const said = shown === all ? `${plural(all, 'step')}${more ? ' so far' : ''}` : `${count(shown)} of ${plural(all, 'step')}`;
   const choose = (event) => {
@@ -162,12 +162,12 @@ function Narrow({ filter, setFilter, search, setSearch, shown, all, more }) {
   </div>`;
 }
 
-/** What is done at the moment. */
+/** The current activity. */
 const Going = ({ thought }) => html`<p class="trace-going"><span class="spinner" aria-hidden="true"></span><span>${thought?.text ? html`<${Said}>
   ${thought.text}<//>` : 'The run is still going'}</span>
   ${thought?.since_ms && html`<span class="number"><${Elapsed} since=${thought.since_ms} /></span>`}</p>`;
 
-/** The next page: by itself when its place comes into view, or by hand. */
+/** Loads the next page when it becomes visible, or on a click. */
 function More({ load, loading, failed }) {
   const place = useRef(null);
   useEffect(() => {

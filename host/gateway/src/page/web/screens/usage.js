@@ -1,17 +1,17 @@
-// What models were used for, day by day, and what it cost.
+// The usage of models by day, and its cost.
 
 import { html, useEffect, useLoaded, useMemo, useState } from '../lib/preact.js';
 import { get, now } from '../lib/api.js';
 import { cost, count, plural, short } from '../lib/format.js';
 import { Badge, Busy, Button, Empty, Icon, Loaded, ScreenHead, Trouble } from '../lib/ui.js';
 
-/** Days of a page, and the milliseconds of one. */
+/** Days per page, and milliseconds per day. */
 const PAGE = 90;
 const DAY = 86_400_000;
 
 const NOTHING = { calls: 0, input_tokens: 0, cached_tokens: 0, output_tokens: 0, cost_micros: 0 };
 
-/** Days are those of UTC. */
+/** Days are in UTC. */
 const dayOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 
 const MEASURES = {
@@ -34,7 +34,7 @@ export default function Usage() {
   useEffect(() => {
     fetch();
   }, []);
-  /** All days, those that are not shown yet included. */
+  /** Exports all days, including those that are not shown yet. */
   const save = async () => {
     const items = [...days.items];
     for (let next = days.next; next;) {
@@ -60,10 +60,10 @@ export default function Usage() {
   </div>`;
 }
 
-/** How many of the tokens in the provider had kept, if it had any. */
+/** Describes the number of input tokens from the provider's cache, if there are any. */
 const cached = ({ cached_tokens }) => (cached_tokens > 0 ? ` (${count(cached_tokens)} cached)` : '');
 
-/** Every day from the first one to `today`, the last one first; days on which nothing was called have zeros. */
+/** Returns every day from the first one to `today`, latest first; days without calls have zeros. */
 function fill(items, today) {
   if (!items.length) return [];
   const known = new Map(items.map((item) => [item.day, item]));
@@ -76,7 +76,7 @@ function fill(items, today) {
 
 const sum = (days) => days.reduce((all, day) => {
   for (const key of Object.keys(NOTHING)) if (key !== 'cost_micros') all[key] += day[key];
-  // Known costs are summed; where none is known, the sum is unknown, too.
+  // Known costs are added; if none is known, the sum is unknown, too.
   if (day.cost_micros !== null) all.cost_micros += day.cost_micros;
   else if (!all.cost_micros) all.unknown = true;
   return all;
@@ -85,7 +85,7 @@ const sum = (days) => days.reduce((all, day) => {
 const csv = (days) => ['day,calls,input_tokens,output_tokens,cost_dollars',
   ...days.map((day) => [day.day, day.calls, day.input_tokens, day.output_tokens, day.cost_micros === null ? '' : (day.cost_micros / 1e6).toFixed(6)].join(','))].join('\n');
 
-/** Gives a text to the browser as a file. */
+/** Offers a text as a download. */
 function download(name, type, text) {
   const url = URL.createObjectURL(new Blob([text], { type }));
   const link = Object.assign(document.createElement('a'), { href: url, download: name });
@@ -103,7 +103,7 @@ function Sums({ days }) {
   })}</div>`;
 }
 
-/** The course of the days; its module is fetched here, as no other screen but the conversation needs it. */
+/** The chart of the days; its module is loaded here, because only this screen and the chat need it. */
 function Graph({ days }) {
   const priced = days.some((day) => day.cost_micros > 0);
   const [measure, setMeasure] = useState(priced ? 'cost' : 'tokens');
@@ -140,7 +140,7 @@ function Table({ days, more, loading, onMore }) {
     ${more && html`<p class="usage-more"><${Button} busy=${loading} onClick=${onMore}>Show earlier days<//></p>`}</details>`;
 }
 
-/** Millionths of a dollar for a million tokens. */
+/** Formats a price in millionths of a dollar per million tokens. */
 const price = (micros) => (micros == null ? html`<span class="muted">unknown</span>` : cost(micros));
 
 function Models() {
