@@ -46,7 +46,7 @@ pub(crate) fn cargo(manifest: &Path, target_dir: &Path, profile: &str) -> Comman
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--profile", profile, "--locked", "--quiet"]);
     cargo.arg("--manifest-path").arg(manifest).arg("--target-dir").arg(target_dir);
-    // What the outer cargo set is meant for the host, not for the guests.
+    // Variables of the outer cargo are for the host, not for the guests.
     for (name, _) in std::env::vars_os() {
         let name_text = name.to_string_lossy();
         let is_outer = name_text.starts_with("CARGO_")

@@ -48,6 +48,6 @@ def main():
                 print(f"{path.relative_to(ROOT)}:{number}: {said}")
 
 
-# `| head` is no mistake.
+# `| head` closes the pipe early, which is not an error.
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 main()

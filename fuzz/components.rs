@@ -1,4 +1,4 @@
-//! What `kiso skill add` is given: components of a grammar, the tests' own guests with something wrong in them, components
+//! Inputs of `kiso skill add`: components of a grammar, the tests' own guests with something wrong in them, components
 //! and core modules of wasm-smith, and manifests of another grammar, packed into any of them.
 
 use crate::dice::Dice;
@@ -90,7 +90,7 @@ impl Target for Components {
         bytes
     }
 
-    /// What is refused for another reason than that it is not a component has been read to its end.
+    /// A file that is refused for a reason other than "not a component" has been read to its end.
     fn run(&mut self, inputs: &[Vec<u8>]) -> Result<u64, String> {
         let mut all = 0;
         for input in inputs {

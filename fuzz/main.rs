@@ -37,7 +37,7 @@ use dice::Dice;
 use std::time::Instant;
 use watch::Watch;
 
-/// What is fed. An input is bytes, so that it can be printed and kept whatever it is.
+/// A fuzz target. Its input is bytes, so that any input can be printed and kept.
 trait Target {
     fn name(&self) -> &'static str;
 
@@ -80,7 +80,7 @@ const SEED: u64 = 12;
 const PAST_PARSER: f64 = 20.0;
 
 fn main() {
-    // What the test harness takes too: a part of a name, and options that mean nothing here.
+    // Arguments of the test harness: a part of a name, and options without a meaning here.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     if std::env::args().any(|arg| arg == "--list") {
         return;

@@ -1,4 +1,4 @@
-//! What models answer: plans, verdicts and briefs, whole and as they stream in.
+//! Answers of models: plans, verdicts and briefs, whole and as they stream in.
 
 use crate::Target;
 use crate::dice::Dice;

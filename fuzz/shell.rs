@@ -1,6 +1,6 @@
 //! Shell: programs of a grammar, parsed and run by the shell component in its sandbox.
 //!
-//! What is fed is run by `eval` in one shell after the other, as many as that shell lives for: a program may end it. Loops
+//! Each program is run by `eval` in one shell after the other, as many as that shell lives for: a program may end it. Loops
 //! of the grammar end by themselves, so that one that does not is a mistake of the shell.
 
 use crate::Target;
@@ -32,7 +32,7 @@ const CONFIG: &str =
 /// Stands on a line of its own behind each program that was run.
 const DONE: &str = "#done#";
 
-/// What each program leaves to the next one: its functions, options and traps, but not its data. A loop over what a thousand
+/// State that a program leaves to the next one: its functions, options and traps, but not its data. A loop over what a thousand
 /// programs have piled up ends by itself too, but not soon.
 const BETWEEN: &str = "PATH=/bin; set +efux; unset -v a s x y";
 

@@ -1,4 +1,4 @@
-//! What clients send: requests to the port and lines to the socket of a daemon, the real binary. Its memory is watched, and
+//! Input from clients: requests to the port and lines to the socket of a daemon, the real binary. Its memory is watched, and
 //! that its log has no panic.
 
 use crate::Target;
@@ -134,7 +134,7 @@ fn answer(port: &mut BufReader<TcpStream>) -> std::io::Result<(u16, bool)> {
         Some(length) => {
             std::io::copy(&mut port.take(length), &mut std::io::sink())?;
         }
-        // What is streamed has no end that is known.
+        // A stream has no known end.
         None => open = false,
     }
     Ok((status, open))

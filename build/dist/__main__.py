@@ -89,7 +89,7 @@ def checked_out(build, commit):
 
 
 def environment(source, commit, epoch):
-    """What cargo gets: nothing that another builder could have otherwise."""
+    """The environment of cargo, without anything that differs between builders."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("CARGO_", "RUST", "KISO_", "CFLAGS", "CXXFLAGS"))}
     for name in ("CARGO_HOME", "RUSTUP_HOME", "RUSTUP_AUTO_INSTALL", "RUSTUP_TOOLCHAIN"):
         if name in os.environ:
@@ -125,7 +125,7 @@ def compiled(source, arch, env):
 
 
 def described(kiso, source):
-    """What the program says of itself: manual pages, completions, and the unit of the service."""
+    """Files that the program prints: manual pages, completions, and the unit of the service."""
     tree = Tree()
     with tempfile.TemporaryDirectory() as home:
         # Without systemctl in the path, so that the unit is for every version of systemd.

@@ -1,4 +1,4 @@
-"""What else is in the program: packages of cargo for the host and for the bundled components, and libraries of the page.
+"""Components of the program: packages of cargo for the host and for the bundled components, and libraries of the page.
 
 From it come THIRD-PARTY.txt, with every licence's text, and the bill of materials in CycloneDX's form.
 """

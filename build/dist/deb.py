@@ -12,7 +12,7 @@ ENVIRONMENT = """\
 """
 
 DROP_IN = """\
-# What the package adds to the unit of `kiso service install --system --user kiso`.
+# Lines that the package adds to the unit of `kiso service install --system --user kiso`.
 [Service]
 EnvironmentFile=-/etc/kiso/env
 """
@@ -62,7 +62,7 @@ set -e
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 [ "$1" = purge ] || exit 0
 rmdir --ignore-fail-on-non-empty /etc/kiso 2>/dev/null || true
-# What kiso has stored belongs to its owner: it goes only where that was asked for.
+# Stored data belongs to its owner: it is removed only on request.
 if [ "$KISO_PURGE_DATA" = yes ]; then
   rm -rf /var/lib/kiso
 elif [ -d /var/lib/kiso ]; then

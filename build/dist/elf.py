@@ -1,4 +1,4 @@
-"""What a program asks of the system that it runs on."""
+"""Requirements of a program on the system that it runs on."""
 
 import re
 import struct

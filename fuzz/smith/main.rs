@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use std::io::{Read, Write};
 use wasm_smith::{Component, Config, Module};
 
-/// What a program for WASI preview 1 may import. `kiso skill add` makes a component of such a module.
+/// Imports that a program for WASI preview 1 may have. `kiso skill add` makes a component of such a module.
 const PROGRAM_IMPORTS: &str = r#"(module
     (import "wasi_snapshot_preview1" "args_get" (func (param i32 i32) (result i32)))
     (import "wasi_snapshot_preview1" "clock_time_get" (func (param i32 i64 i32) (result i32)))
@@ -27,7 +27,7 @@ const PROGRAM_EXPORTS: &str = r#"(module (func (export "_start")) (memory (expor
 const ATTEMPTS: u64 = 8;
 
 fn main() -> std::io::Result<()> {
-    // What wasm-smith says about a seed that it fails at is of no use to the one who fuzzes kiso.
+    // Errors of wasm-smith itself do not help a person who fuzzes kiso.
     std::panic::set_hook(Box::new(|_| {}));
     let smith = Smith {
         imports: wat::parse_str(PROGRAM_IMPORTS).expect("the text is a module"),

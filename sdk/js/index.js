@@ -1,4 +1,4 @@
-// What a skill in JavaScript or TypeScript works with. `index.d.ts` documents it.
+// The library for skills in JavaScript or TypeScript. `index.d.ts` documents it.
 
 import { write } from "kiso:skill/log@0.1.0";
 import * as store from "kiso:skill/kv@0.1.0";

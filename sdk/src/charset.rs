@@ -1,6 +1,6 @@
 use crate::Failure;
 
-/// What windows-1252 has at 0x80 to 0x9f, where Latin-1 has control characters. The five that are undefined stay as
+/// Characters of windows-1252 at 0x80 to 0x9f, where Latin-1 has control characters. The five that are undefined stay as
 /// they are (WHATWG Encoding, index windows-1252).
 #[rustfmt::skip]
 const WINDOWS_1252: [char; 32] = [

@@ -81,7 +81,7 @@ fn files_beside(path: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(parent) else { return Vec::new() };
     let mut names: Vec<String> =
         entries.take(1_000).flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-    // The directory for published files is there from the start; by itself it is no news.
+    // The directory for published files is there from the start; by itself it does not count as a new file.
     if names == ["pub"] {
         names.clear();
     }

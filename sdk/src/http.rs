@@ -110,7 +110,7 @@ impl<'a> Get<'a> {
         let headers = Fields::new();
         let elsewhere = split(self.url)?.1 != authority;
         for (name, value) in &self.headers {
-            // What a skill shows to one server is not for the server that this one redirects to.
+            // Credentials for one server must not reach the server that it redirects to.
             if elsewhere && SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
                 continue;
             }

@@ -66,7 +66,7 @@ pub use secret::secret;
 #[rustfmt::skip]
 pub mod bindings;
 
-/// What the host says about one call, besides its arguments.
+/// Context of one call, besides its arguments.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// Name of the tool that is called: the skill's own name, as one skill written with this SDK is one tool.

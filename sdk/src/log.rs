@@ -12,12 +12,12 @@ pub fn warn(message: impl AsRef<str>) {
     write("warn", message.as_ref());
 }
 
-/// What the skill did.
+/// A step of the skill.
 pub fn info(message: impl AsRef<str>) {
     write("info", message.as_ref());
 }
 
-/// What only the skill's author wants to know.
+/// A detail for the skill's author only.
 pub fn debug(message: impl AsRef<str>) {
     write("debug", message.as_ref());
 }

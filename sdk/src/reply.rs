@@ -2,7 +2,7 @@ use crate::bindings::exports::kiso::skill::skill as wit;
 use crate::bindings::kiso::skill::types;
 use std::fmt;
 
-/// What a call that went well returns: text for people and models, JSON for tools, files for both.
+/// The result of a successful call: text for people and models, JSON for tools, files for both.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     text: String,

@@ -14,7 +14,7 @@ pub mod kiso {
             #[doc(hidden)]
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
             use super::super::super::_rt;
-            /// What `[channels.NAME]` in `config.toml` says.
+            /// The settings of `[channels.NAME]` in `config.toml`.
             #[derive(Clone)]
             pub struct Config {
                 /// The channel's name.
@@ -39,12 +39,12 @@ pub mod kiso {
                         .finish()
                 }
             }
-            /// What a recipient can choose instead of writing: a button, where the service has them.
+            /// An answer that a recipient can choose instead of writing: a button, where the service has them.
             #[derive(Clone)]
             pub struct Choice {
                 /// 1 to 40 letters, digits, '.' and '-': what `message.choice` has when this is chosen.
                 pub id: _rt::String,
-                /// What stands on it, at most 60 bytes.
+                /// Its label, at most 60 bytes.
                 pub label: _rt::String,
                 /// The command that does the same when the recipient writes it, at most 60 bytes; none where there is no such command.
                 pub command: Option<_rt::String>,
@@ -66,7 +66,7 @@ pub mod kiso {
             pub struct Attachment {
                 /// By which `fetch` finds it, at most 2,000 bytes.
                 pub id: _rt::String,
-                /// What the sender called it, at most 200 bytes.
+                /// The name that the sender gave it, at most 200 bytes.
                 pub name: _rt::String,
                 /// Its bytes, where the service says how many.
                 pub size: Option<u64>,
@@ -83,7 +83,7 @@ pub mod kiso {
                         .finish()
                 }
             }
-            /// What somebody wrote.
+            /// A received message.
             #[derive(Clone)]
             pub struct Message {
                 /// The service's name for it, at most 200 bytes: the same whenever it is received.
@@ -91,7 +91,7 @@ pub mod kiso {
                 /// Who wrote it, in the service's own words, at most 200 bytes. Must not be what senders choose freely: it is what the owner
                 /// allows, and where answers are sent.
                 pub sender: _rt::String,
-                /// What people call the sender, at most 200 bytes. It carries no rights.
+                /// The sender's display name, at most 200 bytes. It carries no rights.
                 pub sender_name: Option<_rt::String>,
                 /// At most 64 KiB.
                 pub text: _rt::String,
@@ -115,11 +115,11 @@ pub mod kiso {
                         .finish()
                 }
             }
-            /// What was received.
+            /// Received messages.
             #[derive(Clone)]
             pub struct Batch {
-                /// At most 100, oldest first. An edited message has the id that it had, so that it is not answered again. What this component sent
-                /// itself is no message.
+                /// At most 100, oldest first. An edited message has the id that it had, so that it is not answered again. Messages that this component
+                /// sent itself are left out.
                 pub messages: _rt::Vec<Message>,
                 /// Where the next `poll` goes on, at most 2,000 bytes; none leaves it as it is.
                 pub cursor: Option<_rt::String>,
@@ -156,7 +156,7 @@ pub mod kiso {
                         .finish()
                 }
             }
-            /// What is to be sent to one recipient.
+            /// A message to one recipient.
             #[derive(Clone)]
             pub struct Letter {
                 /// The same in every attempt: 1 to 80 letters, digits, '-' and '_'.
@@ -165,7 +165,7 @@ pub mod kiso {
                 pub text: _rt::String,
                 /// At most 10.
                 pub files: _rt::Vec<File>,
-                /// What it offers, at most 30, in the order in which they are shown. The text says what can be written instead.
+                /// Answers to choose from, at most 30, in the order in which they are shown. The text says what to write instead.
                 pub choices: _rt::Vec<Choice>,
             }
             impl ::core::fmt::Debug for Letter {
@@ -2357,7 +2357,7 @@ pub mod exports {
                     }
                 }
                 pub trait Guest {
-                    /// What was written since `cursor`; without one, what was written in the last minutes. The host keeps the cursor of the answer when
+                    /// Messages since `cursor`; without one, those of the last minutes. The host keeps the cursor of the answer when
                     /// every message of it is on disk, so the same messages come again after a crash, and must have the same ids.
                     #[allow(async_fn_in_trait)]
                     fn poll(

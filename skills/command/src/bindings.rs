@@ -236,7 +236,7 @@ pub mod kiso {
                 /// Such as "/work".
                 pub at: _rt::String,
                 pub writable: bool,
-                /// What all that share its quota hold together; nothing for a directory that the host does not measure.
+                /// Usage of everything that shares its quota; none for a directory that the host does not measure.
                 pub space: Option<Space>,
             }
             impl ::core::fmt::Debug for Volume {
@@ -295,6 +295,8 @@ pub mod kiso {
             pub struct Command<'a> {
                 /// The command's name first.
                 pub argv: _rt::Vec<_rt::String>,
+                /// The absolute path of a WebAssembly program that is run instead of the command of that name.
+                pub program: Option<_rt::String>,
                 pub env: _rt::Vec<(_rt::String, _rt::String)>,
                 /// Absolute.
                 pub cwd: _rt::String,
@@ -308,6 +310,7 @@ pub mod kiso {
                 ) -> ::core::fmt::Result {
                     f.debug_struct("Command")
                         .field("argv", &self.argv)
+                        .field("program", &self.program)
                         .field("env", &self.env)
                         .field("cwd", &self.cwd)
                         .field("channels", &self.channels)
@@ -1036,6 +1039,7 @@ pub mod kiso {
                     );
                     let Command {
                         argv: argv0,
+                        program: program0,
                         env: env0,
                         cwd: cwd0,
                         channels: channels0,
@@ -1061,59 +1065,74 @@ pub mod kiso {
                             *base.add(0).cast::<*mut u8>() = ptr1.cast_mut();
                         }
                     }
-                    let vec6 = env0;
-                    let len6 = vec6.len();
-                    let layout6 = _rt::alloc::Layout::from_size_align(
-                            vec6.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                    let (result4_0, result4_1, result4_2) = match program0 {
+                        Some(e) => {
+                            let vec3 = e;
+                            let ptr3 = vec3.as_ptr().cast::<u8>();
+                            let len3 = vec3.len();
+                            (1i32, ptr3.cast_mut(), len3)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let vec8 = env0;
+                    let len8 = vec8.len();
+                    let layout8 = _rt::alloc::Layout::from_size_align(
+                            vec8.len() * (4 * ::core::mem::size_of::<*const u8>()),
                             ::core::mem::size_of::<*const u8>(),
                         )
                         .unwrap();
-                    let (result6, _cleanup6) = wit_bindgen::rt::Cleanup::new(layout6);
-                    for (i, e) in vec6.into_iter().enumerate() {
-                        let base = result6
+                    let (result8, _cleanup8) = wit_bindgen::rt::Cleanup::new(layout8);
+                    for (i, e) in vec8.into_iter().enumerate() {
+                        let base = result8
                             .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                         {
-                            let (t3_0, t3_1) = e;
-                            let vec4 = t3_0;
-                            let ptr4 = vec4.as_ptr().cast::<u8>();
-                            let len4 = vec4.len();
+                            let (t5_0, t5_1) = e;
+                            let vec6 = t5_0;
+                            let ptr6 = vec6.as_ptr().cast::<u8>();
+                            let len6 = vec6.len();
                             *base
                                 .add(::core::mem::size_of::<*const u8>())
-                                .cast::<usize>() = len4;
-                            *base.add(0).cast::<*mut u8>() = ptr4.cast_mut();
-                            let vec5 = t3_1;
-                            let ptr5 = vec5.as_ptr().cast::<u8>();
-                            let len5 = vec5.len();
+                                .cast::<usize>() = len6;
+                            *base.add(0).cast::<*mut u8>() = ptr6.cast_mut();
+                            let vec7 = t5_1;
+                            let ptr7 = vec7.as_ptr().cast::<u8>();
+                            let len7 = vec7.len();
                             *base
                                 .add(3 * ::core::mem::size_of::<*const u8>())
-                                .cast::<usize>() = len5;
+                                .cast::<usize>() = len7;
                             *base
                                 .add(2 * ::core::mem::size_of::<*const u8>())
-                                .cast::<*mut u8>() = ptr5.cast_mut();
+                                .cast::<*mut u8>() = ptr7.cast_mut();
                         }
                     }
-                    let vec7 = cwd0;
-                    let ptr7 = vec7.as_ptr().cast::<u8>();
-                    let len7 = vec7.len();
-                    let vec9 = channels0;
+                    let vec9 = cwd0;
+                    let ptr9 = vec9.as_ptr().cast::<u8>();
                     let len9 = vec9.len();
-                    let layout9 = _rt::alloc::Layout::from_size_align(vec9.len() * 8, 4)
+                    let vec11 = channels0;
+                    let len11 = vec11.len();
+                    let layout11 = _rt::alloc::Layout::from_size_align(
+                            vec11.len() * 8,
+                            4,
+                        )
                         .unwrap();
-                    let (result9, _cleanup9) = wit_bindgen::rt::Cleanup::new(layout9);
-                    for (i, e) in vec9.into_iter().enumerate() {
-                        let base = result9.add(i * 8);
+                    let (result11, _cleanup11) = wit_bindgen::rt::Cleanup::new(layout11);
+                    for (i, e) in vec11.into_iter().enumerate() {
+                        let base = result11.add(i * 8);
                         {
-                            let (t8_0, t8_1) = e;
-                            *base.add(0).cast::<i32>() = _rt::as_i32(t8_0);
-                            *base.add(4).cast::<i32>() = (t8_1).handle() as i32;
+                            let (t10_0, t10_1) = e;
+                            *base.add(0).cast::<i32>() = _rt::as_i32(t10_0);
+                            *base.add(4).cast::<i32>() = (t10_1).handle() as i32;
                         }
                     }
-                    let ptr10 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    let ptr12 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
                     #[link(wasm_import_module = "kiso:exec/spawn@0.1.0")]
                     unsafe extern "C" {
                         #[link_name = "start"]
-                        fn wit_import11(
+                        fn wit_import13(
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
                             _: *mut u8,
                             _: usize,
                             _: *mut u8,
@@ -1126,7 +1145,10 @@ pub mod kiso {
                         );
                     }
                     #[cfg(not(target_arch = "wasm32"))]
-                    unsafe extern "C" fn wit_import11(
+                    unsafe extern "C" fn wit_import13(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
                         _: *mut u8,
                         _: usize,
                         _: *mut u8,
@@ -1139,93 +1161,96 @@ pub mod kiso {
                     ) {
                         unreachable!()
                     }
-                    wit_import11(
+                    wit_import13(
                         result2,
                         len2,
-                        result6,
-                        len6,
-                        ptr7.cast_mut(),
-                        len7,
-                        result9,
+                        result4_0,
+                        result4_1,
+                        result4_2,
+                        result8,
+                        len8,
+                        ptr9.cast_mut(),
                         len9,
-                        ptr10,
+                        result11,
+                        len11,
+                        ptr12,
                     );
-                    let l12 = i32::from(*ptr10.add(0).cast::<u8>());
-                    let result23 = match l12 {
+                    let l14 = i32::from(*ptr12.add(0).cast::<u8>());
+                    let result25 = match l14 {
                         0 => {
                             let e = {
-                                let l13 = *ptr10
+                                let l15 = *ptr12
                                     .add(::core::mem::size_of::<*const u8>())
                                     .cast::<i32>();
-                                Process::from_handle(l13 as u32)
+                                Process::from_handle(l15 as u32)
                             };
                             Ok(e)
                         }
                         1 => {
                             let e = {
-                                let l14 = i32::from(
-                                    *ptr10.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                let l16 = i32::from(
+                                    *ptr12.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
                                 );
-                                let v22 = match l14 {
+                                let v24 = match l16 {
                                     0 => {
-                                        let e22 = {
-                                            let l15 = i32::from(
-                                                *ptr10
+                                        let e24 = {
+                                            let l17 = i32::from(
+                                                *ptr12
                                                     .add(2 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<u8>(),
                                             );
-                                            match l15 {
+                                            match l17 {
                                                 0 => None,
                                                 1 => {
                                                     let e = {
-                                                        let l16 = *ptr10
+                                                        let l18 = *ptr12
                                                             .add(3 * ::core::mem::size_of::<*const u8>())
                                                             .cast::<*mut u8>();
-                                                        let l17 = *ptr10
+                                                        let l19 = *ptr12
                                                             .add(4 * ::core::mem::size_of::<*const u8>())
                                                             .cast::<usize>();
-                                                        let len18 = l17;
-                                                        let bytes18 = _rt::Vec::from_raw_parts(
-                                                            l16.cast(),
-                                                            len18,
-                                                            len18,
+                                                        let len20 = l19;
+                                                        let bytes20 = _rt::Vec::from_raw_parts(
+                                                            l18.cast(),
+                                                            len20,
+                                                            len20,
                                                         );
-                                                        _rt::string_lift(bytes18)
+                                                        _rt::string_lift(bytes20)
                                                     };
                                                     Some(e)
                                                 }
                                                 _ => _rt::invalid_enum_discriminant(),
                                             }
                                         };
-                                        Refusal::Unknown(e22)
+                                        Refusal::Unknown(e24)
                                     }
                                     n => {
                                         debug_assert_eq!(n, 1, "invalid enum discriminant");
-                                        let e22 = {
-                                            let l19 = *ptr10
+                                        let e24 = {
+                                            let l21 = *ptr12
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l20 = *ptr10
+                                            let l22 = *ptr12
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len21 = l20;
-                                            let bytes21 = _rt::Vec::from_raw_parts(
-                                                l19.cast(),
-                                                len21,
-                                                len21,
+                                            let len23 = l22;
+                                            let bytes23 = _rt::Vec::from_raw_parts(
+                                                l21.cast(),
+                                                len23,
+                                                len23,
                                             );
-                                            _rt::string_lift(bytes21)
+                                            _rt::string_lift(bytes23)
                                         };
-                                        Refusal::Failed(e22)
+                                        Refusal::Failed(e24)
                                     }
                                 };
-                                v22
+                                v24
                             };
                             Err(e)
                         }
                         _ => _rt::invalid_enum_discriminant(),
                     };
-                    result23
+                    result25
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
@@ -1579,37 +1604,37 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1326] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xb0\x09\x01A\x02\x01\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1335] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xb9\x09\x01A\x02\x01\
 A\x02\x01BL\x01m\x0e\x09not-found\x0fnot-a-directory\x0eis-a-directory\x06exists\
 \x06denied\x09read-only\x0dname-too-long\x0etoo-many-links\x08no-space\x09not-pl\
 ain\x06closed\x0bbad-channel\x07invalid\x02io\x04\0\x05errno\x03\0\0\x01m\x05\x04\
 read\x05write\x06append\x0aread-write\x0acreate-new\x04\0\x04mode\x03\0\x02\x04\0\
 \x07channel\x03\x01\x01r\x04\x05bytesw\x0afree-bytesw\x05filesw\x0afree-filesw\x04\
 \0\x05space\x03\0\x05\x01k\x06\x01r\x03\x02ats\x08writable\x7f\x05space\x07\x04\0\
-\x06volume\x03\0\x08\x04\0\x07process\x03\x01\x01ps\x01o\x02ss\x01p\x0c\x01h\x04\
-\x01o\x02y\x0e\x01p\x0f\x01r\x04\x04argv\x0b\x03env\x0d\x03cwds\x08channels\x10\x04\
-\0\x07command\x03\0\x11\x01ks\x01q\x02\x07unknown\x01\x13\0\x06failed\x01s\0\x04\
-\0\x07refusal\x03\0\x14\x01p}\x01j\x01\x16\x01\x01\x01@\x02\x04self\x0e\x03maxy\0\
-\x17\x04\0\x14[method]channel.read\x01\x18\x04\0\x19[method]channel.read-line\x01\
-\x18\x01j\0\x01\x01\x01@\x02\x04self\x0e\x05bytes\x16\0\x19\x04\0\x15[method]cha\
-nnel.write\x01\x1a\x01i\x04\x01@\x01\x04self\x0e\0\x1b\x04\0\x19[method]channel.\
-duplicate\x01\x1c\x01@\x01\x04self\x0e\0\x7f\x04\0\x1b[method]channel.is-termina\
-l\x01\x1d\x04\0\x17[method]channel.is-null\x01\x1d\x01h\x0a\x01@\x01\x04self\x1e\
-\0y\x04\0\x12[method]process.id\x01\x1f\x01@\x01\x04self\x1e\0}\x04\0\x14[method\
-]process.wait\x01\x20\x01k}\x01@\x02\x04self\x1e\x0cmillisecondsw\0!\x04\0\x18[m\
-ethod]process.wait-for\x01\"\x01@\x01\x04self\x1e\x01\0\x04\0\x14[method]process\
-.kill\x01#\x01o\x02\x1b\x1b\x01@\0\0$\x04\0\x04pipe\x01%\x01j\x01\x1b\x01\x01\x01\
-@\x02\x04paths\x04mode\x03\0&\x04\0\x04open\x01'\x01j\x01y\x01\x01\x01@\x02\x04p\
-aths\x07follows\x7f\0(\x04\0\x0bpermissions\x01)\x01@\x02\x04paths\x04bitsy\0\x19\
-\x04\0\x0fset-permissions\x01*\x01o\x02y\x1b\x01p+\x01@\0\0,\x04\0\x09inherited\x01\
--\x01p\x09\x01@\0\0.\x04\0\x07volumes\x01/\x01i\x0a\x01j\x010\x01\x15\x01@\x01\x07\
-command\x12\01\x04\0\x05start\x012\x01@\x02\x05state\x16\x08channels\x10\00\x04\0\
-\x04fork\x013\x01@\x01\x04names\0\x7f\x04\0\x06exists\x014\x01@\0\0\x0b\x04\0\x05\
-names\x015\x01@\x01\x04code}\x01\0\x04\0\x04exit\x016\x03\0\x15kiso:exec/spawn@0\
-.1.0\x05\0\x04\0\x17kiso:exec/command@0.1.0\x04\0\x0b\x0d\x01\0\x07command\x03\0\
-\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.254.2\x10wit-bi\
-ndgen-rust\x060.60.0";
+\x06volume\x03\0\x08\x04\0\x07process\x03\x01\x01ps\x01ks\x01o\x02ss\x01p\x0d\x01\
+h\x04\x01o\x02y\x0f\x01p\x10\x01r\x05\x04argv\x0b\x07program\x0c\x03env\x0e\x03c\
+wds\x08channels\x11\x04\0\x07command\x03\0\x12\x01q\x02\x07unknown\x01\x0c\0\x06\
+failed\x01s\0\x04\0\x07refusal\x03\0\x14\x01p}\x01j\x01\x16\x01\x01\x01@\x02\x04\
+self\x0f\x03maxy\0\x17\x04\0\x14[method]channel.read\x01\x18\x04\0\x19[method]ch\
+annel.read-line\x01\x18\x01j\0\x01\x01\x01@\x02\x04self\x0f\x05bytes\x16\0\x19\x04\
+\0\x15[method]channel.write\x01\x1a\x01i\x04\x01@\x01\x04self\x0f\0\x1b\x04\0\x19\
+[method]channel.duplicate\x01\x1c\x01@\x01\x04self\x0f\0\x7f\x04\0\x1b[method]ch\
+annel.is-terminal\x01\x1d\x04\0\x17[method]channel.is-null\x01\x1d\x01h\x0a\x01@\
+\x01\x04self\x1e\0y\x04\0\x12[method]process.id\x01\x1f\x01@\x01\x04self\x1e\0}\x04\
+\0\x14[method]process.wait\x01\x20\x01k}\x01@\x02\x04self\x1e\x0cmillisecondsw\0\
+!\x04\0\x18[method]process.wait-for\x01\"\x01@\x01\x04self\x1e\x01\0\x04\0\x14[m\
+ethod]process.kill\x01#\x01o\x02\x1b\x1b\x01@\0\0$\x04\0\x04pipe\x01%\x01j\x01\x1b\
+\x01\x01\x01@\x02\x04paths\x04mode\x03\0&\x04\0\x04open\x01'\x01j\x01y\x01\x01\x01\
+@\x02\x04paths\x07follows\x7f\0(\x04\0\x0bpermissions\x01)\x01@\x02\x04paths\x04\
+bitsy\0\x19\x04\0\x0fset-permissions\x01*\x01o\x02y\x1b\x01p+\x01@\0\0,\x04\0\x09\
+inherited\x01-\x01p\x09\x01@\0\0.\x04\0\x07volumes\x01/\x01i\x0a\x01j\x010\x01\x15\
+\x01@\x01\x07command\x13\01\x04\0\x05start\x012\x01@\x02\x05state\x16\x08channel\
+s\x11\00\x04\0\x04fork\x013\x01@\x01\x04names\0\x7f\x04\0\x06exists\x014\x01@\0\0\
+\x0b\x04\0\x05names\x015\x01@\x01\x04code}\x01\0\x04\0\x04exit\x016\x03\0\x15kis\
+o:exec/spawn@0.1.0\x05\0\x04\0\x17kiso:exec/command@0.1.0\x04\0\x0b\x0d\x01\0\x07\
+command\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.25\
+4.2\x10wit-bindgen-rust\x060.60.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

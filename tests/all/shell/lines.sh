@@ -2333,10 +2333,10 @@ IFS=';' read -ra parts <<< 'a;b c;;d'; printf '<%s>' "${parts[@]}"; echo ${#part
 ### walk over characters
 s=abc; for ((i = 0; i < ${#s}; i++)); do printf '%s.' "${s:i:1}"; done
 
-### bytes that are no characters in a variable
+### bytes that are not characters in a variable
 v=$(printf 'a\351b'); printf %s "$v" | od -An -tx1; read -r w < <(printf '\377\n'); printf %s "$w" | od -An -tx1
 
-### bytes that are no characters in an argument
+### bytes that are not characters in an argument
 printf '%s' $'\xe9\xff' | od -An -tx1; echo -e '\0351' | od -An -tx1
 
 ### five hundred calls deep
