@@ -1,11 +1,11 @@
-//! Files in pieces, each kept once under its digest.
+//! Stores files in pieces, each once, under its digest.
 //!
 //! ```text
 //!  file ─▶ pieces of 256 KiB ─▶ chunk DIGEST, chunk DIGEST, …
 //!                    └────────▶ list of their digests ─▶ chunk DIGEST: the blob's name
 //! ```
 //!
-//! A list that is too long for one message is in pieces itself, and the list of those ends with a byte that says so.
+//! A list that is too long for one message is itself split into pieces. The list of those pieces ends with a marker byte.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,27 +22,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::FleetError;
 use super::bus::Bus;
 
-/// Bytes of a piece at most.
+/// Maximum size of a piece in bytes.
 const PIECE: usize = 256 << 10;
 
-/// Bytes of a list at most: as many as are one message.
+/// Maximum size of a list in bytes; it must fit into one message.
 const MAX_LIST: usize = (16 << 10) * DIGEST;
 
-/// Bytes of a file at most: as many as a list of lists has room for.
+/// Maximum size of a file in bytes: the capacity of a list of lists.
 const MAX_FILE: u64 = (MAX_LIST as u64 / DIGEST as u64).pow(2) * PIECE as u64;
 
 const DIGEST: usize = 32;
 
-/// Behind the last digest of a list of lists.
+/// Marker byte after the last digest of a list of lists.
 const OF_LISTS: u8 = 1;
 
-/// SHA-256 of a piece, or of the list of a blob's pieces: the blob's name.
+/// SHA-256 of a piece, or of the list of a blob's pieces; the latter is the blob's name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlobDigest([u8; DIGEST]);
 
 impl BlobDigest {
     #[expect(clippy::expect_used, reason = "SHA-256 has 32 bytes")]
-    fn of(bytes: &[u8]) -> BlobDigest {
+    fn from_bytes(bytes: &[u8]) -> BlobDigest {
         let digest = digest(&SHA256, bytes);
         BlobDigest(digest.as_ref().try_into().expect("SHA-256 has 32 bytes"))
     }
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for BlobDigest {
     }
 }
 
-/// Names what consists of the pieces with these digests; `put` keeps a list of at most `max` bytes.
+/// Returns the name of the blob with these pieces; `put` stores a list of at most `max` bytes.
 fn named(
     list: Vec<u8>,
     max: usize,
@@ -102,7 +102,7 @@ fn named(
     put(&lists)
 }
 
-/// The digests of a list, and whether they are of lists; `None` where it is none.
+/// Parses a list: returns its digests, and whether they are digests of lists; `None` if it is not a list.
 #[expect(clippy::expect_used, reason = "it has 32 bytes")]
 fn listed(list: &[u8]) -> Option<(Vec<BlobDigest>, bool)> {
     let (digests, end) = list.split_at(list.len() - list.len() % DIGEST);
@@ -119,11 +119,11 @@ fn parsed(text: &str) -> Option<BlobDigest> {
     BlobDigest::try_from(HEXLOWER.decode(text.as_bytes()).ok()?.as_slice()).ok()
 }
 
-/// Pieces in the fleet's stream. Cheap to clone.
+/// Pieces in the fleet's stream. Clones are cheap.
 #[derive(Debug, Clone)]
 pub struct Blobs {
     bus: Bus,
-    /// Those that are known to be there.
+    /// Digests of pieces that are known to be stored.
     known: Arc<Mutex<HashSet<BlobDigest>>>,
 }
 
@@ -136,18 +136,18 @@ impl Blobs {
         &self.bus
     }
 
-    /// Keeps bytes; the blob's name. Waits on the caller's thread.
+    /// Stores bytes; returns the blob's name. Blocks the calling thread.
     pub fn put(&self, mut bytes: &[u8]) -> Result<BlobDigest, FleetError> {
         self.put_from(&mut bytes, Path::new("memory"))
     }
 
-    /// Keeps a file.
+    /// Stores a file.
     pub fn put_file(&self, path: &Path) -> Result<BlobDigest, FleetError> {
         let mut file = File::open(path).map_err(|error| FleetError::file(path, error))?;
         self.put_from(&mut file, path)
     }
 
-    /// Keeps what can be read; `path` is for errors.
+    /// Stores everything from a reader; `path` is for errors.
     pub fn put_from(&self, from: &mut dyn Read, path: &Path) -> Result<BlobDigest, FleetError> {
         let (mut list, mut piece) = (Vec::new(), Vec::with_capacity(PIECE));
         let mut bytes = 0;
@@ -168,7 +168,7 @@ impl Blobs {
     }
 
     fn put_piece(&self, bytes: &[u8]) -> Result<BlobDigest, FleetError> {
-        let digest = BlobDigest::of(bytes);
+        let digest = BlobDigest::from_bytes(bytes);
         if self.known().contains(&digest) {
             return Ok(digest);
         }
@@ -177,7 +177,7 @@ impl Blobs {
         Ok(digest)
     }
 
-    /// The pieces of a blob, in order.
+    /// Returns the digests of a blob's pieces, in order.
     fn pieces(&self, blob: BlobDigest) -> Result<Vec<BlobDigest>, FleetError> {
         let (digests, of_lists) = self.list(blob)?;
         if !of_lists {
@@ -197,18 +197,18 @@ impl Blobs {
         listed(&self.piece(name)?).ok_or(FleetError::Damaged { digest: name })
     }
 
-    /// A piece, which is what its digest says.
+    /// Returns a piece, after checking its digest.
     fn piece(&self, digest: BlobDigest) -> Result<Vec<u8>, FleetError> {
         let found = self.bus.runtime().block_on(self.bus.chunk(&digest.to_string()))?;
         let bytes = found.ok_or(FleetError::Missing { digest })?;
-        if BlobDigest::of(&bytes) != digest {
+        if BlobDigest::from_bytes(&bytes) != digest {
             return Err(FleetError::Damaged { digest });
         }
         self.known().insert(digest);
         Ok(bytes)
     }
 
-    /// A blob of at most `max` bytes, whole.
+    /// Returns the content of a blob of at most `max` bytes.
     pub fn get(&self, blob: BlobDigest, max: usize) -> Result<Vec<u8>, FleetError> {
         let mut bytes = Vec::new();
         for piece in self.pieces(blob)? {
@@ -220,7 +220,8 @@ impl Blobs {
         Ok(bytes)
     }
 
-    /// Writes a blob. Pieces that `old` has at their place, of an earlier state of the file, are taken from there.
+    /// Writes a blob to a file. Pieces that `old`, an earlier version of the file, has at the same position are copied from
+    /// there.
     pub fn write(
         &self,
         blob: BlobDigest,
@@ -235,7 +236,7 @@ impl Blobs {
             if let Some(file) = &mut old {
                 file.take(PIECE as u64).read_to_end(&mut piece).map_err(failed)?;
             }
-            if BlobDigest::of(&piece) != digest {
+            if BlobDigest::from_bytes(&piece) != digest {
                 piece = self.piece(digest)?;
             }
             to.write_all(&piece).map_err(failed)?;
@@ -243,19 +244,21 @@ impl Blobs {
         Ok(())
     }
 
-    /// Whether a file is what the blob says.
+    /// Returns whether a file has the content of a blob.
     pub fn is_same(&self, blob: BlobDigest, from: &mut dyn Read) -> io::Result<bool> {
         let (mut list, mut piece) = (Vec::new(), Vec::with_capacity(PIECE));
         loop {
             piece.clear();
             if from.take(PIECE as u64).read_to_end(&mut piece)? == 0 {
-                return Ok(named(list, MAX_LIST, |list| Ok(BlobDigest::of(list))).is_ok_and(|name| name == blob));
+                return Ok(
+                    named(list, MAX_LIST, |list| Ok(BlobDigest::from_bytes(list))).is_ok_and(|name| name == blob)
+                );
             }
-            list.extend(BlobDigest::of(&piece).0);
+            list.extend(BlobDigest::from_bytes(&piece).0);
         }
     }
 
-    /// These blobs with all their pieces.
+    /// Returns these blobs with all their pieces.
     pub fn needed(&self, blobs: &HashSet<BlobDigest>) -> Result<HashSet<BlobDigest>, FleetError> {
         let mut needed = blobs.clone();
         for blob in blobs {
@@ -270,8 +273,9 @@ impl Blobs {
         Ok(needed)
     }
 
-    /// The pieces that are not needed, with the numbers of their messages. They may be needed by what was not committed yet, so they
-    /// are forgotten only when nothing needs them an hour later; whoever needs one from now on keeps it anew.
+    /// Returns the pieces that are not needed, with the numbers of their messages. A transaction that is not committed yet may
+    /// need them, so they are deleted only if they are still not needed an hour later. Whoever needs one of them from now on
+    /// stores it again.
     pub fn spare(&self, needed: &HashSet<BlobDigest>) -> Result<Vec<(BlobDigest, u64)>, FleetError> {
         let mut spare = Vec::new();
         for text in self.bus.runtime().block_on(self.bus.chunk_digests())? {
@@ -284,7 +288,7 @@ impl Blobs {
         Ok(spare)
     }
 
-    /// Forgets those of the spare pieces that are not needed now either; how many.
+    /// Deletes those of the spare pieces that are still not needed; returns their number.
     pub fn forget(&self, mut spare: Vec<(BlobDigest, u64)>, needed: &HashSet<BlobDigest>) -> usize {
         spare.retain(|(digest, _)| !needed.contains(digest));
         for (_, number) in &spare {
@@ -310,7 +314,7 @@ mod tests {
         for (max, messages) in [(7 * DIGEST, 1), (3 * DIGEST, 4)] {
             let mut kept = HashMap::new();
             let name = named(list.clone(), max, |bytes| {
-                let digest = BlobDigest::of(bytes);
+                let digest = BlobDigest::from_bytes(bytes);
                 kept.insert(digest, bytes.to_vec());
                 Ok(digest)
             })

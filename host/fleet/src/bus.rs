@@ -1,13 +1,12 @@
-//! What the members share: a connection to NATS, and in its JetStream a log, pieces of files, and a few values.
+//! The members' shared state: a connection to NATS, and in its JetStream a log, pieces of files, and a few values.
 //!
-//! | name | what is in it |
+//! | name | content |
 //! |---|---|
 //! | stream `KISO_<fleet>_LOG`, subject `kiso.<fleet>.log` | commits of the store, in order |
 //! | stream `KISO_<fleet>_CHUNKS`, subjects `kiso.<fleet>.chunk.<digest>` | pieces of files, one message each |
-//! | bucket `KISO_<fleet>` | who owns the home, where a copy begins, what each member says of itself |
+//! | bucket `KISO_<fleet>` | the owner of the home, the start of a copy, the status of each member |
 //!
-//! Its tasks run on a thread of their own: the store's thread waits for it, and whatever else waits for the store must not keep an
-//! acknowledgement from arriving.
+//! The tasks run on a separate thread: the store's thread waits for them, and must not delay an acknowledgement.
 
 pub mod survey;
 
@@ -29,36 +28,36 @@ use tokio::time::Instant;
 use super::FleetError;
 use super::seal::Seal;
 
-/// How long one request waits for its answer before it is made again.
+/// Time limit of a request before it is repeated.
 const REQUEST: Duration = Duration::from_secs(2);
 
-/// How long the next message of the log is waited for, which is there already.
+/// Time limit for the next message of the log, which exists already.
 const NEXT: Duration = Duration::from_secs(10);
 
-/// Between two tries of what did not succeed.
+/// Delay between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long the server keeps ids to know messages by; nothing depends on it.
+/// How long the server remembers message ids to detect duplicates; correctness does not depend on it.
 const DUPLICATES: Duration = Duration::from_secs(120);
 
-/// Where NATS is, and which fleet is meant.
+/// Address and credentials of NATS, and the name of the fleet.
 #[derive(Debug, Clone)]
 pub struct BusSettings {
-    /// One or several addresses, such as "nats://10.0.0.2:4222", with commas between them.
+    /// One or several addresses, such as "nats://10.0.0.2:4222", separated by commas.
     pub url: String,
-    /// A file with a token, or with "USER:PASSWORD".
+    /// Path of a file with a token, or with "USER:PASSWORD".
     pub credentials: Option<PathBuf>,
-    /// Certificates that the server's may be signed with, besides the usual ones; with it, the connection has to be encrypted.
+    /// Additional root certificates for the server; if set, the connection must be encrypted.
     pub ca: Option<PathBuf>,
     pub fleet: String,
     pub member: String,
-    /// What this machine has that others may not.
+    /// Capabilities of this machine that others may lack.
     pub labels: Vec<String>,
-    /// How many servers of a NATS cluster keep each message.
+    /// Number of servers in a NATS cluster that store each message.
     pub replicas: usize,
 }
 
-/// The connection. Cheap to clone.
+/// The connection. Clones are cheap.
 #[derive(Clone)]
 pub struct Bus(Arc<Inner>);
 
@@ -79,43 +78,43 @@ impl fmt::Debug for Bus {
     }
 }
 
-/// Whose a message of the log is, where one is there.
+/// The sender of a message in the log.
 enum Appended {
     Nothing,
-    /// A member's, with the id that it was appended with.
+    /// A member of the fleet; contains the id of the append.
     Ours(Option<String>),
-    /// It was not sealed with the fleet's key.
+    /// Somebody without the fleet's key.
     Foreign,
 }
 
-/// A value of the bucket, and the number that a change of it must name.
+/// A value of the bucket, with the revision that a change must name.
 #[derive(Debug, Clone)]
 pub struct SharedValue {
     pub revision: u64,
     pub value: Vec<u8>,
-    /// When it was set, by the server's clock.
+    /// Time of the change, by the server's clock.
     pub at_ms: i64,
 }
 
-/// Why an append was not made.
+/// Why an append failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// The log does not end where the caller thinks.
+    /// The log ends at another message than the caller expects.
     #[error("another member has taken over")]
     Elsewhere,
-    /// Whether it was made is not known.
+    /// It is unknown whether the append succeeded.
     #[error("NATS did not confirm it in time: {0}")]
     Unconfirmed(String),
 }
 
 impl Bus {
-    /// Connects, and makes what is missing of the fleet. Not within a runtime.
+    /// Connects, and creates missing streams of the fleet. Must not be called within a runtime.
     pub fn connect(settings: BusSettings, seal: Seal) -> Result<Bus, FleetError> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("fleet").enable_all().build();
         let runtime = runtime.map_err(FleetError::Threads)?;
         match runtime.block_on(Bus::open(settings, seal, runtime.handle().clone())) {
             Ok(bus) => {
-                // It lives as long as the process: a runtime must not be dropped where others wait for it.
+                // The runtime lives as long as the process, because it must not be dropped in an async context.
                 std::mem::forget(runtime);
                 Ok(bus)
             }
@@ -158,25 +157,25 @@ impl Bus {
         &self.0.settings
     }
 
-    /// Where its tasks run.
+    /// Returns the runtime of the tasks.
     pub fn runtime(&self) -> &Handle {
         &self.0.runtime
     }
 
-    /// `kiso.<fleet>.WHAT`.
+    /// Returns the subject `kiso.<fleet>.WHAT`.
     pub fn subject(&self, what: &str) -> String {
         format!("kiso.{}.{what}", self.0.settings.fleet)
     }
 
-    /// The number of the log's last message; 0 where none ever was.
+    /// Returns the number of the log's last message; 0 if there never was one.
     pub async fn log_end(&self) -> Result<u64, FleetError> {
         let info = self.0.log.get_info().await.map_err(FleetError::jetstream)?;
         Ok(info.state.last_sequence)
     }
 
-    /// The log's messages from `first` to `last`, opened, one after the other. Those that were not sealed with the fleet's key are passed
-    /// over: they are nobody's of the fleet, and each message of its own says which one it follows. Fails with [`FleetError::Gap`] where
-    /// one of them is not there any more: a newer base has taken their place.
+    /// Returns the decrypted messages of the log from `first` to `last`. Messages that were not encrypted with the fleet's key
+    /// are skipped: no member wrote them, and each message of a member names its predecessor. Fails with [`FleetError::Gap`] if
+    /// one of the messages no longer exists, because a newer base has replaced it.
     pub async fn read_log(
         &self,
         first: u64,
@@ -195,7 +194,7 @@ impl Bus {
         let mut messages = consumer.messages().await.map_err(FleetError::jetstream)?;
         let subject = self.subject("log");
         for wanted in first..=last {
-            // One that was purged never comes.
+            // A deleted message never arrives.
             let next = tokio::time::timeout(NEXT, messages.next()).await.map_err(|_| FleetError::Gap)?;
             let message = next.ok_or(FleetError::Gap)?.map_err(FleetError::jetstream)?;
             let number = message.info().map_err(|error| FleetError::Jetstream(error.to_string()))?.stream_sequence;
@@ -210,9 +209,10 @@ impl Bus {
         Ok(())
     }
 
-    /// Appends to the log, if it ends with the message `after`; the new message's number. Tries until `deadline`. What was appended
-    /// already, and was not confirmed, is known by its `id`: the server looks at the end of the log first, and refuses it. A message that
-    /// was not sealed with the fleet's key does not count as the log's end.
+    /// Appends to the log, if it ends with the message `after`; returns the new message's number. Retries until `deadline`. If an
+    /// earlier attempt succeeded without confirmation, its message is recognized by its `id`: the server checks the end of the
+    /// log first, and refuses the repetition. A message that was not encrypted with the fleet's key does not count as the end of
+    /// the log.
     pub async fn append(&self, plain: &[u8], mut after: u64, id: &str, deadline: Instant) -> Result<u64, AppendError> {
         let subject = self.subject("log");
         let sealed = bytes::Bytes::from(self.0.seal.seal(&subject, plain));
@@ -245,7 +245,7 @@ impl Bus {
         }
     }
 
-    /// Whose a message of the log is.
+    /// Returns the sender of a message in the log.
     async fn appended(&self, subject: &str, number: u64) -> Result<Appended, FleetError> {
         match self.0.log.get_raw_message(number).await {
             Ok(message) if self.0.seal.open(subject, &message.payload).is_none() => Ok(Appended::Foreign),
@@ -257,13 +257,13 @@ impl Bus {
         }
     }
 
-    /// Forgets the log's messages before `first`.
+    /// Deletes the log's messages before `first`.
     pub async fn forget_log(&self, first: u64) -> Result<(), FleetError> {
         self.0.log.purge().sequence(first).await.map_err(FleetError::jetstream)?;
         Ok(())
     }
 
-    /// A value, opened.
+    /// Returns a decrypted value.
     pub async fn value(&self, key: &str) -> Result<Option<SharedValue>, FleetError> {
         let found = self.0.values.entry(key).await.map_err(FleetError::jetstream)?;
         let Some(found) = found.filter(|found| found.operation == kv::Operation::Put) else { return Ok(None) };
@@ -272,8 +272,8 @@ impl Bus {
         Ok(Some(SharedValue { revision: found.revision, value, at_ms: i64::try_from(at_ms).unwrap_or_default() }))
     }
 
-    /// Sets a value whose last change was `revision`, 0 for one that never was there; the new revision, or `None` where somebody else
-    /// was first.
+    /// Sets a value if its last change was `revision`, or 0 if it never existed; returns the new revision, or `None` if somebody
+    /// else was faster.
     pub async fn swap(&self, key: &str, value: &[u8], revision: u64) -> Result<Option<u64>, FleetError> {
         let sealed = self.0.seal.seal(&self.aad(key), value).into();
         match self.0.values.update(key, sealed, revision).await {
@@ -283,31 +283,31 @@ impl Bus {
         }
     }
 
-    /// Sets a value whatever it was.
+    /// Sets a value unconditionally.
     pub async fn set(&self, key: &str, value: &[u8]) -> Result<(), FleetError> {
         let sealed = self.0.seal.seal(&self.aad(key), value).into();
         self.0.values.put(key, sealed).await.map_err(FleetError::jetstream)?;
         Ok(())
     }
 
-    /// The keys of the bucket that begin so.
+    /// Returns the keys of the bucket with this prefix.
     pub async fn keys(&self, beginning: &str) -> Result<Vec<String>, FleetError> {
         let keys = self.0.values.keys().await.map_err(FleetError::jetstream)?;
         let keys: Vec<String> = keys.try_collect().await.map_err(FleetError::jetstream)?;
         Ok(keys.into_iter().filter(|key| key.starts_with(beginning)).collect())
     }
 
-    /// Keeps a piece of a file under its digest.
+    /// Stores a piece of a file under its digest.
     pub async fn put_chunk(&self, digest: &str, plain: &[u8]) -> Result<(), FleetError> {
         let subject = self.subject(&format!("chunk.{digest}"));
-        // Without an id: what was forgotten a minute ago must be kept again.
+        // Without a message id: a piece that was deleted a minute ago must be stored again.
         let message = PublishMessage::build().payload(self.0.seal.seal(&subject, plain).into());
         let sent = self.0.context.send_publish(subject, message).await.map_err(FleetError::jetstream)?;
         sent.await.map_err(FleetError::jetstream)?;
         Ok(())
     }
 
-    /// The piece of that digest; `None` where there is none.
+    /// Returns the piece with this digest; `None` if it does not exist.
     pub async fn chunk(&self, digest: &str) -> Result<Option<Vec<u8>>, FleetError> {
         let subject = self.subject(&format!("chunk.{digest}"));
         match self.0.chunks.get_last_raw_message_by_subject(&subject).await {
@@ -317,7 +317,7 @@ impl Bus {
         }
     }
 
-    /// The digests of all pieces.
+    /// Returns the digests of all pieces.
     pub async fn chunk_digests(&self) -> Result<Vec<String>, FleetError> {
         let beginning = self.subject("chunk.");
         let mut info =
@@ -329,7 +329,7 @@ impl Bus {
         Ok(digests)
     }
 
-    /// The number of the message that has a piece; `None` where there is none.
+    /// Returns the number of the message with a piece; `None` if it does not exist.
     pub async fn chunk_number(&self, digest: &str) -> Result<Option<u64>, FleetError> {
         let subject = self.subject(&format!("chunk.{digest}"));
         match self.0.chunks.get_last_raw_message_by_subject(&subject).await {
@@ -339,15 +339,15 @@ impl Bus {
         }
     }
 
-    /// Forgets a piece by its message's number: one that was kept again since has another one.
+    /// Deletes a piece by the number of its message. If the piece was stored again since, it has another number and stays.
     pub async fn forget_chunk(&self, number: u64) {
-        // Where that message is gone already, there is nothing to do.
+        // If the message no longer exists, there is nothing to do.
         if let Err(error) = self.0.chunks.delete_message(number).await {
             tracing::debug!("a piece was not forgotten: {error}");
         }
     }
 
-    /// What a value is sealed with besides the key: no member can be given one value for another.
+    /// Associated data of a value's encryption: prevents that one value is passed off as another.
     fn aad(&self, key: &str) -> String {
         self.subject(&format!("value.{key}"))
     }
@@ -393,7 +393,7 @@ fn stream_of(settings: &BusSettings, name: &str, config: fn(&BusSettings) -> str
 }
 
 fn log_config(settings: &BusSettings) -> stream::Config {
-    // A full log refuses a commit; it never drops one.
+    // A full log must refuse a commit instead of dropping old ones.
     let discard = DiscardPolicy::New;
     stream::Config { subjects: vec![format!("kiso.{}.log", settings.fleet)], discard, ..stream::Config::default() }
 }

@@ -1,4 +1,4 @@
-//! What a person asks of a member: to give the home up, for another one or for anybody.
+//! Requests of a person to a member: to release ownership, for another member or for any.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use super::FleetError;
 use super::bus::Bus;
 
-/// How long an answer is waited for: a step that is under way is finished first.
+/// Time limit for the response: an active step is finished first.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A request to the owner.
+/// A request to the owner to release ownership.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GiveUp {
-    /// The epoch of the ownership that is meant: an old request does nothing to a later owner.
+    /// The epoch of the ownership: an old request does not affect a later owner.
     pub epoch: u64,
-    /// Who is to have it; anybody else where it is not said.
+    /// The next owner; any other member if `None`.
     pub to: Option<String>,
 }
 
 impl GiveUp {
     const SUBJECT: &str = "control";
 
-    /// Asks the owner, and returns when it has heard it.
+    /// Sends the request, and returns when the owner has received it.
     pub async fn ask(&self, bus: &Bus) -> Result<(), FleetError> {
         let subject = bus.subject(GiveUp::SUBJECT);
         let sealed = bus.seal().seal(&subject, &kiso_base::json::bytes(self));
@@ -36,7 +36,7 @@ impl GiveUp {
         }
     }
 
-    /// The next request to the owner of that epoch.
+    /// Waits for the next request to the owner of this epoch.
     pub async fn asked(bus: &Bus, epoch: u64) -> Result<GiveUp, FleetError> {
         let subject = bus.subject(GiveUp::SUBJECT);
         let mut requests = bus.client().subscribe(subject.clone()).await.map_err(FleetError::jetstream)?;

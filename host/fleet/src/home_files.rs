@@ -1,4 +1,4 @@
-//! Which files of a home are the fleet's, and how the bucket names them.
+//! Files of a home that belong to the fleet, and their names in the bucket.
 
 use std::ffi::OsStr;
 
@@ -8,19 +8,19 @@ use super::bus::Bus;
 use super::tree;
 use kiso_base::home::Home;
 
-/// The home's own files, as the bucket says it.
+/// The shared files of a home, as recorded in the bucket.
 #[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct HomeFiles {
-    /// Of the owner that kept them.
+    /// Epoch of the owner that stored them.
     pub(super) epoch: u64,
-    /// The name of their list.
+    /// Name of their list.
     pub(super) files: BlobDigest,
 }
 
 impl HomeFiles {
     pub(super) const KEY: &str = "home";
 
-    /// With the number that a change must name; 0 where there are none yet.
+    /// Returns the value with the revision that a change must name; 0 if there is none yet.
     pub(super) fn read(bus: &Bus) -> Result<(Option<HomeFiles>, u64), FleetError> {
         let Some(found) = bus.runtime().block_on(bus.value(HomeFiles::KEY))? else { return Ok((None, 0)) };
         let files = serde_json::from_slice(&found.value);
@@ -29,8 +29,8 @@ impl HomeFiles {
     }
 }
 
-/// What of a home is the same for all members, besides the store and the sessions. The configuration and the key are each
-/// machine's own.
+/// Names in a home that all members share, besides the store and the sessions. The configuration and the key belong to each
+/// machine.
 const SHARED: [&str; 10] = [
     "roles",
     "skills",
@@ -44,27 +44,27 @@ const SHARED: [&str; 10] = [
     "AGENTS.md",
 ];
 
-/// What of a session's directory means nothing elsewhere.
+/// Names in a session's directory that are specific to one machine.
 const OWN: [&str; 2] = ["lock", "tmp"];
 
-/// Makes the home's own files what a list says.
+/// Restores the shared files of the home from a list.
 pub(super) fn restore_listed(blobs: &Blobs, files: BlobDigest, home: &Home) -> Result<(), FleetError> {
     let tree = tree::load(blobs, files)?;
     tree::restore(blobs, &tree, home.path(), |name| !is_shared(name))
 }
 
-/// Of a home's directory.
+/// Returns whether an entry of the home's directory is shared.
 pub(super) fn is_shared(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| SHARED.contains(&name))
 }
 
-/// Of a session's directory.
+/// Returns whether an entry of a session's directory belongs only to this machine.
 pub(super) fn is_own(name: &OsStr) -> bool {
-    // Files that are not whole yet begin with a dot.
+    // Names of incomplete files begin with a dot.
     name.to_str().is_some_and(|name| OWN.contains(&name) || name.starts_with('.'))
 }
 
-/// The name of the list of a session's files, as the store has it.
+/// Returns the name of the list of a session's files, from its form in the store.
 pub(super) fn files_of(root: &[u8]) -> Result<BlobDigest, FleetError> {
     BlobDigest::try_from(root).map_err(|_| FleetError::Log("a session's files are of another form"))
 }

@@ -1,9 +1,9 @@
-//! Who owns the home: a value in the bucket that its owner changes all the time.
+//! Ownership of the home: a value in the bucket that its owner renews periodically.
 //!
-//! A member that has seen no change for as long as the lease lasts takes over. It measures that by its own monotonic clock, so no two
-//! machines need the same time; an owner counts the time that its machine slept, too. That an owner which was away for too long can
-//! do nothing any more does not depend on it: the log takes nothing from it ([`super::log`]). The lease keeps it from beginning
-//! what cannot be taken back.
+//! A member that has seen no change for the duration of the lease takes over. It measures this with its own monotonic clock, so
+//! the clocks of two machines need not agree; an owner also counts the time during which its machine slept. Safety does not
+//! depend on the lease: the log refuses commits of a former owner ([`super::log`]). The lease prevents a former owner from
+//! starting irreversible actions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,26 +16,26 @@ use super::FleetError;
 use super::bus::Bus;
 use kiso_base::clock::since_boot;
 
-/// Between two tries to take the home.
+/// Delay between two attempts to take the home.
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// The value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ownership {
-    /// `None`: it was given up, and whoever comes first may take it.
+    /// `None` after a release: the first member to do so may take it.
     pub member: Option<String>,
-    /// Grows with each owner.
+    /// Increases with each owner.
     pub epoch: u64,
-    /// Grows while it is owned.
+    /// Increases with each renewal.
     pub beat: u64,
-    /// Only this member takes it within the time of a lease.
+    /// For the duration of a lease, only this member may take it.
     pub meant_for: Option<String>,
 }
 
 impl Ownership {
     pub const KEY: &'static str = "owner";
 
-    /// As it is, with the number that a change must name; 0 and nobody where there never was an owner.
+    /// Returns the current value with the revision that a change must name; 0 and no member if there never was an owner.
     pub async fn read(bus: &Bus) -> Result<(Ownership, u64), FleetError> {
         let Some(found) = bus.value(Ownership::KEY).await? else {
             return Ok((Ownership { member: None, epoch: 0, beat: 0, meant_for: None }, 0));
@@ -50,7 +50,7 @@ impl Ownership {
     }
 }
 
-/// What one who stands by has seen of the owner.
+/// A standby member's observations of the owner.
 #[derive(Debug)]
 pub struct OwnerWatch {
     revision: u64,
@@ -62,7 +62,7 @@ impl OwnerWatch {
         OwnerWatch { revision, since: Instant::now() }
     }
 
-    /// Takes what is there now; whether a member of that name may take over.
+    /// Records the current value; returns whether a member of this name may take over.
     pub fn may_take(&mut self, owner: &Ownership, revision: u64, name: &str, lease: Duration) -> bool {
         if revision != self.revision {
             *self = OwnerWatch::new(revision);
@@ -76,7 +76,7 @@ impl OwnerWatch {
     }
 }
 
-/// An owner's hold on the home. Cheap to clone.
+/// An owner's lease. Clones are cheap.
 #[derive(Debug, Clone)]
 pub struct Lease(Arc<Inner>);
 
@@ -91,7 +91,7 @@ struct Inner {
 struct Held {
     owner: Ownership,
     revision: u64,
-    /// When the last change that was confirmed was sent, since the machine was started.
+    /// Time since boot at which the last confirmed renewal was sent.
     renewed: Duration,
 }
 
@@ -102,8 +102,8 @@ impl Held {
 }
 
 impl Lease {
-    /// Takes the home over from what `owner` says at `revision`; `None` where somebody else was first. Waits for NATS: whether it was
-    /// taken has to be known.
+    /// Takes over the home from the value `owner` at `revision`; returns `None` if somebody else was faster. Waits for NATS,
+    /// because the outcome must be known.
     pub async fn take(bus: &Bus, owner: &Ownership, revision: u64, lasts: Duration) -> Option<Lease> {
         let renewed = since_boot();
         let member = Some(bus.settings().member.clone());
@@ -136,37 +136,37 @@ impl Lease {
         self.0.lasts
     }
 
-    /// Whether something may be begun that cannot be taken back: a third of the lease is left at least, so it has begun before
-    /// anybody else owns the home.
+    /// Returns whether an irreversible action may be started: at least a third of the lease remains, so the action starts before
+    /// anybody else can own the home.
     pub fn is_good(&self) -> bool {
         self.0.lost.borrow().is_none() && self.held().age() < self.0.lasts * 2 / 3
     }
 
-    /// Whether nobody has said that it is over.
+    /// Returns whether the lease was not declared lost.
     pub fn is_held(&self) -> bool {
         self.0.lost.borrow().is_none()
     }
 
-    /// Until when an append may be waited for.
+    /// Returns the time until which an append may be retried.
     pub fn deadline(&self) -> Instant {
-        // What is renewed while it waits counts the next time.
+        // A renewal during the wait counts only for the next append.
         Instant::now() + self.0.lasts.saturating_sub(self.held().age())
     }
 
-    /// It is over; why, as it was said first.
+    /// Declares the lease lost; returns the reason that was given first.
     pub fn lose(&self, why: String) -> String {
         self.0.lost.send_if_modified(|lost| lost.is_none().then(|| *lost = Some(why.clone())).is_some());
         why
     }
 
-    /// Returns when it is over.
+    /// Completes when the lease is lost.
     pub async fn lost(&self) -> String {
         let mut lost = self.0.lost.subscribe();
         let why = lost.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
         why.unwrap_or_default()
     }
 
-    /// Renews it, three times within the time that it lasts, until it is over.
+    /// Renews the lease three times within its duration, until it is lost.
     pub async fn renew(self, bus: Bus) {
         let mut beat = tokio::time::interval(self.0.lasts / 3);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -180,7 +180,7 @@ impl Lease {
             match owner.write(&bus, revision).await {
                 Ok(Some(revision)) => *self.held() = Held { owner, revision, renewed: began },
                 Ok(None) => match Ownership::read(&bus).await {
-                    // It was written, and the confirmation was lost.
+                    // The renewal was stored, but its confirmation was lost.
                     Ok((found, revision)) if found == owner => *self.held() = Held { owner, revision, renewed: began },
                     Ok((found, _)) => {
                         let by = found.member.unwrap_or_else(|| "somebody".to_owned());
@@ -196,10 +196,10 @@ impl Lease {
         }
     }
 
-    /// Gives the home up, for `to` where it is meant for one member.
+    /// Releases ownership, for `to` if it is meant for one member.
     pub async fn give_up(&self, bus: &Bus, to: Option<String>) -> Result<(), FleetError> {
         self.lose("it was given up".to_owned());
-        // The last beat may have been on its way.
+        // A last renewal may still have been in transit.
         loop {
             let (found, revision) = Ownership::read(bus).await?;
             let held = self.held().owner.clone();
@@ -236,7 +236,7 @@ mod tests {
         assert!(!observed.may_take(&pi, 10, "laptop", LEASE));
         tokio::time::advance(LEASE - Duration::from_millis(1)).await;
         assert!(!observed.may_take(&pi, 10, "laptop", LEASE));
-        // It has beaten meanwhile.
+        // The owner has renewed in between.
         assert!(!observed.may_take(&pi, 11, "laptop", LEASE));
         tokio::time::advance(LEASE - Duration::from_millis(1)).await;
         assert!(!observed.may_take(&pi, 11, "laptop", LEASE));

@@ -1,13 +1,14 @@
-//! One home on several machines, over NATS JetStream: one member serves it, the others stand by, and one of them takes over.
+//! One home on several machines, over NATS JetStream: one member owns and serves it, the others are standbys, one of which takes
+//! over if the owner fails.
 //!
 //! ```text
 //!  client ─▶ any member ──tunnel──▶ owner ─▶ gateway … store ──commit──▶ log (JetStream) ─▶ whoever takes over
 //!                                                      files ──pieces──▶ chunks
 //! ```
 //!
-//! What makes it safe is the log: a commit counts when JetStream has appended it, and it appends only what fits behind the log's
-//! end. Whoever takes over appends an epoch first, and from then on nothing of the owner before fits ([`log`]). The lease
-//! ([`lease`]) says when to take over, and keeps an owner from beginning what cannot be taken back when it may not be one any more.
+//! The log makes it safe: a commit is valid once JetStream has appended it, and JetStream appends a message only at the expected
+//! end of the log. A new owner first appends its epoch, after which no commit of the previous owner can be appended ([`log`]).
+//! The lease ([`lease`]) determines when to take over, and prevents a former owner from starting irreversible actions.
 
 pub mod blob;
 pub mod bus;
@@ -31,10 +32,10 @@ use self::blob::BlobDigest;
 use self::bus::AppendError;
 use kiso_store::store::StoreError;
 
-/// Between two tries of what did not succeed.
+/// Delay between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Why a member cannot do its part.
+/// Why a member failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FleetError {
@@ -86,7 +87,7 @@ pub enum FleetError {
 
 impl FleetError {
     fn jetstream(error: impl std::error::Error) -> FleetError {
-        // What they say of themselves is one word; the cause behind it says what.
+        // Errors of the client library are one word; only the cause contains details.
         let mut text = error.to_string();
         if let Some(cause) = error.source().map(ToString::to_string).filter(|cause| !text.contains(cause.as_str())) {
             text = format!("{text}: {cause}");

@@ -1,7 +1,7 @@
-//! The log of a fleet: what is appended to it, and how it is read.
+//! The log of a fleet: its messages, and how they are appended and read.
 //!
-//! Each message says which epoch of ownership wrote it, and which commit of that epoch it is a part of. Whoever takes over appends
-//! an epoch first; from then on nothing that another member appends fits behind the end of the log.
+//! Each message contains the epoch of its owner, and the number of the commit that it is a part of. A new owner first appends its
+//! epoch; from then on, no message of another member can be appended.
 //!
 //! ```text
 //!  … │ commit 7 of epoch 3, part 1/2 │ part 2/2 │ epoch 4 │ commit 1 of epoch 4, part 1/1 │ base │ commit 2 …
@@ -21,24 +21,24 @@ use super::bus::{AppendError, Bus};
 use super::lease::Lease;
 use kiso_store::store::{CommitLog, CommittedPages};
 
-/// Bytes of a message at most; a server takes 1 MiB if it is not configured otherwise.
+/// Maximum size of a message in bytes; the server's default limit is 1 MiB.
 const PART: usize = 512 << 10;
 
-/// Bytes of a commit at most, when it is read.
+/// Maximum size of a commit in bytes for reading.
 const MAX_COMMIT: u64 = 2 << 30;
 
-/// Bytes of log after which a whole copy of the store takes its place.
+/// Size in bytes of the log at which a copy of the whole store replaces it.
 const BASE_EVERY: u64 = 64 << 20;
 
 const FORM: u8 = 1;
 const HEADER: usize = 26;
 
-/// Which message of the log it is.
+/// Header of a message in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordHeader {
     pub kind: RecordKind,
     pub epoch: u64,
-    /// Of the commit, counted from 1 in each epoch.
+    /// Number of the commit, counted from 1 in each epoch.
     pub number: u64,
     pub part: u32,
     pub parts: u32,
@@ -46,11 +46,11 @@ pub struct RecordHeader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordKind {
-    /// An owner begins.
+    /// A new owner starts.
     Epoch,
     /// A part of a commit.
     Commit,
-    /// The store as a whole, under a digest: what stands before it is not needed any more.
+    /// A copy of the whole store, under its digest: earlier messages are no longer needed.
     Base,
 }
 
@@ -87,7 +87,7 @@ impl RecordHeader {
     }
 }
 
-/// A commit as bytes.
+/// Encodes a commit.
 #[expect(clippy::expect_used, reason = "a vector takes all bytes")]
 fn encode(commit: &CommittedPages) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
@@ -122,7 +122,7 @@ fn decode(bytes: &[u8]) -> Option<CommittedPages> {
     Some(CommittedPages { page_bytes, pages, changed: changed.collect::<Option<_>>()? })
 }
 
-/// What reading the log came to.
+/// A change that was read from the log.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LogChange {
     Commit(CommittedPages),
@@ -133,26 +133,26 @@ pub enum LogChange {
 #[derive(Debug, Clone, Default)]
 pub struct Replay {
     pub epoch: u64,
-    /// Of the last commit that was whole.
+    /// Number of the last complete commit.
     pub number: u64,
-    /// What is there of the next one.
+    /// The received parts of the next commit.
     begun: Vec<u8>,
     parts: u32,
 }
 
 impl Replay {
-    /// From behind a base of that epoch and commit.
+    /// Starts after a base with this epoch and commit.
     pub fn after(epoch: u64, number: u64) -> Replay {
         Replay { epoch, number, ..Replay::default() }
     }
 
-    /// Takes the next message; `None` where it completes nothing.
+    /// Processes the next message; returns `None` if it completes nothing.
     pub fn take(&mut self, plain: &[u8]) -> Result<Option<LogChange>, FleetError> {
         let broken = || FleetError::Log("a message does not follow the one before it");
         let (header, body) = RecordHeader::parse(plain).ok_or(FleetError::Log("a message is of another form"))?;
         match header.kind {
             RecordKind::Epoch if header.epoch > self.epoch => {
-                // What the last owner had begun to append was never confirmed.
+                // The incomplete commit of the previous owner was never confirmed.
                 *self = Replay::after(header.epoch, 0);
                 Ok(None)
             }
@@ -179,10 +179,10 @@ impl Replay {
     }
 }
 
-/// Where the log and its base are, as the bucket says it.
+/// Position of the log and of its base, as recorded in the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Base {
-    /// The log goes on behind the message of this number.
+    /// The log continues after the message with this number.
     pub sequence: u64,
     pub store: BlobDigest,
     pub epoch: u64,
@@ -192,7 +192,7 @@ pub struct Base {
 impl Base {
     const KEY: &'static str = "base";
 
-    /// With the number that a change must name; 0 where the fleet has not begun.
+    /// Returns the value with the revision that a change must name; 0 if the fleet has not started.
     pub async fn read(bus: &Bus) -> Result<(Option<Base>, u64), FleetError> {
         let Some(found) = bus.value(Base::KEY).await? else { return Ok((None, 0)) };
         let base = serde_json::from_slice(&found.value);
@@ -200,16 +200,16 @@ impl Base {
     }
 }
 
-/// The owner's end of the log.
+/// The log, as its owner writes it.
 pub struct OwnedLog {
     bus: Bus,
     blobs: Blobs,
     lease: Lease,
     epoch: u64,
     number: u64,
-    /// The number of the log's last message.
+    /// Number of the log's last message.
     end: u64,
-    /// What a change of [`Base::KEY`] must name: whoever has owned the home before must not put an older base in a newer one's place.
+    /// Revision that a change of [`Base::KEY`] must name, so that a former owner cannot replace a newer base by an older one.
     base: u64,
     since_base: u64,
 }
@@ -220,21 +220,22 @@ impl std::fmt::Debug for OwnedLog {
     }
 }
 
-/// Appends that an owner begins. What another one appended meanwhile is read before it is tried again.
+/// Appends the start of an owner's epoch. If another member has appended a message in the meantime, the caller must read it
+/// before it retries.
 pub async fn begin_epoch(bus: &Bus, epoch: u64, after: u64, deadline: Instant) -> Result<u64, AppendError> {
     let header = RecordHeader { kind: RecordKind::Epoch, epoch, number: 0, part: 0, parts: 1 };
     bus.append(&header.record(&[]), after, &format!("epoch-{epoch}"), deadline).await
 }
 
 impl OwnedLog {
-    /// Of an owner whose epoch is the log's last message, at `end`. `base` is the revision of the value [`Base::KEY`], 0 where there is
-    /// none.
+    /// Creates the log of an owner whose epoch is the last message, at `end`. `base` is the revision of the value [`Base::KEY`],
+    /// 0 if there is none.
     pub fn new(bus: Bus, blobs: Blobs, lease: Lease, end: u64, base: u64) -> OwnedLog {
         let epoch = lease.epoch();
         OwnedLog { bus, blobs, lease, epoch, number: 0, end, base, since_base: 0 }
     }
 
-    /// Puts the store as it is in the file in place of all that is in the log.
+    /// Replaces the whole log by the copy of the store in this file.
     pub fn rebase(&mut self, copy: &Path) -> Result<(), FleetError> {
         let store = self.blobs.put_file(copy)?;
         let header = RecordHeader { kind: RecordKind::Base, epoch: self.epoch, number: self.number, part: 0, parts: 1 };
@@ -243,7 +244,7 @@ impl OwnedLog {
         let base = Base { sequence: self.end, store, epoch: self.epoch, number: self.number };
         let value = kiso_base::json::bytes(&base);
         let (bus, before) = (self.bus.clone(), self.base);
-        // Only what stands before a base that everybody finds is forgotten.
+        // Deletes messages only after their base was published.
         self.base = self.bus.runtime().block_on(async move {
             let revision = bus.swap(Base::KEY, &value, before).await?.ok_or(FleetError::Superseded)?;
             bus.forget_log(base.sequence).await?;
@@ -315,7 +316,7 @@ mod tests {
         let (begin, rest) = first.split_at(5);
         assert_eq!(replay.take(&record(1, 1, 0, 2, begin)).unwrap(), None);
         assert_eq!(replay.take(&record(1, 1, 1, 2, rest)).unwrap(), Some(LogChange::Commit(commit(2, &[(1, 1)]))));
-        // Half of a commit that the next owner found.
+        // The next owner found half of a commit.
         assert_eq!(replay.take(&record(1, 2, 0, 2, &second[..3])).unwrap(), None);
         assert_eq!(replay.take(&epoch(2)).unwrap(), None);
         assert_eq!(replay.take(&record(2, 1, 0, 1, &second)).unwrap(), Some(LogChange::Commit(commit(2, &[(2, 2)]))));

@@ -1,4 +1,4 @@
-//! A member: stands by, takes over, and owns the home until it gives it up or is replaced.
+//! A member: waits as a standby, takes over, and owns the home until it releases it or is replaced.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -22,7 +22,7 @@ use kiso_base::home::Home;
 use kiso_sandbox::effect::member::FleetMember;
 use kiso_store::store::{CommittedPages, Store};
 
-/// Stands by until the home can be taken, and takes it; never, if it is not to take `any`. `seen` is told each new owner.
+/// Waits until the home can be taken, and takes it; with `any` false, never takes it. `seen` is called with each new owner.
 pub async fn stand_by(
     bus: &Bus,
     lasts: Duration,
@@ -54,14 +54,14 @@ pub async fn stand_by(
     }
 }
 
-/// The home, owned.
+/// An owned home.
 #[derive(Debug)]
 pub struct OwnedHome {
     pub store: Store,
     pub files: Arc<MemberFiles>,
 }
 
-/// Makes the home what the log says, and begins an epoch. `begins`: the fleet is new, and has what is in this home.
+/// Restores the home from the log, and starts an epoch. `begins`: the fleet is new, and starts with the content of this home.
 pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<OwnedHome, FleetError> {
     let blobs = Blobs::new(bus.clone());
     let path = home.store_path();
@@ -74,14 +74,14 @@ pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<
             (None, true) => begin_epoch(bus, lease, 0, &mut Replay::default(), |_| Ok(())),
         });
         match end {
-            // A newer base was put in the place of what was to be read.
+            // A newer base has replaced the messages to be read.
             Err(FleetError::Gap) if lease.is_held() => {}
             end => break (end?, revision),
         }
     };
     let mut log = OwnedLog::new(bus.clone(), blobs.clone(), lease.clone(), end, base);
     if begins {
-        // Whatever is in the write-ahead log is moved into the file when the last connection goes.
+        // Closing the last connection moves the content of the write-ahead log into the file.
         Store::open(&path)?.close();
         log.rebase(&path)?;
         let mark = mark(home);
@@ -94,7 +94,7 @@ pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<
     let files = MemberFiles::new(blobs.clone(), lease.clone(), home.clone());
     if begins {
         for session in store.read_blocking(|view| view.session_names())? {
-            // One that was imported, or in which nothing has run yet, has no directory.
+            // An imported session, or one without runs, has no directory yet.
             home.create_session(&session).map_err(|error| FleetError::Files(error.to_string()))?;
             let root = files.keep_files(&session).map_err(FleetError::Files)?;
             store.write_blocking(move |tx| tx.set_tree(&session, &root))?;
@@ -105,7 +105,7 @@ pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<
     Ok(OwnedHome { store, files: Arc::new(files) })
 }
 
-/// Does it until NATS answers, for as long as a lease lasts: whoever has taken the home is the only one that may serve it until then.
+/// Retries until NATS responds, for the duration of a lease: until then, this member is the only one that may serve the home.
 fn insist<T>(lease: &Lease, mut work: impl FnMut() -> Result<T, FleetError>) -> Result<T, FleetError> {
     let began = Instant::now();
     loop {
@@ -119,8 +119,8 @@ fn insist<T>(lease: &Lease, mut work: impl FnMut() -> Result<T, FleetError>) -> 
     }
 }
 
-/// Appends this owner's epoch behind all that is in the log, which is replayed from behind the message `read`; where the log ends then.
-/// Not behind a newer epoch: whoever was away for so long is no owner any more, and the log would have no order.
+/// Replays the log after the message `read`, and appends this owner's epoch at its end; returns the new end. Fails if there is a
+/// newer epoch: this member was away too long and is not the owner any more.
 fn begin_epoch(
     bus: &Bus,
     lease: &Lease,
@@ -134,7 +134,7 @@ fn begin_epoch(
         bus.runtime().block_on(bus.read_log(read + 1, end, take))?;
         read = end;
         if replay.epoch == lease.epoch() && replay.number == 0 {
-            // No other member has this epoch: it was appended at an earlier try.
+            // No other member has this epoch, so an earlier attempt has appended it.
             return Ok(end);
         }
         if replay.epoch >= lease.epoch() || !lease.is_held() {
@@ -142,14 +142,14 @@ fn begin_epoch(
         }
         match bus.runtime().block_on(log::begin_epoch(bus, lease.epoch(), end, lease.deadline())) {
             Ok(end) => return Ok(end),
-            // The owner before has appended something meanwhile.
+            // The previous owner has appended a message in the meantime.
             Err(AppendError::Elsewhere) => {}
             Err(error) => return Err(FleetError::Append(error)),
         }
     }
 }
 
-/// Writes the store anew from its base and the log; where the log ends.
+/// Restores the store from its base and the log; returns the end of the log.
 fn restore_store(bus: &Bus, blobs: &Blobs, lease: &Lease, base: &Base, home: &Home) -> Result<u64, FleetError> {
     let (path, temp) = (home.store_path(), home.temp_path());
     let failed = |error| FleetError::file(&temp, error);
@@ -177,13 +177,14 @@ fn restore_store(bus: &Bus, blobs: &Blobs, lease: &Lease, base: &Base, home: &Ho
     Ok(end)
 }
 
-/// Says in the home that what is in it may be old: somebody else owns it, or did when this member was last there.
+/// Returns the marker file for a home whose content may be outdated: another member owns it, or did when this member was last
+/// running.
 fn mark_of_standby(home: &Home) -> PathBuf {
     home.cache_dir().join("stands-by")
 }
 
-/// Whether nothing must be done in this home but by a member that takes it over: of a fleet's home that no owner serves here, nobody
-/// knows how old it is, and one that was never taken over has nothing yet.
+/// Returns whether only a member that takes over may use this home. A fleet's home without a running owner may be outdated, and a
+/// home that was never taken over is empty.
 pub fn is_a_copy(home: &Home) -> bool {
     let stands_by = mark_of_standby(home).exists();
     if !mark(home).exists() {
@@ -192,23 +193,23 @@ pub fn is_a_copy(home: &Home) -> bool {
     stands_by || !matches!(home.daemon(), Ok(Some(_)))
 }
 
-/// From now on nothing must be done in this home but by a member that takes it over.
+/// Marks the home, so that from now on only a member that takes over may use it.
 pub fn begin_standby(home: &Home) -> Result<(), FleetError> {
     let mark = mark_of_standby(home);
     std::fs::write(&mark, "").map_err(|error| FleetError::file(&mark, error))
 }
 
-/// Whether nothing is in the home that is not the fleet's.
+/// Returns whether everything in the home belongs to the fleet.
 pub(super) fn is_the_fleets(home: &Home) -> bool {
     mark(home).exists() || !home.store_path().exists()
 }
 
-/// Says in the home that its store is the fleet's.
+/// Returns the marker file for a home whose store belongs to the fleet.
 fn mark(home: &Home) -> PathBuf {
     home.cache_dir().join("fleet")
 }
 
-/// A store from before this home was a member is kept.
+/// Renames a store from before this home joined the fleet, instead of deleting it.
 fn keep_aside(home: &Home, path: &Path) -> Result<(), FleetError> {
     if mark(home).exists() || !path.exists() {
         return Ok(());
@@ -245,13 +246,13 @@ fn apply(file: &File, commit: &CommittedPages) -> io::Result<()> {
     file.set_len(u64::from(commit.pages) * bytes)
 }
 
-/// The home's own files: skills, grants, roles.
+/// Restores the shared files of the home: skills, grants, roles.
 fn restore_home(blobs: &Blobs, bus: &Bus, home: &Home) -> Result<(), FleetError> {
     let Some(kept) = HomeFiles::read(bus)?.0 else { return Ok(()) };
     restore_listed(blobs, kept.files, home)
 }
 
-/// Every session's directory.
+/// Restores every session's directory.
 fn restore_sessions(blobs: &Blobs, store: &Store, home: &Home) -> Result<(), FleetError> {
     let trees = store.read_blocking(|view| view.trees())?;
     let known: HashSet<&str> = trees.iter().map(|(session, _)| session.as_str()).collect();
@@ -271,7 +272,8 @@ fn restore_sessions(blobs: &Blobs, store: &Store, home: &Home) -> Result<(), Fle
     Ok(())
 }
 
-/// Labels of files go by inodes, which are others here: with this line, all that had one is said of everything in the workspace.
+/// Labels of files refer to inodes, which differ on this machine: with this line, the labels apply to everything in the
+/// workspace.
 fn forget_inodes(labels: &Path) -> io::Result<()> {
     match OpenOptions::new().append(true).open(labels) {
         Ok(mut file) => file.write_all(b"of 0\n"),

@@ -1,4 +1,5 @@
-//! An owner's part towards the other members: it keeps the files of sessions and of the home for them, and hands the home over.
+//! The owner's duties towards the other members: it stores the files of sessions and of the home for them, and hands over the
+//! home.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -19,32 +20,32 @@ use kiso_base::home::{Home, SessionName};
 use kiso_sandbox::effect::member::{FleetMember, FleetStatus};
 use kiso_store::store::Store;
 
-/// Keeps an owner's files for the others.
+/// Stores an owner's files for the other members.
 #[derive(Debug)]
 pub struct MemberFiles {
     blobs: Blobs,
     lease: Lease,
     home: Home,
-    /// Of the sessions that were worked on last.
+    /// Stamps of the sessions with the most recent work.
     seen: Mutex<HashMap<SessionName, FileStamps>>,
-    /// When it was taken over.
+    /// Time of the takeover.
     since: Instant,
 }
 
-/// How long a member keeps the home at least before it goes on to one with a label: two that ask for different ones must not keep
-/// each other from their work.
+/// How long a member keeps the home at least before it hands it over to one with a label: two sessions with different labels must
+/// not prevent each other's work.
 const SETTLED: Duration = Duration::from_secs(5);
 
-/// How often the owner's own daemon is asked to give the home up.
+/// How often the owner's daemon is asked to release ownership.
 const TRIES: u32 = 5;
 
-/// How often the home's own files are looked at.
+/// How often the shared files of the home are checked.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// How often it is looked for pieces of files that nobody needs any more.
+/// How often to delete pieces of files that are no longer needed.
 const SPARE: Duration = Duration::from_secs(3_600);
 
-/// Sessions of which it is remembered what their files were.
+/// Maximum number of sessions whose stamps are kept.
 const MAX_SEEN: usize = 200;
 
 impl FleetMember for MemberFiles {
@@ -79,13 +80,13 @@ impl FleetMember for MemberFiles {
     fn hand_over(&self, label: &str) -> Result<bool, String> {
         let bus = self.blobs.bus();
         let handed = bus.runtime().block_on(async {
-            // What waited for this member is to have begun here before the home goes on.
+            // Waiting work for this member must have started before the home moves on.
             tokio::time::sleep_until(self.since + SETTLED).await;
             let members = status::read(bus).await?.members;
             let Some(to) = members.into_iter().find(|member| member.can_take(label)) else { return Ok(false) };
             tracing::info!("the home goes to {}, because something asks for the label {label}", to.name);
             let asks = GiveUp { epoch: self.lease.epoch(), to: Some(to.name) };
-            // The daemon may not be listening yet, or just not.
+            // The daemon may not be listening yet, or only temporarily.
             let mut tries = 1;
             while let Err(error) = asks.ask(bus).await {
                 if tries == TRIES {
@@ -118,13 +119,12 @@ impl MemberFiles {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the home's own files.
+    /// Stores the shared files of the home.
     pub fn keep_home(&self, bus: &Bus) -> Result<(), FleetError> {
         self.keep_home_once(bus, &mut FileStamps::default(), None).map(drop)
     }
 
-    /// Keeps them whenever they change, and forgets what nobody needs any more, until the lease is over. Waits on the caller's
-    /// thread.
+    /// Stores the files whenever they change, and deletes unneeded pieces, until the lease is lost. Blocks the calling thread.
     pub fn follow_home(&self, bus: &Bus, store: &Store) {
         let (mut seen, mut last) = (FileStamps::default(), None);
         let (mut spare, mut looked) = (Vec::new(), Instant::now());
@@ -144,14 +144,14 @@ impl MemberFiles {
         }
     }
 
-    /// Forgets the pieces that were spare an hour ago and still are; those that are spare now.
+    /// Deletes the pieces that were unneeded an hour ago and still are; returns those that are unneeded now.
     fn tidy(
         &self,
         bus: &Bus,
         store: &Store,
         spare: Vec<(BlobDigest, u64)>,
     ) -> Result<Vec<(BlobDigest, u64)>, FleetError> {
-        // What cannot be read may need any of them.
+        // If a list cannot be read, it may need any of the pieces.
         let base = bus.runtime().block_on(Base::read(bus))?.0.ok_or(FleetError::Empty)?;
         let mut lists: Vec<BlobDigest> = HomeFiles::read(bus)?.0.iter().map(|home| home.files).collect();
         for (_, root) in store.read_blocking(|view| view.trees())? {
@@ -168,7 +168,8 @@ impl MemberFiles {
         self.blobs.spare(&needed)
     }
 
-    /// Keeps them if they are not what was kept last; what is kept now. Nothing of a newer owner is replaced.
+    /// Stores the files if they differ from the last stored ones; returns the name of the stored ones. Does not replace files of
+    /// a newer owner.
     fn keep_home_once(
         &self,
         bus: &Bus,

@@ -1,4 +1,4 @@
-//! What goes through NATS is encrypted and authenticated with a key that is made from the home's, which every member has.
+//! Encrypts and authenticates everything that goes through NATS, with a key derived from the home's key, which every member has.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use kiso_base::home::HomeKey;
 
-/// Seals and opens payloads. The subject is a part of what is authenticated: a payload is worth nothing elsewhere.
+/// Encrypts and decrypts payloads. The subject is authenticated, too, so a payload is not valid under another subject.
 pub struct Seal {
     key: LessSafeKey,
     random: SystemRandom,
@@ -20,7 +20,7 @@ impl fmt::Debug for Seal {
     }
 }
 
-/// Bytes of a key.
+/// Length of a key in bytes.
 struct KeyBytes;
 
 impl KeyType for KeyBytes {
@@ -30,7 +30,7 @@ impl KeyType for KeyBytes {
 }
 
 impl Seal {
-    /// For a fleet of that name.
+    /// Derives the key for a fleet of this name.
     #[expect(clippy::expect_used, reason = "the key has the right length")]
     pub fn of(key: &HomeKey, fleet: &str) -> Seal {
         let salt = Salt::new(HKDF_SHA256, b"kiso fleet 1 payload");
@@ -43,7 +43,7 @@ impl Seal {
         Seal { key: LessSafeKey::new(expanded.expect("the key has the right length")), random: SystemRandom::new() }
     }
 
-    /// The nonce, the ciphertext and the tag.
+    /// Returns the nonce, the ciphertext and the tag.
     #[expect(clippy::expect_used, reason = "the system has random numbers; a payload is not that large")]
     pub fn seal(&self, subject: &str, plain: &[u8]) -> Vec<u8> {
         let mut nonce = [0; NONCE_LEN];
@@ -58,7 +58,7 @@ impl Seal {
         sealed
     }
 
-    /// What was sealed; `None` for what was not sealed with this key for this subject.
+    /// Returns the decrypted payload; `None` if it was not encrypted with this key for this subject.
     pub fn open(&self, subject: &str, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, rest) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let mut bytes = rest.to_vec();

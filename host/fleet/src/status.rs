@@ -1,4 +1,4 @@
-//! What each member says of itself, and what a fleet is by that.
+//! The status that each member publishes, and the status of the fleet.
 
 use std::time::Duration;
 
@@ -11,37 +11,37 @@ use super::log::Base;
 use kiso_base::clock::now_ms;
 use kiso_sandbox::effect::member::{FleetStatus, MemberStatus};
 
-/// How often it says it.
+/// How often a member publishes its status.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// How long it may take to read all of it.
+/// Time limit for reading all statuses.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 const KEYS: &str = "member.";
 
-/// A member, as it was when it last said so.
+/// A member's last published status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberState {
     pub name: String,
-    /// Of kiso.
+    /// Version of kiso.
     pub version: String,
     /// Milliseconds since 1970 (UTC), by the member's own clock.
     pub at_ms: i64,
     /// Whether it may take over.
     pub stands_by: bool,
-    /// An older kiso does not say them.
+    /// Absent from older versions of kiso.
     #[serde(default)]
     pub labels: Vec<String>,
 }
 
 impl MemberState {
-    /// This process.
+    /// Returns the status of this process.
     pub fn now(bus: &Bus, stands_by: bool) -> MemberState {
         let (name, labels) = (bus.settings().member.clone(), bus.settings().labels.clone());
         MemberState { name, version: env!("CARGO_PKG_VERSION").to_owned(), at_ms: now_ms(), stands_by, labels }
     }
 
-    /// Says it again and again.
+    /// Publishes the status periodically.
     pub async fn keep_saying(bus: Bus, stands_by: bool) {
         loop {
             let state = MemberState::now(&bus, stands_by);
@@ -53,8 +53,8 @@ impl MemberState {
         }
     }
 
-    /// `now_ms` and `said_ms`, when it said so, are by the server's clock, so members whose clocks differ are told alike. Who owns the
-    /// home is known better than from what one that is gone has said.
+    /// `now_ms` and `said_ms`, the time of publication, are by the server's clock, so that different clocks of members do not
+    /// matter. The current owner is known better than from the status of a member that is gone.
     fn seen(self, owner: Option<&str>, said_ms: i64, now_ms: i64) -> MemberStatus {
         let MemberState { name, version, at_ms, stands_by, labels } = self;
         let owns = owner == Some(&name);
@@ -63,7 +63,7 @@ impl MemberState {
     }
 }
 
-/// The fleet as it is now.
+/// Returns the current status of the fleet.
 pub async fn read(bus: &Bus) -> Result<FleetStatus, FleetError> {
     let read = tokio::time::timeout(PATIENCE, read_all(bus)).await;
     read.unwrap_or_else(|_| Err(FleetError::Jetstream("it does not answer in time".to_owned())))
@@ -75,7 +75,7 @@ async fn read_all(bus: &Bus) -> Result<FleetStatus, FleetError> {
     let (mut said, mut other_keys) = (Vec::new(), Vec::new());
     for key in bus.keys(KEYS).await? {
         let value = match bus.value(&key).await {
-            // A member whose home has another key must not keep anybody from seeing the others.
+            // A member with another key must not hide the others.
             Err(FleetError::OtherKey) => {
                 other_keys.push(key.trim_start_matches(KEYS).to_owned());
                 continue;
@@ -83,7 +83,7 @@ async fn read_all(bus: &Bus) -> Result<FleetStatus, FleetError> {
             value => value?,
         };
         let Some(value) = value else { continue };
-        // Another version may say it in another form.
+        // Another version may use another format.
         let state = serde_json::from_slice::<MemberState>(&value.value).ok();
         said.extend(state.map(|state| (state, value.at_ms)));
     }

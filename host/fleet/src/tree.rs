@@ -1,7 +1,7 @@
-//! Directories with all that is in them, as a list and blobs: what a session's files and the home's skills are for other members.
+//! Directories with their content, as a list and blobs: this is how members share a session's files and the home's skills.
 //!
-//! Guests may have left anything in a workspace, links included; so every entry is reached from its directory, opened without
-//! following a link, and links are kept as what they say.
+//! Guests may have left anything in a workspace, including links. So every entry is opened relative to its directory, without
+//! following links, and links are stored as links.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -20,19 +20,20 @@ use flate2::read::{DeflateDecoder, DeflateEncoder};
 use super::FleetError;
 use super::blob::{BlobDigest, Blobs};
 
-/// Entries of a tree at most.
+/// Maximum number of entries in a tree.
 const MAX_ENTRIES: usize = 1_000_000;
 
-/// Bytes of the list, unpacked.
+/// Maximum size of the list in bytes, decompressed.
 const MAX_LIST: u64 = 512 << 20;
 
-/// How deep directories may lie in each other.
+/// Maximum depth of nested directories.
 const MAX_DEPTH: usize = 256;
 
-/// Nanoseconds for which a file may be written again without other times: longer than the clock of any file system stands still.
+/// Nanoseconds within which a file may be written again with the same timestamps: longer than the clock granularity of any file
+/// system.
 const TICK_NS: i64 = 100_000_000;
 
-/// What stands at a path.
+/// An entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeEntry {
     Dir { mode: u32 },
@@ -40,10 +41,10 @@ pub enum TreeEntry {
     Link { to: Vec<u8> },
 }
 
-/// Entries by their path below the directory; a directory stands before what is in it.
+/// Entries by their path below the directory; a directory precedes its content.
 pub type FileTree = BTreeMap<PathBuf, TreeEntry>;
 
-/// What files were when they were last looked at: one that looks the same is not read again.
+/// Stamps of files when they were last read: a file with an unchanged stamp is not read again.
 #[derive(Debug, Default)]
 pub struct FileStamps(HashMap<PathBuf, (Stamp, BlobDigest)>);
 
@@ -55,7 +56,7 @@ struct Stamp {
     changed_ns: i64,
 }
 
-/// Keeps a directory; the name of its list. `leave` says of an entry at the top whether it is left out.
+/// Stores a directory; returns the name of its list. `leave` returns whether to leave out a top-level entry.
 pub fn keep(
     blobs: &Blobs,
     dir: &Path,
@@ -101,7 +102,7 @@ impl Walk<'_> {
             }
             let path = path.join(&name);
             match self.entry(&entry, dir, &name, &path, depth, leave) {
-                // It went away while it was looked at.
+                // The file was deleted in the meantime.
                 Err(FleetError::File { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
                 done => done?,
             }
@@ -134,7 +135,7 @@ impl Walk<'_> {
             let file = entry.open().map_err(failed)?.into_std();
             self.file(file, path)
         } else {
-            // A socket or a pipe is nothing without the process that made it.
+            // A socket or a pipe is useless without the process that created it.
             Ok(())
         }
     }
@@ -150,7 +151,8 @@ impl Walk<'_> {
             Some((before, blob)) if *before == stamp => *blob,
             _ => self.blobs.put_from(&mut file, &whole)?,
         };
-        // What is written twice between two ticks of the file system's clock has the same times, so a stamp counts only when it is older.
+        // Two writes between two ticks of the file system's clock have the same timestamps, so a stamp is valid only if it is
+        // older.
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
@@ -176,7 +178,7 @@ impl ModeBits for cap_std::fs::Permissions {
     }
 }
 
-/// The tree of that name.
+/// Returns the tree with this name.
 pub fn load(blobs: &Blobs, name: BlobDigest) -> Result<FileTree, FleetError> {
     let packed = blobs.get(name, usize::try_from(MAX_LIST).unwrap_or(usize::MAX))?;
     let mut list = Vec::new();
@@ -184,7 +186,7 @@ pub fn load(blobs: &Blobs, name: BlobDigest) -> Result<FileTree, FleetError> {
     unpacked.ok().and_then(|_| decode(&list)).ok_or(FleetError::Damaged { digest: name })
 }
 
-/// The blobs that a tree needs, its list among them.
+/// Returns the blobs of a tree's files.
 pub fn blobs_of(tree: &FileTree) -> impl Iterator<Item = BlobDigest> {
     tree.values().filter_map(|entry| match entry {
         TreeEntry::File { blob, .. } => Some(*blob),
@@ -192,8 +194,8 @@ pub fn blobs_of(tree: &FileTree) -> impl Iterator<Item = BlobDigest> {
     })
 }
 
-/// Makes a directory what the tree says. What is there and not in it is removed, but for what `leave` says of the top; what is there
-/// and the same stays.
+/// Makes a directory equal to the tree. Other entries are removed, except top-level ones for which `leave` returns true; equal
+/// entries stay.
 pub fn restore(blobs: &Blobs, tree: &FileTree, dir: &Path, leave: impl Fn(&OsStr) -> bool) -> Result<(), FleetError> {
     let failed = |error| FleetError::file(dir, error);
     std::fs::create_dir_all(dir).map_err(failed)?;
@@ -215,7 +217,7 @@ pub fn restore(blobs: &Blobs, tree: &FileTree, dir: &Path, leave: impl Fn(&OsStr
             }
         }
     }
-    // Last, and the innermost first: into one that may not be written nothing can be put.
+    // Last, and innermost first, because nothing can be created in a directory without write permission.
     for (path, entry) in tree.iter().rev() {
         if let TreeEntry::Dir { mode } = entry {
             root.set_permissions(path, permissions(*mode)).map_err(failed)?;
@@ -254,7 +256,7 @@ fn restore_file(
     rustix::fs::futimens(&file, &times).map_err(|error| failed(error.into()))
 }
 
-/// Removes what the tree has not, or has as something else.
+/// Removes entries that are missing from the tree, or have another kind there.
 fn remove_others(dir: &Dir, path: &Path, tree: &FileTree, leave: &dyn Fn(&OsStr) -> bool) -> io::Result<()> {
     for entry in dir.entries()? {
         let entry = entry?;
@@ -266,7 +268,7 @@ fn remove_others(dir: &Dir, path: &Path, tree: &FileTree, leave: &dyn Fn(&OsStr)
         let kind = entry.file_type()?;
         match tree.get(&below) {
             Some(TreeEntry::Dir { .. }) if kind.is_dir() => {
-                // It may not be readable for us as it is.
+                // The directory may not be readable for this process.
                 dir.set_permissions(&name, permissions(0o700))?;
                 remove_others(&entry.open_dir()?, &below, tree, leave)?;
             }
@@ -278,7 +280,7 @@ fn remove_others(dir: &Dir, path: &Path, tree: &FileTree, leave: &dyn Fn(&OsStr)
     Ok(())
 }
 
-/// A list as bytes: for each entry its kind, its path, and what belongs to the kind.
+/// Encodes a list: for each entry its kind, its path, and the data of the kind.
 #[expect(clippy::expect_used, reason = "paths are short")]
 fn encode(tree: &FileTree) -> Vec<u8> {
     let mut bytes = Vec::new();

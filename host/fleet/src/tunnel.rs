@@ -1,4 +1,5 @@
-//! Connections of clients from a member that stands by to the owner of the home, over NATS: no member needs to reach another.
+//! Forwards connections of clients from a standby to the owner of the home, over NATS: members need not reach each other
+//! directly.
 //!
 //! ```text
 //!  client ──TCP──▶ member that stands by                         owner ──duplex──▶ gateway
@@ -8,14 +9,14 @@
 //!                   │ kiso.F.tunnel.OWNER.ID.down ◀── (frames)   │
 //! ```
 //!
-//! These are ordinary messages, which NATS delivers once or not at all: JetStream would keep what nobody needs any more. So frames
-//! have numbers, and one that is missing ends the connection rather than to leave a gap in its bytes. One that comes twice, or
-//! is no frame of this connection, does nothing: each is sealed for its connection, direction and number. That nobody can play a
-//! whole connection again is what the owner's nonce is for, a part of what every later frame is sealed with; the gateway hears of
-//! a connection when the first of those has come.
+//! These are ordinary NATS messages, which are delivered once or not at all; JetStream would store them without need. So frames
+//! are numbered, and a missing one ends the connection instead of leaving a gap in its bytes. A repeated or foreign frame has no
+//! effect: each frame is encrypted for its connection, direction and number. The owner's nonce, which is authenticated with every
+//! later frame, prevents the replay of a whole connection; the gateway gets a connection only when the first of these frames has
+//! arrived.
 //!
-//! A side sends at most [`carry::WINDOW`] bytes more than the other says it has passed on, so whatever a slow reader does, no more
-//! than that waits for it on either side and in NATS.
+//! A side sends at most [`carry::WINDOW`] bytes more than the other side has acknowledged as passed on. So no more than that
+//! waits for a slow reader, on either side and in NATS.
 
 mod carry;
 mod frame;
@@ -38,35 +39,35 @@ use self::wire::{NatsWire, TunnelWire};
 use super::bus::Bus;
 use kiso_gateway::{TunnelledConnection, notice_death};
 
-/// The answer to a client whose connection leads nowhere: what is asked over it is HTTP.
+/// The response to a client whose connection cannot be forwarded; the connection is expected to be HTTP.
 const NO_OWNER: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// What is read, and for how long, of a client that was refused: closing at once would take the answer from it.
+/// How much, and for how long, to read from a refused client: closing at once could discard the response.
 const FAREWELL: (u64, Duration) = (64 << 10, Duration::from_secs(1));
 
-/// Characters of a member's name; it is a part of subjects.
+/// Maximum length in characters of a member's name, which is a part of subjects.
 const MAX_NAME: usize = 32;
 
-/// What tunnelled connections may take.
+/// Limits of tunnelled connections.
 ///
-/// - 256 connections at once that this member forwards, and 512 that it accepts as the owner
+/// - at most 256 forwarded connections, and 512 accepted ones
 /// - a sign of life every 5 seconds; 15 seconds without one end a connection
-/// - 5 seconds until the owner has answered
+/// - 5 seconds for the owner's answer
 /// - 30 seconds for a reader that takes nothing
 #[derive(Debug, Clone, Copy)]
 pub struct TunnelLimits {
-    /// Connections at once that a member forwards. Each may hold a window of bytes for its client.
+    /// Maximum number of connections that a member forwards. Each may hold a window of bytes for its client.
     pub forwarded: usize,
-    /// Connections at once that the owner accepts, besides what the gateway allows.
+    /// Maximum number of connections that the owner accepts, independent of the gateway's limit.
     pub accepted: usize,
-    /// Between two signs of life.
+    /// Interval between two signs of life.
     pub beat: Duration,
-    /// Without a sign of life for so long, the other side is gone.
+    /// Time without a sign of life after which the other side counts as gone.
     pub silence: Duration,
-    /// For the other side's answer while a connection is made.
+    /// Time limit for the other side's answer while a connection is opened.
     pub opening: Duration,
-    /// For a reader that takes nothing of what is there for it.
+    /// Time limit for a reader that does not take available bytes.
     pub stalled: Duration,
 }
 
@@ -84,51 +85,51 @@ impl Default for TunnelLimits {
     }
 }
 
-/// Why a tunnelled connection was not made, or did not come to its end.
+/// Why a tunnelled connection could not be opened, or broke.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TunnelError {
     /// The name cannot be a part of a subject.
     #[error("{name:?} is not a member's name: 1 to 32 of a-z, 0-9 and -")]
     BadName { name: String },
-    /// Nobody accepts connections under that name.
+    /// Nobody accepts connections under this name.
     #[error("{owner} does not accept connections at the moment")]
     NoOwner { owner: String },
-    /// The owner has not answered in time.
+    /// The owner did not answer in time.
     #[error("no answer in time")]
     NoAnswer,
-    /// Here or at the owner.
+    /// The limit of this member or of the owner is reached.
     #[error("too many connections are forwarded at once")]
     Full,
-    /// NATS has lost a frame.
+    /// NATS lost a frame.
     #[error("a part of the connection was lost on the way")]
     Lost,
-    /// The other side gave no sign of life.
+    /// The other side sent no sign of life.
     #[error("the other side is gone")]
     Silent,
-    /// Whoever reads on this side takes nothing any more.
+    /// The reader on this side does not take available bytes.
     #[error("the reader takes nothing")]
     Stalled,
-    /// It failed on the other side.
+    /// The connection failed on the other side.
     #[error("the other side has given the connection up")]
     Reset,
-    /// Another version, or a mistake of it.
+    /// The other side uses another version, or violates the protocol.
     #[error("the other side does not keep to the protocol: {0}")]
     Protocol(&'static str),
-    /// The connection to NATS.
+    /// The connection to NATS failed.
     #[error("NATS: {0}")]
     Nats(String),
-    /// The connection to the client.
+    /// The connection to the client failed.
     #[error("the client's connection: {0}")]
     Client(#[from] io::Error),
 }
 
-/// What the tunnel needs of the fleet. Cheap to clone.
+/// The tunnel's access to the fleet. Clones are cheap.
 #[derive(Clone)]
 pub struct TunnelBus {
     wire: Arc<dyn TunnelWire>,
     limits: TunnelLimits,
-    /// Of connections that are forwarded.
+    /// Places for forwarded connections.
     places: Arc<Semaphore>,
 }
 
@@ -139,8 +140,8 @@ impl fmt::Debug for TunnelBus {
 }
 
 impl TunnelBus {
-    /// Over a connection to NATS. With one of its own, large answers do not hold up what the lease depends on; `bus.client()` is
-    /// good enough where the network is fast.
+    /// Creates a tunnel over a connection to NATS. With a separate connection, large responses do not delay the lease;
+    /// `bus.client()` suffices in a fast network.
     pub fn new(bus: Bus, client: async_nats::Client, limits: TunnelLimits) -> TunnelBus {
         TunnelBus::over(Arc::new(NatsWire { bus, client }), limits)
     }
@@ -150,11 +151,11 @@ impl TunnelBus {
     }
 }
 
-/// Forwards a client's connection to the owner, and returns when both directions have come to their end. `peer` is where the client
-/// is; the owner treats it as if it had connected there.
+/// Forwards a client's connection to the owner, and returns when both directions have ended. `peer` is the client's address; the
+/// owner treats the connection as if it came from there.
 ///
-/// A client that cannot be forwarded is told 503. Where a connection breaks later, or this future is dropped, the client's is reset:
-/// a part of an answer must not look like the whole of it.
+/// A client that cannot be forwarded gets a 503. If a connection breaks later, or this future is dropped, the client's connection
+/// is reset, so that a part of a response does not look complete.
 pub async fn forward(mut stream: TcpStream, peer: IpAddr, bus: &TunnelBus, owner: &str) -> Result<(), TunnelError> {
     let _ = stream.set_nodelay(true);
     notice_death(&stream, bus.limits.stalled);
@@ -175,9 +176,9 @@ pub async fn forward(mut stream: TcpStream, peer: IpAddr, bus: &TunnelBus, owner
     Ok(())
 }
 
-/// Accepts what other members forward to this one, the owner, until `ending` is true; then lets each connection come to its end, which
-/// the gateway sees to. Each goes to `connections`, for [`kiso_gateway::HttpListener::with_tunnel`]; where that is full, it is
-/// refused.
+/// Accepts connections that other members forward to this one, the owner, until `ending` is true; then waits for the end of each
+/// connection, which the gateway causes. Each connection is sent to `connections`, for
+/// [`kiso_gateway::HttpListener::with_tunnel`]; if that is full, it is refused.
 pub async fn accept(
     bus: &TunnelBus,
     member_name: &str,
@@ -187,7 +188,7 @@ pub async fn accept(
     opening::accept(&bus.wire, &bus.limits, self::member_name(member_name)?, connections, ending).await
 }
 
-/// Tells a client that nobody serves it at the moment.
+/// Tells a client that there is no owner at the moment.
 pub async fn refuse(mut stream: TcpStream) {
     let (bytes, patience) = FAREWELL;
     let told = async {
@@ -198,7 +199,7 @@ pub async fn refuse(mut stream: TcpStream) {
     let _ = tokio::time::timeout(patience, told).await;
 }
 
-/// A name that can be a part of a subject, and of no other than its own.
+/// Checks that a name can be one token of a subject.
 fn member_name(name: &str) -> Result<&str, TunnelError> {
     let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     match (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_plain) {

@@ -1,4 +1,4 @@
-//! What is there of a fleet on a NATS server, read without making anything: for those who look for what is wrong.
+//! Inspects a fleet on a NATS server, without creating anything: for diagnosis.
 
 use std::time::Duration;
 
@@ -15,58 +15,58 @@ use super::{Bus, BusSettings, REQUEST, chunk_config, connected, log_config, stre
 use crate::FleetError;
 use kiso_base::clock::now_ms;
 
-/// Where all servers say how they keep what they confirm, if the account may ask them: others than the system account may not, unless
-/// the server's configuration lets them.
+/// Subject under which all servers report their JetStream settings, if the account may ask: accounts other than the system
+/// account may not, unless the server's configuration allows it.
 const HOW_IT_KEEPS: &str = "$SYS.REQ.SERVER.PING.JSZ";
 
-/// How long another server's answer is waited for.
+/// Time limit for the response of a further server.
 const ANOTHER: Duration = Duration::from_millis(300);
 
-/// Servers that are heard at most.
+/// Maximum number of servers.
 const MAX_SERVERS: usize = 32;
 
-/// NATS, and what it has of a fleet.
+/// NATS, and the state of a fleet in it.
 #[derive(Debug)]
 pub struct BusSurvey {
-    /// Of the server that answers.
+    /// Version of the responding server.
     pub version: String,
-    /// The streams and the bucket; or what JetStream says instead.
+    /// The streams and the bucket, or JetStream's error.
     pub streams: Result<Vec<SurveyedStream>, FleetError>,
-    /// Of the servers that say it.
+    /// Disk settings of the servers that report them.
     pub syncs: Vec<SurveyedSync>,
 }
 
-/// A stream that a fleet needs; a bucket is one, too.
+/// A stream that a fleet needs; a bucket is a stream, too.
 #[derive(Debug)]
 pub struct SurveyedStream {
     pub name: String,
     pub found: Option<StreamKind>,
 }
 
-/// How a stream keeps messages.
+/// Storage settings of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamKind {
     pub in_files: bool,
     pub replicas: usize,
-    /// Whether messages go that nobody deleted: by age, or where there are too many.
+    /// Whether the server deletes messages by itself: by age, or if there are too many.
     pub forgets: bool,
 }
 
-/// When a server writes what it confirms to the disk.
+/// When a server writes confirmed messages to disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SurveyedSync {
     pub server: String,
-    /// Before it confirms it.
+    /// Whether it writes them before the confirmation.
     pub at_once: bool,
 }
 
-/// How far the log goes.
+/// State of the log.
 #[derive(Debug, Clone, Copy)]
 pub struct LogState {
-    /// The number of the last message; 0 where none ever was.
+    /// Number of the last message; 0 if there never was one.
     pub end: u64,
     pub bytes: u64,
-    /// When that was, by the server's clock; by this machine's, where the server does not say it.
+    /// Time of the last message, by the server's clock, or by this machine's if the server does not report it.
     pub at_ms: i64,
 }
 
@@ -83,7 +83,7 @@ struct LogExtent {
 }
 
 impl Bus {
-    /// Looks at a server with these settings.
+    /// Inspects a server with these settings.
     pub async fn survey(settings: &BusSettings) -> Result<BusSurvey, FleetError> {
         let client = connected(settings).await?;
         let streams = streams(&client, settings).await;
@@ -91,7 +91,7 @@ impl Bus {
         Ok(BusSurvey { version: client.server_info().version, streams, syncs })
     }
 
-    /// How far the log goes at the moment.
+    /// Returns the current state of the log.
     pub async fn log_state(&self) -> Result<LogState, FleetError> {
         let subject = format!("STREAM.INFO.{}", stream_of(&self.0.settings, "LOG", log_config).name);
         let answer = self.0.context.request(subject, &json!({})).await.map_err(FleetError::jetstream)?;
@@ -109,7 +109,7 @@ impl Bus {
 async fn streams(client: &Client, settings: &BusSettings) -> Result<Vec<SurveyedStream>, FleetError> {
     let mut context = async_nats::jetstream::new(client.clone());
     context.set_timeout(REQUEST);
-    // What it says where there is no JetStream is clearer than that there is no stream.
+    // Without JetStream, this error is clearer than a missing stream.
     context.query_account().await.map_err(FleetError::jetstream)?;
     let bucket = format!("KV_KISO_{}", settings.fleet);
     let names = [stream_of(settings, "LOG", log_config).name, stream_of(settings, "CHUNKS", chunk_config).name, bucket];
@@ -138,7 +138,7 @@ fn kind(config: &stream::Config) -> StreamKind {
     }
 }
 
-/// What servers say of when they write to the disk; nothing where this account is not told.
+/// Asks servers when they write to disk; returns nothing if this account may not ask.
 async fn syncs(client: &Client) -> Vec<SurveyedSync> {
     let inbox = client.new_inbox();
     let mut said = Vec::new();
@@ -157,7 +157,7 @@ async fn syncs(client: &Client) -> Vec<SurveyedSync> {
     said
 }
 
-/// Of what a server says of its JetStream. One that does not know the setting says neither.
+/// Parses a server's JetStream settings. A server that does not know the setting reports neither value.
 fn sync(answer: &Value) -> Option<SurveyedSync> {
     let config = &answer["data"]["config"];
     let at_once = config["sync_always"].as_bool().or(config["sync_interval"].is_u64().then_some(false))?;

@@ -1,8 +1,8 @@
-//! One side of a connection: bytes of a stream go into frames, and those of frames into the stream.
+//! One side of a connection: converts the bytes of a stream to frames, and frames to bytes.
 //!
-//! Each side has two halves, which end by themselves: it reads the stream until its end and says `End`, and it writes what comes until the
-//! other side's `End`. Who cannot write any more says `Stop`, and still sends what there is to read: a server may answer and close before
-//! it has read everything.
+//! Each side has two halves, which end independently: one reads the stream until its end and sends `End`, the other writes
+//! received bytes until the other side's `End`. A side that cannot write any more sends `Stop`, and still sends the bytes that it
+//! reads: a server may respond and close before it has read everything.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,49 +14,50 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::frame::{Frame, FrameEnds, FrameSender, MAX_DATA};
 use super::{TunnelError, TunnelLimits};
 
-/// Bytes that one side may have sent and the other has not passed on yet. With 50 ms between them, that is 5 MB a second.
+/// Maximum number of bytes that one side has sent and the other has not passed on yet. With a latency of 50 ms, that allows 5 MB
+/// per second.
 pub(super) const WINDOW: usize = 256 << 10;
 
-/// The stream as it is read.
+/// State of the reading half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Open,
-    /// All was sent, or nobody wants more.
+    /// Everything was sent, or the other side needs no more.
     Done,
 }
 
-/// The stream as it is written.
+/// State of the writing half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     Open,
-    /// Nothing more comes; what waits is still written.
+    /// No more bytes arrive; waiting ones are still written.
     Ending,
-    /// All was written, or nobody reads it.
+    /// Everything was written, or nobody reads it.
     Done,
 }
 
-/// What one side knows.
+/// State of one side.
 struct Pump<'a> {
     sender: FrameSender,
     limits: &'a TunnelLimits,
     source: Source,
     target: Target,
-    /// Bytes since the beginning: sent by this side, passed on by the other one, and passed on here.
+    /// Byte counts since the beginning: sent by this side, passed on by the other side, and passed on here.
     sent: u64,
     credited: u64,
     written: u64,
-    /// What the other side was told of the last.
+    /// The last value of `written` that the other side was told.
     told: u64,
-    /// Received and not passed on; at most a window.
+    /// Received bytes that were not passed on yet; at most a window.
     waiting: VecDeque<u8>,
-    /// When the last frame came.
+    /// Time of the last frame.
     heard: Instant,
-    /// When a reader last took something, or had nothing to take.
+    /// Last time when a reader took something, or had nothing to take.
     taken: Instant,
 }
 
-/// Carries a connection to its end. `first` is a frame that came already. The stream must not keep written bytes back until it is
-/// flushed. After an error, the other side has been told as far as that goes without waiting.
+/// Serves a connection until its end. `first` is a frame that has already arrived. The stream must not buffer written bytes until
+/// a flush. After an error, the other side is notified if that is possible without waiting.
 pub(super) async fn carry<S: AsyncRead + AsyncWrite>(
     stream: S,
     ends: FrameEnds,
@@ -111,7 +112,7 @@ pub(super) async fn carry<S: AsyncRead + AsyncWrite>(
     carried
 }
 
-/// Writes a part of what waits, and says how much; where nothing waits, and 0, that nothing more comes.
+/// Writes a part of the waiting bytes, and returns its length. If there are none, closes the writing direction and returns 0.
 async fn write_some<S: AsyncWrite>(writer: &mut WriteHalf<S>, waiting: &VecDeque<u8>) -> io::Result<usize> {
     let (part, _) = waiting.as_slices();
     if part.is_empty() {
@@ -128,7 +129,7 @@ impl Pump<'_> {
         self.source == Source::Done && self.target == Target::Done
     }
 
-    /// Whether the other side has anything left to say.
+    /// Returns whether the other side may still send frames that matter.
     fn expects_more(&self) -> bool {
         self.source == Source::Open || self.target == Target::Open
     }
@@ -137,7 +138,7 @@ impl Pump<'_> {
         !self.waiting.is_empty() || self.target == Target::Ending
     }
 
-    /// Bytes that may be read and sent now.
+    /// Returns the number of bytes that may be read and sent now.
     fn room(&self) -> usize {
         let window = u64::try_from(WINDOW).unwrap_or(u64::MAX);
         let room = usize::try_from(window.saturating_sub(self.sent - self.credited)).unwrap_or(0);
@@ -150,7 +151,7 @@ impl Pump<'_> {
             Frame::Data(data) => match self.target {
                 Target::Open => self.keep(data)?,
                 Target::Ending => return Err(TunnelError::Protocol("data behind the end")),
-                // It was sent before the other side knew.
+                // The frame was sent before the other side knew.
                 Target::Done => {}
             },
             Frame::End if self.target == Target::Open => self.target = Target::Ending,
@@ -188,11 +189,11 @@ impl Pump<'_> {
         self.taken = Instant::now();
         self.waiting.drain(..length);
         if self.waiting.is_empty() {
-            // An idle connection holds no memory.
+            // An idle connection uses no memory.
             self.waiting = VecDeque::new();
         }
         self.written += count(length);
-        // Seldom enough to weigh little, and long before the other side has to wait for it.
+        // Rare enough to cost little, and long before the other side has to wait for it.
         if self.target == Target::Open && self.written - self.told >= count(WINDOW / 4) {
             self.told = self.written;
             self.sender.send(Frame::Credit(self.written)).await?;
@@ -200,7 +201,7 @@ impl Pump<'_> {
         Ok(())
     }
 
-    /// Nobody reads any more what comes.
+    /// Handles the end of the reader.
     async fn target_gone(&mut self) -> Result<(), TunnelError> {
         self.target = Target::Done;
         self.waiting = VecDeque::new();
@@ -217,7 +218,7 @@ impl Pump<'_> {
         if self.heard.elapsed() >= self.limits.silence {
             return Err(TunnelError::Silent);
         }
-        // Whoever has sent everything may also have gone; only writing tells.
+        // After everything was sent, the reader may be gone, too; only writing detects that.
         let is_gone = self.source == Source::Done && matches!(writer.write(&[]).now_or_never(), Some(Err(_)));
         if is_gone && self.target == Target::Open {
             return self.target_gone().await;

@@ -1,4 +1,4 @@
-//! What the two sides of a connection send each other once it is made.
+//! Frames that the two sides of an open connection exchange.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,12 @@ use futures_util::stream::BoxStream;
 use super::TunnelError;
 use super::wire::{Arrival, TunnelWire};
 
-/// Bytes of the client or the gateway in one frame: large enough that the rest weighs little, and small enough that other frames
-/// need not wait long behind it.
+/// Maximum number of data bytes in a frame: large enough that the overhead is small, and small enough that other frames need not
+/// wait long.
 pub(super) const MAX_DATA: usize = 32 << 10;
 
-/// Bytes of a frame on the way: its number, the seal, its kind and the data. What is larger is looked at no further.
+/// Maximum size in bytes of an encrypted frame: its number, the encryption's overhead, its kind and the data. Larger messages are
+/// ignored.
 const MAX_SEALED: usize = 8 + 28 + 1 + MAX_DATA;
 
 /// A frame.
@@ -22,15 +23,15 @@ const MAX_SEALED: usize = 8 + 28 + 1 + MAX_DATA;
 pub(super) enum Frame<'a> {
     /// 1 to [`MAX_DATA`] bytes of the client or the gateway.
     Data(&'a [u8]),
-    /// No more data comes.
+    /// The end of the data.
     End,
-    /// So many bytes have been passed on since the beginning; more may be sent.
+    /// Number of bytes passed on since the beginning; more may be sent.
     Credit(u64),
-    /// Data is not read any more.
+    /// Data is no longer read.
     Stop,
     /// A sign of life.
     Beat,
-    /// It failed here: what came is not all there was.
+    /// The connection failed, so the received data is incomplete.
     Reset,
 }
 
@@ -46,7 +47,7 @@ impl Frame<'_> {
         }
     }
 
-    /// `None` for what is no frame.
+    /// Decodes a frame; `None` if the bytes are not a frame.
     pub(super) fn decoded(bytes: &[u8]) -> Option<Frame<'_>> {
         let (kind, rest) = bytes.split_first()?;
         match (kind, rest) {
@@ -61,7 +62,7 @@ impl Frame<'_> {
     }
 }
 
-/// The two directions of a connection, as one side has them.
+/// Both directions of a connection, from one side.
 pub(super) struct FrameEnds {
     /// To the other side.
     pub sender: FrameSender,
@@ -69,11 +70,11 @@ pub(super) struct FrameEnds {
     pub receiver: FrameReceiver,
 }
 
-/// A direction of a connection: what its frames are sealed for, besides the number of each.
+/// A direction of a connection: the context for which its frames are encrypted, besides the number of each.
 struct FrameSeal {
     wire: Arc<dyn TunnelWire>,
     subject: String,
-    /// The owner's nonce, so that nothing of another connection opens, whatever that was called.
+    /// The owner's nonce, so that no frame of another connection can be decrypted, even one with the same name.
     nonce: String,
 }
 
@@ -83,14 +84,14 @@ impl FrameSeal {
     }
 }
 
-/// Numbers, seals and sends.
+/// Numbers, encrypts and sends frames.
 pub(super) struct FrameSender {
     seal: FrameSeal,
     next: u64,
     patience: Duration,
 }
 
-/// Receives, opens and counts.
+/// Receives, decrypts and checks frames.
 pub(super) struct FrameReceiver {
     seal: FrameSeal,
     next: u64,
@@ -98,12 +99,12 @@ pub(super) struct FrameReceiver {
 }
 
 impl FrameSender {
-    /// `patience` is for NATS to take a frame.
+    /// `patience` is the time limit for NATS to accept a frame.
     pub(super) fn new(wire: Arc<dyn TunnelWire>, subject: String, nonce: String, patience: Duration) -> FrameSender {
         FrameSender { seal: FrameSeal { wire, subject, nonce }, next: 0, patience }
     }
 
-    /// Sends the next frame; waits while too much is on its way out of this machine.
+    /// Sends the next frame; waits while too much is queued on this machine.
     pub(super) async fn send(&mut self, frame: Frame<'_>) -> Result<(), TunnelError> {
         let FrameSeal { wire, subject, .. } = &self.seal;
         let sealed = wire.seal().seal(&self.seal.place(self.next), &frame.encoded());
@@ -115,7 +116,7 @@ impl FrameSender {
 }
 
 impl FrameReceiver {
-    /// `arrivals` is what is published with that subject.
+    /// `arrivals` contains the messages with this subject.
     pub(super) fn new(
         wire: Arc<dyn TunnelWire>,
         subject: String,
@@ -125,7 +126,7 @@ impl FrameReceiver {
         FrameReceiver { seal: FrameSeal { wire, subject, nonce }, next: 0, arrivals }
     }
 
-    /// The next frame, for [`Frame::decoded`]. Nothing is lost where the future is dropped.
+    /// Returns the next frame, for [`Frame::decoded`]. Cancel-safe: no frame is lost.
     pub(super) async fn next(&mut self) -> Result<Vec<u8>, TunnelError> {
         loop {
             match self.arrivals.next().await {
@@ -140,7 +141,8 @@ impl FrameReceiver {
         }
     }
 
-    /// `None` for what is to be ignored: a frame that came before, and what was not sealed for this place.
+    /// Decrypts a frame. Returns `None` for messages to ignore: repeated frames, and messages that were not encrypted for this
+    /// place.
     fn opened(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, TunnelError> {
         let Some((number, sealed)) = bytes.split_first_chunk().filter(|_| bytes.len() <= MAX_SEALED) else {
             return Ok(None);
@@ -149,7 +151,7 @@ impl FrameReceiver {
         if number < self.next {
             return Ok(None);
         }
-        // Before a gap is believed: anybody may write a number.
+        // Decrypted before a gap is reported, because anybody can write a number.
         let Some(plain) = self.seal.wire.seal().open(&self.seal.place(number), sealed) else { return Ok(None) };
         if number > self.next {
             return Err(TunnelError::Lost);

@@ -1,4 +1,4 @@
-//! How a connection is made: who stands by asks, and the owner answers with a nonce.
+//! Opens a connection: the standby sends a request, and the owner answers with a nonce.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use super::wire::{Arrival, TunnelWire};
 use super::{TunnelError, TunnelLimits};
 use kiso_gateway::TunnelledConnection;
 
-/// Bytes of a sealed request, or of its answer; what is larger is none.
+/// Maximum size in bytes of an encrypted request or answer; larger messages are ignored.
 const MAX_LETTER: usize = 1024;
 
-/// Bytes of a connection's name and of a nonce: nobody guesses one, and none comes twice.
+/// Length in bytes of a connection's name and of a nonce: both are unguessable and unique.
 const RANDOM: usize = 16;
 
-/// Bytes between the tunnel and the gateway, in each direction.
+/// Size in bytes of the buffer between the tunnel and the gateway, in each direction.
 pub(super) const TO_GATEWAY: usize = 32 << 10;
 
-/// What one who stands by asks of the owner.
+/// A standby's request to the owner.
 #[derive(Debug, Serialize, Deserialize)]
 struct Ask {
-    /// A name for the connection that was never used.
+    /// A new unique name for the connection.
     connection: String,
     peer: IpAddr,
 }
 
-/// What the owner answers.
+/// The owner's answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Answer {
@@ -48,18 +48,18 @@ struct Subjects {
 }
 
 impl Subjects {
-    fn of(wire: &dyn TunnelWire, owner: &str, connection: &str) -> Subjects {
+    fn new(wire: &dyn TunnelWire, owner: &str, connection: &str) -> Subjects {
         let subject = |way: &str| wire.subject(&format!("{owner}.{connection}.{way}"));
         Subjects { up: subject("up"), down: subject("down") }
     }
 
-    /// What an answer is sealed for.
+    /// Returns the context for which an answer is encrypted.
     fn answer(&self) -> String {
         format!("{} answer", self.down)
     }
 }
 
-/// Makes a connection to the owner, for a client that is at `peer`.
+/// Opens a connection to the owner, for a client at the address `peer`.
 pub(super) async fn open(
     wire: &Arc<dyn TunnelWire>,
     limits: &TunnelLimits,
@@ -67,7 +67,7 @@ pub(super) async fn open(
     peer: IpAddr,
 ) -> Result<FrameEnds, TunnelError> {
     let connection = random();
-    let subjects = Subjects::of(wire.as_ref(), owner, &connection);
+    let subjects = Subjects::new(wire.as_ref(), owner, &connection);
     let opened = async {
         let mut arrivals = wire.subscribe(subjects.down.clone()).await?;
         let door = wire.subject(owner);
@@ -121,9 +121,9 @@ pub(super) async fn accept(
         }
         if tasks.len() >= limits.accepted {
             tracing::debug!("a connection is refused: {} are forwarded to this member", tasks.len());
-            let subjects = Subjects::of(wire.as_ref(), member, &ask.connection);
+            let subjects = Subjects::new(wire.as_ref(), member, &ask.connection);
             let answer = sealed(wire.as_ref(), &subjects.answer(), &Answer::Full);
-            // Not waited for: who is refused must not hold up who asks next.
+            // Does not wait: a refused client must not delay the next one.
             let _ = wire.publish(subjects.down, None, answer).now_or_never();
             continue;
         }
@@ -140,7 +140,7 @@ pub(super) async fn accept(
     end
 }
 
-/// One connection, from the owner's answer to its end.
+/// Serves one connection, from the owner's answer to its end.
 async fn take(
     wire: &Arc<dyn TunnelWire>,
     limits: &TunnelLimits,
@@ -148,14 +148,14 @@ async fn take(
     ask: &Ask,
     connections: mpsc::Sender<TunnelledConnection>,
 ) -> Result<(), TunnelError> {
-    let subjects = Subjects::of(wire.as_ref(), member, &ask.connection);
+    let subjects = Subjects::new(wire.as_ref(), member, &ask.connection);
     let nonce = random();
     let opened = async {
         let arrivals = wire.subscribe(subjects.up.clone()).await?;
         let answer = sealed(wire.as_ref(), &subjects.answer(), &Answer::Taken { nonce: nonce.clone() });
         wire.publish(subjects.down.clone(), None, answer).await?;
         let mut receiver = FrameReceiver::new(wire.clone(), subjects.up.clone(), nonce.clone(), arrivals);
-        // It knows the nonce: this is no request of old that somebody sends again.
+        // The requester knows the nonce, so this is not a replayed request.
         let first = receiver.next().await?;
         Ok::<_, TunnelError>((receiver, first))
     };
@@ -167,12 +167,12 @@ async fn take(
         sender.send(Frame::Reset).await?;
         return Err(TunnelError::Full);
     }
-    // As long as this one lives, the gateway waits for more.
+    // The gateway waits for connections as long as this sender lives.
     drop(connections);
     carry(here, FrameEnds { sender, receiver }, Some(first), limits).await
 }
 
-/// Letters for what was never used before, which fit into a subject.
+/// Returns a random unique text for use in a subject.
 #[expect(clippy::expect_used, reason = "the system has random numbers")]
 fn random() -> String {
     let mut bytes = [0; RANDOM];
@@ -188,7 +188,7 @@ fn sealed(wire: &dyn TunnelWire, place: &str, letter: &impl Serialize) -> Bytes 
     Bytes::from(wire.seal().seal(place, &kiso_base::json::bytes(letter)))
 }
 
-/// `None` for what was not sealed for this place, or says something else.
+/// Decrypts and parses a message; `None` if it was not encrypted for this place, or is not valid.
 fn letter<T: for<'de> Deserialize<'de>>(wire: &dyn TunnelWire, place: &str, payload: &[u8]) -> Option<T> {
     let plain = Some(payload).filter(|payload| payload.len() <= MAX_LETTER)?;
     serde_json::from_slice(&wire.seal().open(place, plain)?).ok()

@@ -1,4 +1,4 @@
-//! Two members and a client, with a network between them that does what a test wants.
+//! Two members and a client, with a simulated network that each test controls.
 
 mod attack;
 mod memory;
@@ -21,7 +21,7 @@ use kiso_gateway::TunnelledConnection;
 
 const OWNER: &str = "pi";
 
-/// Bytes between the client and the member that it has connected to.
+/// Size in bytes of the buffer between the client and its member.
 const TO_CLIENT: usize = 4 << 10;
 
 fn peer() -> IpAddr {
@@ -56,7 +56,7 @@ impl Pair {
         Pair::with(TunnelLimits::default()).await
     }
 
-    /// A client's connection, forwarded.
+    /// Returns a client's forwarded connection.
     fn client(&self) -> (DuplexStream, Forwarding) {
         let (client, stream) = tokio::io::duplex(TO_CLIENT);
         let (desk, limits) = (self.desk.clone(), self.limits);
@@ -67,10 +67,10 @@ impl Pair {
         (client, forwarding)
     }
 
-    /// A client's connection, and the owner's end of it.
+    /// Returns a client's connection, and the owner's end of it.
     async fn connection(&mut self) -> (DuplexStream, DuplexStream, Forwarding) {
         let (client, forwarding) = self.client();
-        // The clock of a test goes on by itself where nothing else does.
+        // The paused test clock advances when all tasks wait.
         let accepted = tokio::time::timeout(Duration::from_secs(3_600), self.connections.recv()).await;
         let accepted = accepted.expect("the owner hears of it").unwrap();
         assert_eq!(accepted.peer, peer());
@@ -78,7 +78,7 @@ impl Pair {
     }
 }
 
-/// Bytes of which no part is another one.
+/// Returns bytes in which no part repeats.
 fn pattern(length: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let mut next = || {
@@ -88,7 +88,7 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// Sends back what comes.
+/// Sends back the received bytes.
 fn echo(stream: DuplexStream) -> JoinHandle<()> {
     tokio::spawn(async move {
         let (mut reader, mut writer) = tokio::io::split(stream);
@@ -97,7 +97,7 @@ fn echo(stream: DuplexStream) -> JoinHandle<()> {
     })
 }
 
-/// Writes everything, and says so.
+/// Writes all bytes in a task; returns the reader and the task.
 fn write_all(stream: DuplexStream, bytes: Vec<u8>) -> (tokio::io::ReadHalf<DuplexStream>, JoinHandle<()>) {
     let (reader, mut writer) = tokio::io::split(stream);
     let writing = tokio::spawn(async move {
@@ -126,14 +126,14 @@ async fn ten_mebibytes_go_both_ways_past_a_slow_reader() {
     }
     assert!(came == sent, "{} of {} bytes", came.len(), sent.len());
     forwarding.await.unwrap().unwrap();
-    // A window each way, with what the frames are wrapped in.
+    // A window each way, plus the overhead of the frames.
     assert!(pair.net.most() <= 2 * WINDOW + WINDOW / 8, "{} bytes were on their way", pair.net.most());
-    // Nothing is left of it.
+    // No tasks or connections remain.
     pair.ending.send_replace(true);
     pair.accepting.await.unwrap().unwrap();
 }
 
-/// What a sender gets rid of while nobody takes anything: a window, and what is in the small buffers at both ends.
+/// The number of bytes that a sender can write while nobody reads: a window, and the small buffers at both ends.
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_takes_nothing_stops_the_sender_and_after_a_while_ends_the_connection() {
     for downwards in [false, true] {
@@ -151,7 +151,7 @@ async fn a_reader_that_takes_nothing_stops_the_sender_and_after_a_while_ends_the
         };
         assert!(error.is_none());
         assert!((WINDOW..WINDOW + (80 << 10)).contains(&written), "{written} bytes were taken");
-        // The beats go on meanwhile; only that nothing is taken ends it.
+        // Signs of life continue; only the stalled reader ends the connection.
         let began = Instant::now();
         let error = loop {
             if let Err(error) = writer.write(&piece).await {
@@ -187,7 +187,7 @@ async fn who_has_said_everything_still_gets_the_answer_however_long_it_takes() {
     forwarding.await.unwrap().unwrap();
 }
 
-/// The other way round: the owner has answered and is gone, and the client keeps its end open, or goes on writing.
+/// The other way round: the owner has responded and is gone, and the client keeps its end open, or continues to write.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_gone_ends_it_for_a_client_that_stays() {
     for writes in [false, true] {
@@ -202,7 +202,7 @@ async fn a_server_that_is_gone_ends_it_for_a_client_that_stays() {
         );
         let mut came = Vec::new();
         if writes {
-            // Until it has heard that nobody reads.
+            // Until it learns that nobody reads.
             let (mut reader, mut writer) = tokio::io::split(client);
             let writing = tokio::spawn(async move { while writer.write_all(&[0; 1000]).await.is_ok() {} });
             reader.read_to_end(&mut came).await.unwrap();
@@ -216,7 +216,7 @@ async fn a_server_that_is_gone_ends_it_for_a_client_that_stays() {
     }
 }
 
-/// The owner has nothing more to do with it, and what it sent is still on the client's side.
+/// The owner has finished, and its data is still waiting on the client's side.
 #[tokio::test(start_paused = true)]
 async fn a_slow_client_gets_everything_when_the_owner_has_long_finished() {
     let mut pair = Pair::new().await;
@@ -237,7 +237,7 @@ async fn a_slow_client_gets_everything_when_the_owner_has_long_finished() {
     forwarding.await.unwrap().unwrap();
 }
 
-/// A member that keeps to nothing cannot have the other one keep more than a window.
+/// A member that ignores the protocol cannot make the other one buffer more than a window.
 #[tokio::test(start_paused = true)]
 async fn more_than_a_window_ends_the_connection() {
     let mut pair = Pair::new().await;
@@ -262,7 +262,7 @@ async fn more_than_a_window_ends_the_connection() {
     assert!(came.len() <= WINDOW + TO_GATEWAY);
 }
 
-/// One after the other, each of the first messages of a connection is lost.
+/// Each of the first messages of a connection is lost, one per attempt.
 #[tokio::test(start_paused = true)]
 async fn what_is_lost_ends_the_connection_and_no_wrong_byte_comes() {
     let sent = pattern(700 << 10);
@@ -324,7 +324,7 @@ async fn each_side_notices_when_the_other_has_vanished() {
     let mut pair = Pair::new().await;
     let patience = pair.limits.silence + pair.limits.beat;
     let (client, mut served, forwarding) = pair.connection().await;
-    // As if a cable had been pulled: nobody is told.
+    // As if a cable was pulled: nobody is notified.
     pair.net.judge(|_, _| Fate::IsLost);
     let began = Instant::now();
     assert!(matches!(forwarding.await.unwrap(), Err(TunnelError::Silent)));
@@ -333,7 +333,7 @@ async fn each_side_notices_when_the_other_has_vanished() {
     assert!(rest.is_empty() && began.elapsed() <= patience, "{:?}", began.elapsed());
     drop(client);
 
-    // And when the process is gone.
+    // The same when the process is gone.
     let mut pair = Pair::new().await;
     let (_client, _served, forwarding) = pair.connection().await;
     pair.accepting.abort();
@@ -368,13 +368,13 @@ async fn too_many_connections_are_refused_until_one_has_ended() {
     assert!(matches!(pair.client().1.await.unwrap(), Err(TunnelError::Full)));
     drop((first, served));
     forwarding.await.unwrap().unwrap();
-    // The owner's side ends by itself, and not before the other one.
+    // The owner's side ends by itself, and not before the other side.
     tokio::time::sleep(pair.limits.silence).await;
     let third = pair.connection().await;
     drop((second, third));
 }
 
-/// The gateway takes none at the moment.
+/// The gateway accepts no connections at the moment.
 #[tokio::test(start_paused = true)]
 async fn connections_that_nobody_takes_are_given_up() {
     let mut pair = Pair::new().await;

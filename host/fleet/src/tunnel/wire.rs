@@ -1,4 +1,4 @@
-//! How messages get from one member to another.
+//! The transport of messages between members.
 
 use std::fmt;
 
@@ -12,15 +12,16 @@ use super::TunnelError;
 use crate::bus::Bus;
 use crate::seal::Seal;
 
-/// Publishes and subscribes. A message comes once or not at all, and those of one sender in their order.
+/// Publishes and subscribes. A message arrives once or not at all, and messages of one sender arrive in order.
 pub(super) trait TunnelWire: Send + Sync {
-    /// Seals what is published, and opens what comes.
+    /// Returns the seal that encrypts and decrypts messages.
     fn seal(&self) -> &Seal;
 
-    /// `kiso.<fleet>.tunnel.REST`.
+    /// Returns the subject `kiso.<fleet>.tunnel.REST`.
     fn subject(&self, rest: &str) -> String;
 
-    /// Sends a message; returns when it is on its way, which waits while too much is. Where nobody has subscribed, `answer_to` is told.
+    /// Sends a message; returns when it is in transit, which may wait for earlier messages. Without subscribers, `answer_to` is
+    /// notified.
     fn publish(
         &self,
         subject: String,
@@ -28,16 +29,17 @@ pub(super) trait TunnelWire: Send + Sync {
         payload: Bytes,
     ) -> BoxFuture<'_, Result<(), TunnelError>>;
 
-    /// What is published from now on, until the stream is dropped. Whoever gets what is published after this call can answer at once.
+    /// Returns the messages published from now on, until the stream is dropped. Receivers of messages that are published after
+    /// this call can answer at once.
     fn subscribe(&self, subject: String) -> BoxFuture<'_, Result<BoxStream<'static, Arrival>, TunnelError>>;
 }
 
-/// What comes to a subscription.
+/// A message for a subscription.
 #[derive(Debug, Clone)]
 pub(super) enum Arrival {
-    /// Of a message; anybody may have sent it.
+    /// The payload of a message; anybody may have sent it.
     Payload(Bytes),
-    /// Nobody hears what was published with this subject to be answered to.
+    /// A message that was published with this subject for answers has no subscribers.
     NobodyThere,
 }
 
@@ -45,7 +47,7 @@ pub(super) enum Arrival {
 pub(super) struct NatsWire {
     /// For its seal and its subjects.
     pub bus: Bus,
-    /// What everything goes through.
+    /// The connection for all messages.
     pub client: Client,
 }
 

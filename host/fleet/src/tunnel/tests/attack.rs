@@ -1,4 +1,4 @@
-//! Somebody has NATS, but not the key: they see and send messages as they like.
+//! Attackers with access to NATS but without the key: they can read and send any message.
 
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -7,7 +7,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use super::memory::seal;
 use super::{OWNER, Pair, TunnelError, opening, pattern, peer};
 
-/// The subjects of the connection that was made last.
+/// Returns the subjects of the newest connection.
 fn subjects(pair: &Pair) -> (String, String) {
     let published = pair.net.published();
     let last = |way: &str| {
@@ -17,7 +17,7 @@ fn subjects(pair: &Pair) -> (String, String) {
     (last(".up"), last(".down"))
 }
 
-/// Says something, and hears it, both ways.
+/// Sends data in both directions and checks its arrival.
 async fn talk(
     client: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin),
     served: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin),
@@ -59,13 +59,13 @@ async fn what_others_send_does_nothing() {
     forwarding.await.unwrap().unwrap();
 }
 
-/// What was really sent, at another place: another number, the other direction, another connection.
+/// Genuine frames in another place: with another number, in the other direction, or in another connection.
 #[tokio::test(start_paused = true)]
 async fn frames_are_worth_nothing_elsewhere() {
     let mut pair = Pair::new().await;
     let (mut client, mut served, _one) = pair.connection().await;
     talk(&mut client, &mut served).await;
-    // More goes up than down, so that there are numbers which the other direction has not had yet.
+    // More frames go up than down, so that some numbers are still unused in the other direction.
     for _ in 0..5 {
         client.write_all(b"more").await.unwrap();
         served.read_exact(&mut [0; 4]).await.unwrap();
@@ -82,7 +82,7 @@ async fn frames_are_worth_nothing_elsewhere() {
             }
             for number in 0_u64..8 {
                 let moved = [&number.to_be_bytes()[..], payload.get(8..).unwrap()].concat();
-                // As it was is what comes twice.
+                // An unchanged message would only be a repetition.
                 if to != subject || moved != *payload {
                     pair.net.inject(to, Bytes::from(moved));
                 }
@@ -104,14 +104,14 @@ async fn a_whole_connection_cannot_be_played_again() {
     let before = pair.net.published();
     for (subject, payload) in &before {
         pair.net.inject(subject, payload.clone());
-        // The owner gets to answer, as it did.
+        // Lets the owner respond, as before.
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
     let answers = pair.net.published().split_off(before.len());
     assert!(!answers.is_empty(), "the owner takes the request for a new one");
     tokio::time::sleep(pair.limits.opening * 2).await;
     assert_eq!(pair.connections.try_recv().unwrap_err(), TryRecvError::Empty, "and hears nothing that it believes");
-    // Nothing of it stays, and others are served.
+    // No traces remain, and others are served.
     let (mut client, mut served, _forwarding) = pair.connection().await;
     talk(&mut client, &mut served).await;
 }

@@ -1,4 +1,4 @@
-//! Members that reach each other through the memory of the test.
+//! Members that are connected through the memory of the test.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,7 +16,7 @@ use crate::tunnel::wire::{Arrival, TunnelWire};
 use crate::tunnel::{TunnelBus, TunnelError, TunnelLimits};
 use kiso_base::home::Home;
 
-/// What happens to a message.
+/// The fate of a message.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Fate {
     Arrives,
@@ -24,12 +24,12 @@ pub(super) enum Fate {
     ArrivesTwice,
 }
 
-/// Messages of a test at most; with a clock that goes on by itself, one that waits for something in vain would not end.
+/// Maximum number of messages in a test; with the automatic clock, a task that waits in vain would otherwise run forever.
 const MAX_PUBLISHED: usize = 100_000;
 
 type Judge = Box<dyn FnMut(&str, usize) -> Fate + Send>;
 
-/// Cheap to clone.
+/// The simulated network. Clones are cheap.
 #[derive(Clone)]
 pub(super) struct Net(Arc<Mutex<State>>);
 
@@ -38,20 +38,20 @@ struct State {
     latency: Duration,
     judge: Judge,
     counts: HashMap<String, usize>,
-    /// All that was published, in its order.
+    /// All published messages, in order.
     published: Vec<(String, Bytes)>,
-    /// Bytes on their way, now and at most.
+    /// Number of bytes in transit, now and at most.
     under_way: usize,
     most: usize,
 }
 
-/// A member's connection to it.
+/// A member's connection to the network.
 struct MemoryWire {
     net: Net,
     seal: Seal,
 }
 
-/// A key that no other member of the test has, unless it is given this seal's.
+/// Returns two seals with the same new key.
 pub(super) fn seal() -> (Seal, Seal) {
     let dir = tempfile::tempdir().unwrap();
     let home = Home::open(&dir.path().join("home")).unwrap();
@@ -75,12 +75,13 @@ impl Net {
         TunnelBus::over(Arc::new(MemoryWire { net: self.clone(), seal }), limits)
     }
 
-    /// How long each message takes from now on.
+    /// Sets the latency of messages from now on.
     pub(super) fn delay(&self, latency: Duration) {
         self.state().latency = latency;
     }
 
-    /// Decides what happens to messages from now on, by subject and by how many were published with it before.
+    /// Sets the function that determines the fate of messages from now on, by subject and by the number of earlier messages with
+    /// this subject.
     pub(super) fn judge(&self, judge: impl FnMut(&str, usize) -> Fate + Send + 'static) {
         self.state().judge = Box::new(judge);
     }
@@ -89,12 +90,12 @@ impl Net {
         self.state().published.clone()
     }
 
-    /// The most bytes that were on their way at once.
+    /// Returns the maximum number of bytes that were in transit.
     pub(super) fn most(&self) -> usize {
         self.state().most
     }
 
-    /// Publishes, as anybody may who has NATS; whether somebody hears it.
+    /// Publishes a message, as anybody with access to NATS can; returns whether there is a subscriber.
     pub(super) fn inject(&self, subject: &str, payload: Bytes) -> bool {
         self.state().send(subject, Arrival::Payload(payload))
     }
@@ -157,7 +158,7 @@ impl TunnelWire for MemoryWire {
             }
         }
         drop(state);
-        // Whoever only publishes lets others have their turn.
+        // Lets other tasks run after publishing.
         Box::pin(async {
             tokio::task::yield_now().await;
             Ok(())

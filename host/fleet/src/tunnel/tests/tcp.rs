@@ -1,4 +1,4 @@
-//! With sockets at the client's end.
+//! Tests with sockets at the client's end.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::memory::Fate;
 use super::{OWNER, Pair, TunnelError, TunnelLimits, echo, pattern, peer};
 use crate::tunnel::forward;
 
-/// A client's socket, and what becomes of it.
+/// Returns a client's socket, and the result of its connection.
 async fn client(pair: &Pair) -> (TcpStream, JoinHandle<Result<(), TunnelError>>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_socket_is_forwarded_with_both_its_ends() {
     forwarding.await.unwrap().unwrap();
 }
 
-/// A client that reads until the end must not take a part for the whole.
+/// A client that reads until the end must not mistake a part for the whole.
 #[tokio::test]
 async fn what_breaks_off_is_reset() {
     let (beat, silence) = (Duration::from_millis(20), Duration::from_millis(200));
