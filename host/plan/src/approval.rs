@@ -1,7 +1,7 @@
-//! What a person is asked before it leaves the sandbox: effects, the card that shows them, and what was answered.
+//! Approvals by a person before something leaves the sandbox: effects, the card that shows them, and the answer.
 //!
-//! An effect is compared with what was accepted by the host alone: by its tool, by the hosts and secrets that it may use, and by the
-//! digest of its arguments. What is shown of the arguments decides nothing.
+//! Only the host compares an effect with accepted ones: by its tool, by the hosts and secrets that it may use, and by the digest
+//! of its arguments. The displayed part of the arguments decides nothing.
 
 use std::fmt::Write;
 
@@ -10,38 +10,38 @@ use strum::{EnumString, IntoStaticStr};
 
 use crate::network::READING;
 
-/// What a question about hosts stands for in the place of a tool.
+/// Takes the place of a tool's name if the card is about hosts.
 pub const NETWORK: &str = "network";
 
-/// Effects of one card. A person reads no more with care; the others get a card of their own.
+/// Maximum effects of one card, as many as a person reads with care. Further effects get their own card.
 pub const MAX_EFFECTS: usize = 20;
 
-/// Cards of one run: whoever makes a model ask without end must not wear out the person who answers.
+/// Maximum cards of one run: an attacker who makes a model ask endlessly must not wear out the person who answers.
 pub const MAX_CARDS: usize = 10;
 
-/// Arguments of an effect that are shown.
+/// Maximum displayed arguments of an effect.
 const MAX_ARGS: usize = 8;
 
-/// Characters of an argument that are shown, before they are made safe.
+/// Maximum displayed characters of an argument, before escaping.
 const MAX_SHOWN: usize = 200;
 
-/// Characters of a reason.
+/// Maximum characters of a reason.
 const MAX_BECAUSE: usize = 400;
 
-/// Characters of names: of an argument, a tool, a host.
+/// Maximum characters of a name: of an argument, a tool or a host.
 const MAX_NAME: usize = 100;
 
-/// A host that may be reached, as the grant or the arguments name it.
+/// A host that may be reached, as written in the grant or in the arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Destination {
-    /// "api.example.org", or "*.example.org" where it cannot be told before; with a port if it is not that of the scheme.
+    /// "api.example.org", or "*.example.org" if it is not known in advance; with a port if it is not the scheme's default.
     pub host: String,
     /// In upper case.
     pub methods: Vec<String>,
 }
 
 impl Destination {
-    /// For a person; `in_full` says of reading that it is that.
+    /// Formats it for a person; `in_full` marks read access as unrestricted.
     fn words(&self, in_full: bool) -> String {
         let reads = self.methods.iter().all(|method| READING.contains(&method.as_str()));
         match in_full && reads {
@@ -51,7 +51,7 @@ impl Destination {
     }
 }
 
-/// What an effect may use of one grant that is "ask".
+/// Access of an effect by one grant that is "ask".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CardAccess {
     /// The skill, or the tool of an MCP server ("SERVER.TOOL").
@@ -64,7 +64,7 @@ pub struct CardAccess {
 }
 
 impl CardAccess {
-    /// Whether all of this is part of `wide`: the same hosts by their names, no method more, and no secret more.
+    /// Whether all of it is part of `wide`: the same hosts by name, and no further method or secret.
     pub fn is_within(&self, wide: &CardAccess) -> bool {
         let host = |wanted: &Destination| {
             wide.hosts.iter().any(|known| {
@@ -77,14 +77,14 @@ impl CardAccess {
     }
 }
 
-/// An argument as a person sees it.
+/// An argument in the form that a person sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "EffectArgument")]
 pub struct EffectArgument {
     pub name: String,
-    /// The beginning of its value, with characters that would not be seen written out (`\u{202e}`).
+    /// The beginning of its value, with invisible characters escaped (`\u{202e}`).
     pub shown: String,
-    /// Characters that are not shown.
+    /// Number of characters that are not displayed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: usize,
 }
@@ -100,30 +100,31 @@ impl EffectArgument {
     }
 }
 
-/// A call for which a person is asked.
+/// A call that needs a person's approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CallEffect {
     /// A tool of a skill, of an MCP server, or "exec".
     pub tool: String,
-    /// What it may use.
+    /// The access that it may use.
     pub access: Vec<CardAccess>,
-    /// SHA-256 of the tool with its arguments, in hexadecimal digits: a call with other arguments is another effect.
+    /// SHA-256 of the tool and its arguments, as hexadecimal digits: a call with other arguments is a different effect.
     pub digest: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<EffectArgument>,
-    /// Arguments that are not shown.
+    /// Number of arguments that are not displayed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_args: usize,
-    /// The task of the plan, counted from 1; none for a call in an action loop.
+    /// The task of the plan, counted from 1; `None` for a call in an action loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<usize>,
-    /// Why it is asked for, where not because a grant says "ask": whose words it was decided from, and which arguments came from where.
+    /// Reasons for the approval other than a grant that says "ask": who wrote the text that led to the call, and the sources of
+    /// its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<String>,
 }
 
 impl CallEffect {
-    /// `args` are names and values in their order; `canonical` is the text that tells this call from any other.
+    /// `args` are names and values in order; `canonical` is a text that is unique for this call.
     pub fn new(tool: &str, access: Vec<CardAccess>, args: &[(String, String)], canonical: &str) -> Self {
         let mut hasher = ring::digest::Context::new(&ring::digest::SHA256);
         hasher.update(tool.as_bytes());
@@ -141,14 +142,14 @@ impl CallEffect {
         }
     }
 
-    /// Whether a decision about `decided` is one about this, too.
+    /// Whether a decision about `decided` also applies to this effect.
     pub fn is_within(&self, decided: &CallEffect) -> bool {
         self.tool == decided.tool
             && self.digest == decided.digest
             && self.access.iter().all(|access| decided.access.iter().any(|wide| access.is_within(wide)))
     }
 
-    /// Where it goes and with which secrets, in a line.
+    /// Returns its destinations and secrets, in one line.
     pub fn destination(&self) -> String {
         let mut parts = Vec::new();
         for access in &self.access {
@@ -179,23 +180,23 @@ fn place(host: &str) -> String {
     }
 }
 
-/// All that a run asks for at once.
+/// All approvals that a run requests at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "Card")]
 pub struct Card {
-    /// Counted from 1 where they are answered.
+    /// Numbered from 1 for answers.
     pub effects: Vec<CallEffect>,
-    /// Until when it can be answered, in milliseconds since 1970 (UTC).
+    /// When it expires, in milliseconds since 1970 (UTC).
     pub expires_ms: i64,
 }
 
 impl Card {
-    /// Whether it asks about hosts alone, and by no rule of labels: then it can be answered for good.
+    /// Whether it asks only about hosts, and not because of labels: then the answer can be permanent.
     pub fn is_about_hosts(&self) -> bool {
         self.effects.iter().all(|effect| effect.tool == NETWORK && effect.because.is_empty())
     }
 
-    /// What a person reads where the card comes as a text, and how they answer.
+    /// Returns the card as text, with instructions for answering it.
     pub fn question(&self, number: i64) -> String {
         let lines: Vec<_> = self.lines().iter().map(|line| format!("    {line}")).collect();
         let never = match self.is_about_hosts() {
@@ -211,7 +212,7 @@ impl Card {
         )
     }
 
-    /// The effects, a few lines each, for a person.
+    /// Returns the effects for a person, a few lines each.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (number, effect) in (1..).zip(&self.effects) {
@@ -233,24 +234,24 @@ impl Card {
     }
 }
 
-/// What became of a card.
+/// The answer to a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "CardAnswer")]
 pub struct CardAnswer {
-    /// Numbers of the effects that were accepted; all others were refused.
+    /// Numbers of the accepted effects; all others were refused.
     pub accepted: Vec<usize>,
-    /// Whether nobody answered in time.
+    /// Whether it expired without an answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expired: bool,
     /// Who answered.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// For how long the answer is remembered; absent where it is for this card alone.
+    /// How long the answer is remembered; absent if it is only for this card.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<AlwaysScope>,
 }
 
-/// For how long the same need not be asked again.
+/// How long an answer is remembered.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, EnumString, IntoStaticStr,
 )]
@@ -271,7 +272,7 @@ impl CardAnswer {
     }
 }
 
-/// What was said about an effect.
+/// The decision about an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -280,10 +281,11 @@ pub enum Decision {
     Expired,
 }
 
-/// Marks on one character that are shown; more of them would cover the lines above and below.
+/// Maximum combining marks on one character; more of them would cover the lines above and below.
 const MAX_MARKS: usize = 2;
 
-/// A text on one line in which nothing is hidden: what a terminal or a page would not show as it is, is written out.
+/// Returns a text on one line with everything visible: characters that a terminal or a page would not show as they are, are
+/// escaped.
 pub fn safe(text: &str, max: usize) -> String {
     let mut safe = String::new();
     let mut marks = 0;
@@ -301,8 +303,9 @@ pub fn safe(text: &str, max: usize) -> String {
     safe
 }
 
-/// Characters that are not seen, that look like another one, that strike out the one before them, or that turn others around: Unicode's
-/// formats, fillers, tags, noncharacters and characters of private use, overlays, and all white space but the space.
+/// Whether a character is invisible, looks like another one, strikes out the one before it, or changes the direction of text:
+/// Unicode's formats, fillers, tags, noncharacters and private-use characters, overlays, and all white space except for the
+/// space.
 fn is_hidden(c: char) -> bool {
     if c != ' ' && c.is_whitespace() {
         return true;
@@ -317,7 +320,7 @@ fn is_hidden(c: char) -> bool {
         || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// Marks that stand above, below or across the character before them.
+/// Whether a character is a mark above, below or across the one before it.
 fn is_mark(c: char) -> bool {
     matches!(u32::from(c), 0x300..=0x36f | 0x483..=0x489 | 0x1ab0..=0x1aff | 0x1dc0..=0x1dff | 0x20d0..=0x20ff | 0xfe20..=0xfe2f)
 }

@@ -1,5 +1,5 @@
-//! Files that came with a message. Its last line may name them ("Files: weather.csv, notes.txt"), as the page and `kiso run --file` write
-//! it. The line is not part of the question.
+//! Files that are attached to a message. Its last line may name them ("Files: weather.csv, notes.txt"), as the page and `kiso run
+//! --file` write it. The line is not part of the question.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::label::Label;
 use crate::picture::Picture;
 use crate::prompt::FileCard;
 
-/// Files that came with a message, as its models are shown them.
+/// The files attached to a message, in the form that models see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AttachedFiles {
@@ -15,17 +15,17 @@ pub struct AttachedFiles {
     pub documents: Vec<AttachedDocument>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
-    /// Of all of them, and of the files whose names and columns are shown.
+    /// The label of all of them, including files of which only names and columns are shown.
     #[serde(skip_serializing_if = "Label::is_default")]
     pub label: Label,
 }
 
-/// A document in words.
+/// A document as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachedDocument {
     /// Relative to `/work`.
     pub path: String,
-    /// Markdown: the whole document where it fits, else its outline.
+    /// Markdown: the whole document if it fits, otherwise its outline.
     pub text: String,
 }
 
@@ -34,7 +34,7 @@ impl AttachedFiles {
         !self.shows_any() && self.label.is_default()
     }
 
-    /// Whether there is anything to be shown.
+    /// Whether there is anything to show.
     pub fn shows_any(&self) -> bool {
         !(self.documents.is_empty() && self.pictures.is_empty())
     }
@@ -46,7 +46,7 @@ impl AttachedFiles {
 }
 
 impl AttachedDocument {
-    /// The text below a line with its path.
+    /// Returns the text below a line with its path.
     pub fn section(&self) -> String {
         format!("--- {} ---\n{}", self.path, self.text.trim_end())
     }
@@ -58,11 +58,11 @@ const MARK: &str = "Files:";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedFile<'f> {
     pub card: &'f FileCard,
-    /// Whether it stands in the last line, and not in a sentence.
+    /// Whether the last line names it, instead of a sentence.
     pub came_along: bool,
 }
 
-/// The files that a message names: in its last line, or by their whole paths anywhere in it.
+/// Returns the files that a message names: in its last line, or by their whole paths anywhere in it.
 pub fn named<'f>(message: &str, files: &'f [FileCard]) -> Vec<NamedFile<'f>> {
     let (text, along) = split(message, files);
     let is_in_name = |c: char| c.is_alphanumeric() || "-_/.".contains(c);
@@ -70,7 +70,7 @@ pub fn named<'f>(message: &str, files: &'f [FileCard]) -> Vec<NamedFile<'f>> {
         text.match_indices(path).any(|(at, _)| {
             let before = text[..at].strip_suffix("/work/").unwrap_or(&text[..at]).chars().next_back();
             let mut after = text[at + path.len()..].chars();
-            // A full stop ends the sentence, or goes on with the name.
+            // A full stop ends the sentence, or is part of the name.
             let end = match after.next() {
                 Some('.') => after.next(),
                 next => next,
@@ -83,13 +83,13 @@ pub fn named<'f>(message: &str, files: &'f [FileCard]) -> Vec<NamedFile<'f>> {
         (came_along || is_said(&card.path)).then_some(NamedFile { card, came_along })
     };
     let mut named: Vec<_> = files.iter().filter_map(file).collect();
-    // As the user has put them.
+    // In the order of the last line.
     named.sort_by_key(|file| along.iter().position(|path| *path == file.card.path));
     named
 }
 
-/// The message without that line, and the files of the workspace that it names. A name that ends with a slash is a folder with all that is
-/// in it.
+/// Splits a message into its text and the workspace files that its last line names. A name that ends with a slash is a folder
+/// with everything in it.
 pub fn split<'m>(message: &'m str, files: &[FileCard]) -> (&'m str, Vec<String>) {
     let text = message.trim_end();
     let start = text.rfind('\n').map_or(0, |at| at + 1);
@@ -98,7 +98,7 @@ pub fn split<'m>(message: &'m str, files: &[FileCard]) -> (&'m str, Vec<String>)
     };
     let mut found = Vec::new();
     while !names.is_empty() {
-        // A name may hold a comma itself.
+        // A name may contain a comma itself.
         let is_next =
             |path: &str| names.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(','));
         let known =
@@ -112,11 +112,11 @@ pub fn split<'m>(message: &'m str, files: &[FileCard]) -> (&'m str, Vec<String>)
         }
         names = names[length..].trim_start_matches([',', ' ']);
     }
-    // A line of which nothing is a file is a sentence.
+    // A last line without any file is a sentence.
     if found.is_empty() { (message, found) } else { (text[..start].trim(), found) }
 }
 
-/// The message without a last line that may name files.
+/// Returns the message without a last line that may name files.
 pub fn without_names(message: &str) -> &str {
     let text = message.trim_end();
     let start = text.rfind('\n').map_or(0, |at| at + 1);

@@ -1,4 +1,4 @@
-//! What a reply is made of, for those who show more than text: a page shows a table as a table.
+//! The parts of a reply, for clients that show more than text: a page shows a table as a table.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,24 +10,24 @@ use serde_json::Value;
 pub enum Block {
     /// Markdown.
     Text { text: String },
-    /// What a program wrote, whose lines and columns count.
+    /// Output of a program, with its line breaks and spaces.
     Output { text: String },
-    /// A command line and what it wrote.
+    /// A command line and its output.
     Command {
         command: String,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         output: String,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         stderr: String,
-        /// Absent where it did not come to its end.
+        /// Absent if it did not finish.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
-        /// Why it did not come to its end.
+        /// Why it did not finish.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
     /// A table: each row has a value for each column.
     Table { columns: Vec<String>, rows: Vec<Vec<Value>>, total: u64 },
-    /// The beginning of a text that a model was writing when it was stopped.
+    /// The beginning of a text that a model was writing when it was interrupted.
     Partial { text: String },
 }

@@ -1,22 +1,22 @@
-//! A call of a tool, as a model wants it.
+//! A call of a tool that a model requests.
 
 use serde::{Deserialize, Serialize};
 
-/// A tool that a model wants called.
+/// A call of a tool that a model requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Ties the result to the call; unique within one answer.
+    /// Connects the result with the call; unique within one answer.
     pub id: String,
     pub name: String,
-    /// JSON as the model wrote it, which may be none.
+    /// The arguments as the model wrote them; possibly invalid JSON.
     pub args: String,
-    /// Why its end is missing. A call without its end is never made.
+    /// Why the call is incomplete. An incomplete call is never executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<String>,
 }
 
 impl ToolCall {
-    /// A call that is whole.
+    /// A complete call.
     pub fn new(id: impl Into<String>, name: impl Into<String>, args: impl Into<String>) -> Self {
         Self { id: id.into(), name: name.into(), args: args.into(), cut: None }
     }

@@ -1,9 +1,9 @@
-//! Texts that are too long for where they go.
+//! Shortens texts that are too long for their place.
 
-/// `text` in at most about `max` characters: head and tail are kept, and the gap says how much is missing. Whole where that would be no
-/// shorter.
+/// Returns `text` in at most about `max` characters: keeps the beginning and the end, and says how much is missing. Returns the
+/// whole text if the result would not be shorter.
 pub fn clip(text: &str, max: usize) -> String {
-    // Bytes bound characters from above, so most texts are never counted.
+    // A text has at most as many characters as bytes, so most texts need not be counted.
     if text.len() <= max {
         return text.to_owned();
     }

@@ -1,7 +1,7 @@
-//! Why a call, a task or an install did not work, as one word that a program can branch on.
+//! Error codes of calls, tasks and installs: one word that a program can check.
 //!
-//! A word is written with dashes and stays a plain string wherever it is stored or sent. Every word that the host gives is a variant, so
-//! what the host does about one is decided by the compiler's rules and not by comparing text.
+//! A word is written with dashes and is a plain string wherever it is stored or sent. Every word that the host uses is a variant,
+//! so the compiler checks how the host handles each, and no texts are compared.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,15 +10,15 @@ use std::fmt;
 use std::str::FromStr;
 use strum::{EnumString, IntoStaticStr};
 
-/// Bytes that are kept of a code that a guest chose.
+/// Maximum bytes kept of a code that a guest chose.
 const MAX_GUEST_CODE: usize = 64;
 
-/// Why something did not work.
+/// Why something failed.
 #[derive(Debug, Clone, PartialEq, Eq, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 #[cfg_attr(test, derive(strum::EnumIter))]
 pub enum ErrorCode {
-    /// The name is that of an agent skill, which has no component to call.
+    /// The name belongs to an Agent Skill, which has no component to call.
     AgentSkill,
     ApprovalExpired,
     ApprovalNeeded,
@@ -26,7 +26,7 @@ pub enum ErrorCode {
     BadAgentSkill,
     BadAnswer,
     BadArchive,
-    /// The arguments do not fit; nothing was tried.
+    /// The arguments are invalid; nothing was tried.
     #[strum(to_string = "bad-args", serialize = "bad-arguments")]
     BadArgs,
     BadArtifact,
@@ -104,18 +104,18 @@ pub enum ErrorCode {
     UnsignedIndex,
     WrongKey,
     WrongMachine,
-    /// A word that a guest chose and the host does not know. It is shown, and decides nothing.
+    /// A word that a guest chose and the host does not know. It is displayed, and the host ignores it.
     #[strum(disabled)]
     Guest(String),
 }
 
-/// Who has to change something.
+/// Who can fix the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Blame {
-    /// The one who called: wrong arguments, no such skill.
+    /// The caller: wrong arguments, unknown skill.
     Caller,
-    /// The skill: it failed, trapped, or went over a limit.
+    /// The skill: it failed, trapped, or exceeded a limit.
     Skill,
     /// The administrator's rules: not granted.
     Policy,
@@ -123,25 +123,25 @@ pub enum Blame {
     Host,
 }
 
-/// Kinds of errors that a door of kiso (a status over HTTP, an exit code) tells apart.
+/// Classes of errors that an interface of kiso distinguishes (by an HTTP status or an exit code).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// There is no such skill.
+    /// The skill does not exist.
     Unknown,
-    /// Another process or call works on it.
+    /// Another process or call is using it.
     Busy,
     /// The name belongs to something else.
     Taken,
-    /// A file of the administrator's cannot be used.
+    /// A file of the administrator is invalid.
     Config,
     /// A limit ended it.
     Limit,
-    /// Everything else, by who has to change something.
+    /// Everything else, by who can fix it.
     Blamed(Blame),
 }
 
 impl ErrorCode {
-    /// The word.
+    /// Returns the word.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Guest(code) => code,
@@ -149,7 +149,8 @@ impl ErrorCode {
         }
     }
 
-    /// The code that a guest chose for its failure. `Failed` for one that only the host gives, and where nothing legible is left.
+    /// Parses the code that a guest chose for its failure. `Failed` for a code that is reserved for the host, or if nothing
+    /// legible remains.
     pub fn from_guest(code: &str) -> Self {
         let end = code.floor_char_boundary(MAX_GUEST_CODE);
         let code: String = code[..end].chars().filter(|c| !c.is_control()).collect();
@@ -161,7 +162,7 @@ impl ErrorCode {
         }
     }
 
-    /// Whether a guest may give the code too. The host decides nothing by such a code.
+    /// Whether guests may use this code as well. The host's behaviour never depends on such a code.
     fn is_for_guests(&self) -> bool {
         matches!(
             self,
@@ -178,7 +179,7 @@ impl ErrorCode {
         )
     }
 
-    /// The kind of an error with this code.
+    /// Returns the class of an error with this code.
     pub fn class(&self, blame: Blame) -> ErrorClass {
         match self {
             Self::UnknownSkill => ErrorClass::Unknown,
@@ -267,7 +268,7 @@ impl ErrorCode {
 }
 
 impl From<String> for ErrorCode {
-    /// Reads a code that was stored or sent. Versions before this one wrote underscores in some.
+    /// Parses a code that was stored or sent. Earlier versions wrote some with underscores.
     fn from(code: String) -> Self {
         let dashes = code.replace('_', "-");
         Self::from_str(&dashes).unwrap_or(Self::Guest(code))

@@ -1,25 +1,25 @@
-//! What the words of a message give away without a model, in English, German, Spanish, French, Russian and Japanese.
+//! Recognizes kinds of messages by their words, without a model, in English, German, Spanish, French, Russian and Japanese.
 //!
-//! The lists, with commas between their phrases, are looked up in the message by whole words; a `*` stands for any end
-//! of the last one. Words of Japanese, which has no spaces, are looked up anywhere.
+//! The phrases of a list are separated by commas and found as whole words; a `*` matches any end of the last word. Japanese
+//! phrases are found anywhere, because Japanese is written without spaces.
 
-/// Cues stand in what a person types; a pasted document is not searched to its end for them.
+/// Only the beginning of a message is searched: a person types cues there, and the rest may be a pasted document.
 const MAX_HEARD: usize = 4_000;
 
 /// A message in the form in which it is searched.
 struct Heard {
-    /// Lower case, trimmed, as it stands otherwise.
+    /// In lower case and trimmed, otherwise unchanged.
     raw: String,
     /// Its words, with one space before, between and after them.
     words: String,
-    /// Whether the message goes on after what was heard.
+    /// Whether the message is longer than the part that is searched.
     cut: bool,
 }
 
 impl Heard {
     fn new(message: &str) -> Self {
         let head = &message[..message.floor_char_boundary(MAX_HEARD)];
-        // Russian is typed with and without the two dots.
+        // Russian is often typed without the two dots.
         let raw = head.trim().to_lowercase().replace('ё', "е");
         let mut words = String::from(" ");
         for word in raw.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -51,7 +51,7 @@ impl Heard {
         each(phrases).any(|phrase| self.begins(phrase))
     }
 
-    /// Whether it is at most this long. A character of an unspaced script counts as half a word.
+    /// Whether it has at most this many words. A character of a script without spaces counts as half a word.
     fn at_most(&self, words: usize) -> bool {
         let spaced = self.words.split_whitespace().filter(|word| !word.contains(unspaced)).count();
         let others = self.raw.chars().filter(|&c| unspaced(c)).count();
@@ -59,12 +59,12 @@ impl Heard {
     }
 }
 
-/// The phrases of a list.
+/// Returns the phrases of a list.
 fn each(phrases: &'static str) -> impl Iterator<Item = &'static str> {
     phrases.split(',').map(str::trim)
 }
 
-/// What follows `phrase` in `words`, its space included.
+/// Returns the rest of `words` after `phrase`, with its leading space.
 fn starts<'a>(words: &'a str, phrase: &str) -> Option<&'a str> {
     let words = words.strip_prefix(' ')?;
     match phrase.strip_suffix('*') {
@@ -73,16 +73,15 @@ fn starts<'a>(words: &'a str, phrase: &str) -> Option<&'a str> {
     }
 }
 
-/// Whether this is written without spaces between words: kana and ideographs.
+/// Whether a character belongs to a script without spaces between words: kana and ideographs.
 fn unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ff66}'..='\u{ff9f}')
 }
 
-/// The longest message that may take the fast path, in words.
+/// Maximum words of a message for the fast path.
 const MAX_FAST: usize = 16;
 
-/// Beside letters, only this may stand in a message that takes the fast path: no digits, names of files, addresses,
-/// tags, commands or arguments.
+/// Characters other than letters that the fast path allows: no digits, names of files, addresses, tags, commands or arguments.
 const PLAIN: &str = " ,.?!'’-¿¡…;()«»、。？！・";
 
 const GREETINGS: &str = "
@@ -98,12 +97,12 @@ const JAPANESE_GREETINGS: &str = "
     こんにちは, こんばんは, おはようございます, おはよう, ありがとうございます, ありがとう, はじめまして,
     おやすみなさい";
 
-/// Words beside a greeting that ask for nothing.
+/// Words after a greeting that ask for nothing.
 const ADDRESSED: &str = "
     kiso, there, everyone, all, again, very, much, zusammen, a todos, tout le monde, всем, so, that helped, das hat geholfen,
     por todo, c est parfait, за помощь";
 
-/// How a question about the world, and not about the user's things, begins.
+/// Beginnings of questions about general knowledge, as opposed to the user's own things.
 const QUESTIONS: &str = "
     what is, what are, what s, what does, what do, what was, why is, why are, why do, why does, how do, how does,
     how is, explain, define, can you explain, could you explain, please explain, tell me about, who are you,
@@ -118,7 +117,7 @@ const QUESTIONS: &str = "
 const JAPANESE_QUESTIONS: &str = "
     とは何, とはなん, とは？, とは?, って何, ってなん, を説明して, について説明して, あなたは誰";
 
-/// Words of work, of the user's own things, and of what changes from day to day. One of them is enough to ask the
+/// Words about work, the user's own things, and things that change from day to day. A single one of them sends the message to the
 /// router.
 const TOOL_WORDS: &str = "
     run*, execut*, creat*, writ*, mak*, build*, search*, find*, look*, fetch*, download*, upload*, open*, read*,
@@ -158,13 +157,13 @@ const TOOL_WORDS: &str = "
     覚え, 変換, 翻訳, 私, 僕, 俺, これ, それ, あれ, この, その, あの, ここ, いくら, いくつ, 何時, 何日, エラー,
     データ, 確認, パスワード";
 
-/// Where English says "the", it mostly speaks of one thing that is at hand; not so in these.
+/// "the" in English mostly refers to a particular thing; in these phrases it does not.
 const THE: &str = "
     the difference between, the meaning of, the purpose of, the capital of, the definition of, the concept of,
     the idea behind, the point of";
 
-/// Whether a message can be answered by talk without asking the router: a greeting, or a short question about what
-/// something is. Doubt means no, which costs one small model call; a wrong yes would leave work undone.
+/// Whether a message can be answered without tools and without asking the router: a greeting, or a short question about what
+/// something is. In doubt, the answer is no, which costs one small model call; a wrong yes would leave work undone.
 pub fn fast_path(message: &str) -> bool {
     let heard = Heard::new(message);
     let text = heard.raw.as_str();
@@ -188,12 +187,12 @@ pub fn fast_path(message: &str) -> bool {
     if rest.trim().is_empty() {
         return true;
     }
-    // Only what is asked about is searched: "ce" in "qu'est-ce que" points at nothing.
+    // Only the rest of the question is searched: "ce" in "qu'est-ce que" refers to nothing.
     let asked = each(QUESTIONS).filter_map(|question| starts(rest, question)).min_by_key(|asked| asked.len());
     asked.is_some_and(|asked| !Heard::new(asked).has_any(TOOL_WORDS))
 }
 
-/// Whether `mark` stands between two letters or digits, as in the name of a file.
+/// Whether `mark` is between two letters or digits, as in the name of a file.
 fn within_a_word(text: &str, mark: char) -> bool {
     let inner = |at: usize| {
         let after = text[at + mark.len_utf8()..].chars().next();
@@ -207,7 +206,7 @@ fn after_greeting(words: &str) -> &str {
     let mut rest = words;
     let mut greeted = false;
     loop {
-        // The longest first: "thanks" is the beginning of "thanks a lot".
+        // Longest first: "thanks a lot" begins with "thanks".
         let greetings = each(GREETINGS).filter_map(|greeting| starts(rest, greeting));
         let fillers = each(ADDRESSED).filter(|_| greeted).filter_map(|filler| starts(rest, filler));
         match greetings.chain(fillers).min_by_key(|rest| rest.len()) {
@@ -256,17 +255,17 @@ const LASTING: &str = "
     を使ってます, を使うことに, ことに決め, 覚えておいて, 覚えて, 忘れないで, 今後は, これからは,
     私たちのプロジェクト";
 
-/// Words that, at the beginning of a sentence, ask to be remembered.
+/// Words at the beginning of a sentence that ask to remember it.
 const REMEMBER: &str = "
     remember, note that, fyi";
 
-/// Whether a message states something that outlives it: a preference, something about the user or their people, the state of their
-/// project. Questions state nothing.
+/// Whether a message states something that is worth remembering after it: a preference, something about the user or their people,
+/// the state of their project. Questions state nothing.
 pub fn durable(message: &str) -> bool {
     lasting_sentences(message).next().is_some()
 }
 
-/// The sentences of a message that do.
+/// Returns the sentences of a message that state something lasting.
 pub fn lasting_sentences(message: &str) -> impl Iterator<Item = &str> {
     let head = &message[..message.floor_char_boundary(MAX_HEARD)];
     let sentences = head.split_inclusive(['.', '!', '?', ';', '\n', '。', '！', '？']);
@@ -277,23 +276,23 @@ pub fn lasting_sentences(message: &str) -> impl Iterator<Item = &str> {
     sentences.filter(|sentence| !sentence.ends_with(['?', '？'])).filter(lasts).map(str::trim)
 }
 
-/// Longest sentence that becomes a fact as it stands, in characters, and most of them.
+/// Maximum characters of a sentence that is stored unchanged as a fact, and maximum number of such sentences.
 const MAX_STATED: usize = 280;
 const MOST_STATED: usize = 4;
 
-/// [`lasting_sentences`] as facts, for want of a model that words them.
+/// Returns [`lasting_sentences`] as facts, for use without a model.
 pub fn facts_in(message: &str) -> impl Iterator<Item = String> {
     let short = lasting_sentences(message).filter(|sentence| sentence.chars().count() <= MAX_STATED);
     short.take(MOST_STATED).map(|sentence| format!("The user said: {sentence}"))
 }
 
-/// The longest addition to a turn that is under way, in words; what is longer is a message of its own.
+/// Maximum words of an addition to the current turn; a longer message is a new one.
 const MAX_ADDITION: usize = 40;
 
-/// After an "and", fewer: a whole order may begin with it.
+/// Fewer words after an "and": a whole new request may begin with it.
 const MAX_AND: usize = 12;
 
-/// Beginnings that take up what was just said, whatever follows them.
+/// Beginnings that continue the previous message, whatever follows.
 const ADDING: &str = "
     also, i meant, i mean, oh and, and also, one more thing, correction, actually, i forgot, forgot to,
     on second thought, no i mean*, not that, make that, außerdem, ich meinte, ich meine, nein ich mein*, ach und,
@@ -303,7 +302,7 @@ const ADDING: &str = "
     я имела в виду, точнее, еще одно, и еще, забыл, забыла, поправка, кстати еще, あと、, それと, あ、それから,
     ではなく, じゃなくて, 間違え, 訂正, 追加で, ついでに";
 
-/// Beginnings that do so when a pause follows: "wait, not that one", but not "wait until noon and call me".
+/// Beginnings that do so only before a pause: "wait, not that one", but not "wait until noon and call me".
 const HALTING: &str = "
     wait, no, sorry, hold on, stop, oh, oops, warte, nein, moment, halt, entschuldigung, ups, espera, no, perdón,
     attends, non, pardon, désolé, стой, подожди, погоди, нет, извини, ой, 待って, ちょっと待って, いや, いいえ,
@@ -312,7 +311,7 @@ const HALTING: &str = "
 const ANDS: &str = "
     and, plus, und, y, et, и, そして, また";
 
-/// Whether a message that arrives during a turn adds to it or corrects it, rather than beginning something new.
+/// Whether a message that arrives during a turn adds to it or corrects it, instead of beginning something new.
 pub fn continues(message: &str) -> bool {
     let heard = Heard::new(message);
     if !heard.at_most(MAX_ADDITION) {
@@ -332,7 +331,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Fails with every line for which `cue` does not say `expected`.
+    /// Fails and lists all lines for which `cue` does not return `expected`.
     #[track_caller]
     fn all(cue: fn(&str) -> bool, expected: bool, lines: &[&str]) {
         let wrong: Vec<_> = lines.iter().filter(|line| cue(line) != expected).collect();
@@ -494,7 +493,7 @@ mod tests {
                 "Моё имя Пётр",
                 "私の名前は太郎です",
                 "覚えておいて：締切は金曜日",
-                // Rule: what the user says about their people outlives the conversation, too.
+                // Rule: facts about the user's people are lasting, too.
                 "My daughter Mia is allergic to nuts. What can I cook?",
                 "Meine Tochter ist gegen Nüsse allergisch",
                 "Mi hija es alérgica a las nueces",
@@ -562,7 +561,7 @@ mod tests {
     }
 
     proptest! {
-        /// No text breaks a cue, and anything with a digit or a sign of a command, path or argument is left to the router.
+        /// No text breaks a cue, and any digit or sign of a command, path or argument sends the message to the router.
         #[test]
         fn any_text_is_heard(text in "\\PC{0,60}", sign in "[0-9$#@/=`:{}\\\\]") {
             let _ = (durable(&text), continues(&text), fast_path(&text));

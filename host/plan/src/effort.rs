@@ -1,10 +1,10 @@
-//! How much is done for a message.
+//! The effort spent on a message.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
-/// How much is done for a message.
+/// The effort spent on a message.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, Display, IntoStaticStr,
 )]
@@ -15,7 +15,7 @@ pub enum Effort {
     Low,
     /// Tools, but no plan.
     Medium,
-    /// A plan; also taken when routing fails.
+    /// A plan; also used if the routing fails.
     High,
 }
 
@@ -25,7 +25,7 @@ impl Effort {
         self.into()
     }
 
-    /// The effort of this name, in any case.
+    /// Parses the word, in upper or lower case.
     pub fn of(name: &str) -> Option<Self> {
         [Self::Low, Self::Medium, Self::High].into_iter().find(|effort| effort.name().eq_ignore_ascii_case(name.trim()))
     }

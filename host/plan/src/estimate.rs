@@ -1,10 +1,10 @@
-//! How much a text takes of a model's window, without asking the model.
+//! Estimates the tokens of a text without asking the model.
 
-/// How many tokens `text` takes in about any tokenizer: four ASCII characters to a token, two letters of other alphabets, and one of
-/// any other character. So a text in German or French has nearly four characters to a token, as its words are mostly ASCII, and one in
-/// Chinese one. Linear in the text, which was capped where it came in.
+/// Estimates the tokens of `text` for a typical tokenizer: four ASCII characters per token, two letters of other alphabets, or
+/// one of any other character. So German or French text has nearly four characters per token, because most of it is ASCII, and
+/// Chinese text has one. Takes linear time; all texts were limited when they came in.
 pub fn tokens(text: &str) -> usize {
-    // Most are, and that is seen many bytes at a time.
+    // Most texts are ASCII, and this check is fast.
     if text.is_ascii() {
         return text.len().div_ceil(4);
     }
@@ -15,7 +15,7 @@ pub fn tokens(text: &str) -> usize {
 pub fn quarters(c: char) -> usize {
     match c {
         '\0'..='\x7f' => 1,
-        // Latin letters with diacritics, and these alone; Greek, Cyrillic, Armenian.
+        // Latin letters with diacritics, and Greek, Cyrillic and Armenian letters.
         '\u{c0}'..='\u{58f}' | '\u{1e00}'..='\u{1fff}' => 2,
         _ => 4,
     }

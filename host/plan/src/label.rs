@@ -1,7 +1,7 @@
-//! Labels: who could have written some data, who may read it, and where it came from.
+//! Labels of data: who could have written it, who may read it, and where it came from.
 //!
-//! Labels form a lattice. Data that is made of several others has the [join](Label::join) of their labels: it is as good as the worst of
-//! them, and as secret as the most secret.
+//! Labels form a lattice. Combined data has the [join](Label::join) of the labels of its parts: the integrity of the least
+//! trusted part, and the confidentiality of the most secret one.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,59 +9,59 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who could have written it, from the best to the worst.
+/// Who could have written it, from most to least trusted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Integrity {
     /// The owner of the session, or an administrator.
     #[default]
     User,
-    /// Whoever wrote a file that the owner attached: they chose it, and did not write every word of it.
+    /// The author of a file that the owner attached: the owner chose the file, but did not write every word of it.
     Attached,
-    /// Whoever published an Agent Skill that is installed: an administrator took it in, and did not write it.
+    /// The publisher of an installed Agent Skill: an administrator installed it, but did not write it.
     Publisher,
     /// Another person: the sender of a channel's message who is not its owner.
     Person,
-    /// Anybody: a web page, a tool of a server, what a hook was sent.
+    /// Anybody: a web page, a tool of a server, the data of a hook.
     World,
 }
 
-/// Who may read it, from all to none.
+/// Who may read it, from everybody to nobody.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidentiality {
     #[default]
     Everybody,
-    /// The session; beyond it, whoever a trusted decision names.
+    /// The session, and recipients that a trusted decision names.
     Session,
-    /// The session, and the places that it came from.
+    /// The session, and the sources that it came from.
     Hosts,
     /// Nobody outside.
     Nobody,
 }
 
-/// Places that some data came from. More are [any place](SourceSet::ANY) that is not known.
+/// Maximum sources of a label. More become [`SourceSet::ANY`].
 pub const MAX_SOURCES: usize = 12;
 
-/// Longest name of a place, in bytes.
+/// Maximum bytes of a source's name.
 pub const MAX_SOURCE: usize = 120;
 
-/// With this begins the name of a place whose data everybody can have, such as "web:example.org".
+/// Prefix of sources with public data, such as "web:example.org".
 pub const PUBLIC: &str = "web:";
 
-/// With this begins the name of an Agent Skill, such as "skill:greet". Whoever has the skill has its text.
+/// Prefix of Agent Skills, such as "skill:greet". Everybody who has the skill has its text.
 pub const SKILL_SOURCE: &str = "skill:";
 
-/// The session itself: its files, what is remembered, what was said.
+/// The session itself: its files, memory and messages.
 pub const SESSION_SOURCE: &str = "session";
 
-/// Where data came from, such as "mcp:bank", "host:example.org" and "session".
+/// The sources of data, such as "mcp:bank", "host:example.org" and "session".
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SourceSet(BTreeSet<String>);
 
 impl SourceSet {
-    /// Stands for places that nobody remembers one by one. It is none of those that can be named.
+    /// Stands for too many sources. It equals none of those that can be named.
     pub const ANY: &'static str = "*";
 
     pub fn one(source: &str) -> Self {
@@ -77,7 +77,7 @@ impl SourceSet {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether all of it that is not public came from this place.
+    /// Whether all of it that is not public came from this source.
     pub fn is_all(&self, source: &str) -> bool {
         let is_public = |known: &String| known.starts_with(PUBLIC) || known.starts_with(SKILL_SOURCE);
         self.0.iter().all(|known| known == source || is_public(known))
@@ -91,7 +91,7 @@ impl SourceSet {
     }
 }
 
-/// The label of some data. The default is that of a person's own words to kiso.
+/// The label of some data. The default is the label of a person's own message to kiso.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Label {
@@ -102,22 +102,22 @@ pub struct Label {
 }
 
 impl Label {
-    /// The data of a session that nobody outside has touched: its files, and what is remembered.
+    /// The label of a session's own data: its files and memory.
     pub fn session() -> Self {
         Self::of(Integrity::User, Confidentiality::Session, SESSION_SOURCE)
     }
 
-    /// A file that the owner of the session attached.
+    /// The label of a file that the owner of the session attached.
     pub fn attached() -> Self {
         Self::of(Integrity::Attached, Confidentiality::Session, SESSION_SOURCE)
     }
 
-    /// What an Agent Skill says.
+    /// The label of an Agent Skill's text.
     pub fn of_skill(name: &str) -> Self {
         Self::of(Integrity::Publisher, Confidentiality::Everybody, &format!("{SKILL_SOURCE}{name}"))
     }
 
-    /// What came from outside, and everybody may read.
+    /// The label of public data from outside.
     pub fn world(source: &str) -> Self {
         Self::of(Integrity::World, Confidentiality::Everybody, source)
     }
@@ -126,7 +126,7 @@ impl Label {
         Self { integrity, confidentiality, sources: SourceSet::one(source) }
     }
 
-    /// The label of data that is made of both.
+    /// Changes it to the label of data that is made of both.
     pub fn join(&mut self, other: &Self) {
         self.integrity = self.integrity.max(other.integrity);
         self.confidentiality = self.confidentiality.max(other.confidentiality);
@@ -138,47 +138,47 @@ impl Label {
         self
     }
 
-    /// The label of data that is made of all of these.
+    /// Returns the label of data that is made of all of these.
     pub fn join_all<'a>(labels: impl IntoIterator<Item = &'a Label>) -> Self {
         labels.into_iter().fold(Self::default(), Self::joined)
     }
 
-    /// Whether data with this label keeps it if data with the other is added.
+    /// Whether this label stays the same if data with the other one is added.
     pub fn covers(&self, other: &Self) -> bool {
         self.clone().joined(other) == *self
     }
 
-    /// Whether nobody but the owner of the session, or an administrator, could have written it.
+    /// Whether only the owner of the session, or an administrator, could have written it.
     pub fn is_trusted(&self) -> bool {
         self.integrity <= Integrity::User
     }
 
-    /// Whether those who route and plan are shown it: what the user wrote, or handed over to be read.
+    /// Whether the router and the planner may see it: the user wrote it, or attached it to be read.
     pub fn is_shown_to_planners(&self) -> bool {
         self.integrity <= Integrity::Attached
     }
 
-    /// Whether another person or anybody wrote some of it.
+    /// Whether another person, or anybody, wrote some of it.
     pub fn is_from_outside(&self) -> bool {
         self.integrity >= Integrity::Person
     }
 
-    /// Whether it is no worse than that of a session's own data.
+    /// Whether it is at least as trusted and as public as a session's own data.
     pub fn is_ordinary(&self) -> bool {
         self.is_trusted() && self.confidentiality <= Confidentiality::Session
     }
 
-    /// Whether it is that of the words of a person to kiso.
+    /// Whether it is the label of a person's own message to kiso.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether data with this label says nothing to the place that it does not know already, or that everybody may know.
+    /// Whether data with this label contains nothing new for this place: everything came from there, or is public.
     pub fn is_known_to(&self, place: &str) -> bool {
         self.confidentiality == Confidentiality::Everybody || self.sources.is_all(place)
     }
 
-    /// Whether data with this label may be sent to the place by a decision that is trusted.
+    /// Whether data with this label may be sent to this place by a trusted decision.
     pub fn may_flow_to(&self, place: &str) -> bool {
         self.confidentiality <= Confidentiality::Session
             || self.confidentiality == Confidentiality::Hosts && self.sources.is_all(place)
@@ -190,7 +190,7 @@ impl Integrity {
         *self == Self::User
     }
 
-    /// Whose words something is, for a person.
+    /// Describes the author for a person.
     pub fn words(self) -> &'static str {
         match self {
             Self::User => "written by the user",
@@ -253,7 +253,7 @@ mod tests {
             prop_assert_eq!(a.clone().joined(&b), b.clone().joined(&a));
             prop_assert_eq!(a.clone().joined(&a), a.clone());
             prop_assert!(left.covers(&a) && left.covers(&c) && a.covers(&Label::default()));
-            // Never better than any of its parts, in any way that a rule asks about.
+            // Never more trusted or more public than one of its parts, for any check that a rule makes.
             prop_assert!(left.integrity >= a.integrity && left.confidentiality >= b.confidentiality);
             for place in ["host:1.example", "host:29.example", "mcp:x"] {
                 for part in [&a, &b, &c].into_iter().filter(|part| part.confidentiality > Confidentiality::Everybody) {

@@ -1,5 +1,5 @@
-//! What a plan is, what a task leaves behind, and what a model is told: plain types, which the host and the built-in model
-//! share. Nothing here does I/O, waits, or uses another crate of kiso.
+//! Plans, the results of tasks, and the pieces of prompts: plain types that the host and the built-in model share. Nothing here
+//! does I/O, waits, or uses another crate of kiso.
 
 mod presentation;
 

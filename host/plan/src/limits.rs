@@ -1,20 +1,20 @@
-//! What a run may use up. The limits live in `Run` and never in a node, so that one place stops every kind of run.
+//! Limits of a run. They are in `Run` and never in a node, so that one place stops every kind of run.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// The limits of one run; the `[limits]` table of `config.toml` has the same keys.
+/// Limits of one run; the `[limits]` table of `config.toml` has the same keys.
 ///
-/// - `max_parse_retries = 3`: how often an unusable answer of the planner, the reasoner or the reviewer is sent back
+/// - `max_parse_retries = 3`: how often an invalid answer of the planner, the reasoner or the reviewer is sent back
 /// - `max_review_depth = 3`: rounds of injected tasks in one chain before the reviewer is no longer asked
 /// - `max_replan_depth = 3`: new plans for the same message
 /// - `max_tasks = 50`: tasks of one plan, injected ones included
 /// - `max_tool_call_rounds = 10`: answers with tool calls in one action loop
-/// - `tool_output_limit_tokens = 2000`: what is shown of a result
-/// - `max_cycles = 5`: times that messages which arrive meanwhile may continue the turn
+/// - `tool_output_limit_tokens = 2000`: maximum tokens that are shown of a result
+/// - `max_cycles = 5`: how often messages that arrive meanwhile may continue the turn
 /// - `max_tokens_per_run = 500000`: tokens of all model calls of the run, in and out
-/// - `max_cost_cents_per_run = 0`: cents of a US dollar that they may cost; 0 is not a limit
+/// - `max_cost_cents_per_run = 0`: maximum cost of all model calls in US cents; 0 means unlimited
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -49,7 +49,7 @@ impl Default for Limits {
 pub const MICROS_PER_CENT: u64 = 10_000;
 
 impl Limits {
-    /// The limit that `usage` has reached.
+    /// Returns the limit that `usage` has reached, if any.
     pub fn reached(&self, usage: Usage) -> Option<LimitReached> {
         if usage.total() >= self.max_tokens_per_run {
             return Some(LimitReached::new("max_tokens_per_run", self.max_tokens_per_run));
@@ -65,11 +65,11 @@ impl Limits {
 pub struct LimitReached {
     /// Its name, such as `max_replan_depth`.
     pub limit: String,
-    /// The value that was in force.
+    /// Its value.
     pub value: u64,
     /// The key in `config.toml` that raises it.
     pub setting: String,
-    /// What took most of it and what to do about that, a sentence, where that is known.
+    /// A sentence about what used most of it and how to change that, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
 }
@@ -81,16 +81,16 @@ impl LimitReached {
     }
 }
 
-/// What model calls used, as the provider counted it.
+/// Usage of model calls, as counted by the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// Of `input_tokens`, those that the provider had read before and kept.
+    /// Those of `input_tokens` that the provider had in its cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
-    /// Millionths of a US dollar, by the prices in `config.toml` or as the provider said; 0 where neither is known.
+    /// Millionths of a US dollar, by the prices in `config.toml` or as reported by the provider; 0 if neither is known.
     #[serde(skip_serializing_if = "is_zero")]
     pub cost_micros: u64,
 }

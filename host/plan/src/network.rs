@@ -1,4 +1,4 @@
-//! Which hosts command lines may reach: rules, and what they say of a request.
+//! Rules for the hosts that command lines may reach, and how they apply to a request.
 //!
 //! ```text
 //! rules of config.toml, the first that fits ─▶ allow, deny
@@ -20,10 +20,10 @@ pub const READING: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 /// Methods that a rule can name.
 pub const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// Longest host of a rule, in bytes.
+/// Maximum bytes of a rule's host.
 const MAX_HOST: usize = 260;
 
-/// What a rule says.
+/// The access that a rule gives.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumString, IntoStaticStr,
 )]
@@ -43,7 +43,7 @@ impl NetworkAccess {
     }
 }
 
-/// A secret that kiso puts into the requests to a host, so that no command line ever has it.
+/// A secret that kiso adds to requests to a host, so that command lines never have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkSecret {
     pub name: String,
@@ -55,30 +55,31 @@ pub struct NetworkSecret {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkRule {
-    /// "example.org", "*.example.org" (any name below, not the name itself) or "*", each with an optional ":PORT". Without a port, the
-    /// scheme's own is meant.
+    /// "example.org", "*.example.org" (any name below, not the name itself) or "*", each with an optional ":PORT". Without a
+    /// port, the scheme's default port.
     pub host: String,
     pub access: NetworkAccess,
-    /// In upper case; those that read (GET, HEAD, OPTIONS) where there are none. A rule that denies and names none is about all.
+    /// In upper case. If empty, the rule applies to the methods that read (GET, HEAD, OPTIONS); a rule that denies then applies
+    /// to all methods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
-    /// Also where the host's address is in the machine's own network (127.0.0.1, 192.168.…). Needs a host by its full name.
+    /// Whether the host may have an address in a local network (127.0.0.1, 192.168.…). Requires a full host name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
-    /// Whose command lines it is about; all where it is missing.
+    /// Whose command lines it applies to; if absent, to all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<CallerScope>,
-    /// It is about command lines that have read words of these people, or of less trusted ones; about all where it is missing.
+    /// Restricts it to command lines that have read text of these authors, or of less trusted ones; if absent, it applies to all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Integrity>,
-    /// The name of a secret that is put into each request that it allows: of the session, or of the environment
-    /// (`KISO_SKILL_NETWORK_NAME`). Needs a host by its full name.
+    /// The name of a secret that is added to each request that it allows: a secret of the session, or of the environment
+    /// (`KISO_SKILL_NETWORK_NAME`). Requires a full host name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// The header that it goes into; "authorization" where it is missing, with "Bearer " before the secret.
+    /// The header of the secret. If absent, it is "authorization", with "Bearer " before the secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_header: Option<String>,
-    /// A user, whose password it is: then the header is one of basic authentication.
+    /// The user whose password the secret is: then it is sent with basic authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_user: Option<String>,
 }
@@ -99,7 +100,7 @@ impl NetworkRule {
         }
     }
 
-    /// Why it cannot be one.
+    /// Returns an error if the rule is invalid.
     pub fn check(&self) -> Result<(), String> {
         let (name, port) = split_port(&self.host);
         let plain = name.strip_prefix("*.").unwrap_or(name);
@@ -116,7 +117,7 @@ impl NetworkRule {
                 self.host
             ));
         }
-        // A request without a port is compared without one, so such a rule would be about the other scheme alone.
+        // A request with the scheme's port has no port here, so such a rule would only match the other scheme.
         if let Some(port @ (80 | 443)) = port {
             return Err(format!("leave out :{port}, the port of the scheme"));
         }
@@ -146,7 +147,7 @@ impl NetworkRule {
         Ok(())
     }
 
-    /// Whether it names its host, and not many at once.
+    /// Whether it names a single host.
     pub fn names_host(&self) -> bool {
         !self.host.starts_with('*')
     }
@@ -162,7 +163,7 @@ impl NetworkRule {
             && covers(&self.host, request.host, request.port)
     }
 
-    /// Whether it is about methods that change nothing.
+    /// Whether it applies to methods that read.
     fn reads(&self) -> bool {
         self.methods.iter().any(|method| method == "GET")
     }
@@ -171,48 +172,49 @@ impl NetworkRule {
 /// A request of a command line.
 #[derive(Debug, Clone)]
 pub struct NetworkRequest<'a> {
-    /// In lower case; an address of IPv6 in brackets.
+    /// In lower case; IPv6 addresses have brackets.
     pub host: &'a str,
-    /// `None` for the scheme's own.
+    /// `None` for the scheme's default port.
     pub port: Option<u16>,
     pub method: &'a str,
-    /// Whether it changes nothing there.
+    /// Whether it only reads.
     pub reads: bool,
     pub role: CallerScope,
-    /// Of all that the process has read.
+    /// The label of everything that the process has read.
     pub label: &'a Label,
 }
 
-/// What the rules say of a request.
+/// The decision of the rules about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkDecision {
     pub access: NetworkAccess,
     pub private: bool,
-    /// Whether the administrator's file names this very host, as a grant does: then its requests may go by words that work has read.
+    /// Whether the administrator's file names this very host. That works like a grant: text from outside may decide about its
+    /// requests.
     pub by_name: bool,
     pub secret: Option<NetworkSecret>,
     pub source: NetworkSource,
 }
 
-/// Where a decision about a request comes from.
+/// The source of a decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkSource {
-    /// No rule is about it.
+    /// No rule matches.
     Default,
     /// A rule of `config.toml`.
     Configured,
-    /// A rule that is remembered.
+    /// A remembered rule.
     Remembered,
     /// An answer to an approval of this run.
     Answer,
-    /// An approval of this run that nobody answered in time.
+    /// An approval of this run that expired without an answer.
     Unanswered,
-    /// The user's own message names the host.
+    /// The host is named in the user's own message.
     Message,
 }
 
 impl NetworkSource {
-    /// Why a request is allowed, for a person.
+    /// Returns for a person why a request is allowed.
     pub fn why_allowed(self) -> &'static str {
         match self {
             Self::Default => "every site is allowed",
@@ -224,7 +226,7 @@ impl NetworkSource {
         }
     }
 
-    /// Why a request is denied, for a person.
+    /// Returns for a person why a request is denied.
     pub fn why_denied(self) -> &'static str {
         match self {
             Self::Answer => "you refused it",
@@ -248,18 +250,18 @@ impl NetworkDecision {
     }
 }
 
-/// The rules for one command line.
+/// The network rules for one command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NetworkRules {
-    /// Of `config.toml`, in their order.
+    /// Rules of `config.toml`, in order.
     pub configured: Vec<NetworkRule>,
-    /// Of `kiso network`, and of what people have answered for a conversation or for all.
+    /// Rules of `kiso network`, and answers that people gave for a conversation or for all.
     pub remembered: Vec<NetworkRule>,
-    /// Of this run alone: what was answered to its approvals.
+    /// For this run only: answers to its approvals.
     pub accepted: Vec<NetworkRule>,
-    /// Of this run alone: what nobody answered in time.
+    /// For this run only: approvals that expired without an answer.
     pub unanswered: Vec<NetworkRule>,
-    /// Of this run alone: what the user's own message names.
+    /// For this run only: hosts that the user's own message names.
     pub named: Vec<NetworkRule>,
     pub default: NetworkAccess,
 }
@@ -288,7 +290,7 @@ impl NetworkRules {
     }
 }
 
-/// Whether a host of a rule covers a host at a port (`None` for the scheme's own).
+/// Whether the host of a rule matches a host and port (`None` for the scheme's default).
 pub fn covers(pattern: &str, host: &str, port: Option<u16>) -> bool {
     let (name, of_port) = split_port(pattern);
     let is_below = |domain: &str| {
@@ -303,7 +305,7 @@ pub fn covers(pattern: &str, host: &str, port: Option<u16>) -> bool {
         }
 }
 
-/// `host:port` and `[v6]:port` in their parts.
+/// Splits `host:port` and `[v6]:port`.
 pub fn split_port(host: &str) -> (&str, Option<u16>) {
     match host.rsplit_once(':') {
         Some((name, port)) if !name.contains(':') || name.ends_with(']') => match port.parse() {

@@ -1,25 +1,26 @@
-//! Pictures that models are shown, and recordings that they are played.
+//! Pictures and recordings that are sent to models.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Pixels for each token that a picture takes of a model's window, as Anthropic documents it. Others count up to twice as much.
+/// Pixels of a picture per token, as documented by Anthropic. Other providers count up to twice as many tokens.
 const PIXELS_PER_TOKEN: u64 = 750;
 
-/// Tokens that a recording takes: a minute or two, at the ten tokens a second that OpenAI documents.
+/// Tokens of a recording: one or two minutes, at ten tokens per second, as documented by OpenAI.
 const SOUND_TOKENS: usize = 1_200;
 
-/// Pictures of one result or message.
+/// Maximum pictures of one result or message.
 pub const MAX_PICTURES: usize = 8;
 
-/// A copy of a picture as it is sent to models: upright, scaled down, without metadata; or a recording as it came. The store has its bytes.
+/// A copy of a picture for models: upright, scaled down, without metadata; or an unchanged recording. The store contains its
+/// bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Picture {
-    /// The file and the part of it, such as "/work/receipt.jpg" or "/work/scan.pdf, page 3".
+    /// The file, and the part of it if any, such as "/work/receipt.jpg" or "/work/scan.pdf, page 3".
     pub name: String,
     /// SHA-256 of the bytes, in hexadecimal.
     pub digest: String,
-    /// Such as "image/jpeg" or "audio/mpeg".
+    /// For example "image/jpeg" or "audio/mpeg".
     pub media_type: String,
     /// Pixels; 0 for a recording.
     pub width: u32,
@@ -31,7 +32,7 @@ impl Picture {
         self.media_type.starts_with("audio/")
     }
 
-    /// Tokens that it takes of a model's window.
+    /// Estimated tokens in a prompt.
     pub fn tokens(&self) -> usize {
         if self.is_sound() {
             return SOUND_TOKENS;
@@ -40,7 +41,7 @@ impl Picture {
         usize::try_from(pixels.div_ceil(PIXELS_PER_TOKEN)).unwrap_or(usize::MAX)
     }
 
-    /// The name and the size, as prompts and traces say it.
+    /// Returns the name and the size, for prompts and traces.
     pub fn title(&self) -> String {
         if self.is_sound() {
             return self.name.clone();

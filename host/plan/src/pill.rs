@@ -1,27 +1,27 @@
-//! Pills: workflows that a person picks, out of `config.toml` or made by people. A message that begins with
-//! `!NAME` is expanded by one, and the router is not asked.
+//! Pills: workflows that a person chooses, from `config.toml` or created by people. A message that begins with `!NAME` is
+//! expanded by one, and bypasses the router.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::effort::Effort;
 
-/// Where the message stands in a template.
+/// The placeholder of the message in a template.
 pub const INPUT: &str = "{input}";
 
-/// A pill: a message that is written by its name.
+/// A pill: a message that is inserted by its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pill {
     pub name: String,
-    /// What the message becomes; `{input}` is replaced with the text after the name.
+    /// The text of the message; `{input}` is replaced with the text after the name.
     pub template: String,
     /// Categories of the tools that it may use; none for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     #[serde(default = "high")]
     pub effort: Effort,
-    /// For the list that a person chooses from.
+    /// Its description in the list that a person chooses from.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
@@ -30,7 +30,7 @@ fn high() -> Effort {
     Effort::High
 }
 
-/// What a pill does to a message: it takes the router's place.
+/// The effect of a pill on a message: it replaces the router's choice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PillUse {
     pub name: String,
@@ -39,8 +39,8 @@ pub struct PillUse {
     pub categories: Vec<String>,
 }
 
-/// The messages of a turn as one text, each expanded by the pill that it begins with, and what the pills ask for: the greatest
-/// effort, and the tools of all of them.
+/// Joins the messages of a turn into one text. Each is expanded by the pill that it begins with. Also returns the combined
+/// choices of the pills: the greatest effort, and the tools of all of them.
 pub fn expand_all(texts: &[String], pills: &[Pill]) -> (String, Option<PillUse>) {
     let mut used: Option<PillUse> = None;
     let expanded = texts.iter().map(|text| {
@@ -61,7 +61,7 @@ impl PillUse {
             self.name = format!("{}, {}", self.name, pill.name);
         }
         self.effort = self.effort.max(pill.effort);
-        // None named are all tools.
+        // No categories means all tools.
         if self.categories.is_empty() || pill.categories.is_empty() {
             self.categories.clear();
         } else {
@@ -72,8 +72,8 @@ impl PillUse {
     }
 }
 
-/// The template with `input` in the place of the first `{input}`, or below it if it has none. The input is not a
-/// template: a `{input}` in it stays, and so does a second one in the template.
+/// Returns the template with `input` in place of the first `{input}`, or at the end if it has none. `{input}` is not replaced
+/// again: it stays in the input, and at a second place in the template.
 pub fn expand(template: &str, input: &str) -> String {
     match template.split_once(INPUT) {
         Some((before, after)) => format!("{before}{input}{after}"),
@@ -87,8 +87,8 @@ pub fn may_begin(message: &str) -> bool {
     message.starts_with('!')
 }
 
-/// The pill that a message asks for with `!NAME` at its very start, and the rest of the message. `None` if there is no
-/// pill of that name, because a message may begin like that without meaning one.
+/// Returns the pill that a message names with `!NAME` at its very start, and the rest of the message. `None` if no pill has that
+/// name, because a message may also begin like that for other reasons.
 pub fn find<'p, 'm>(message: &'m str, pills: &'p [Pill]) -> Option<(&'p Pill, &'m str)> {
     let text = message.strip_prefix('!')?;
     let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing of the message is lost, whatever the template.
+        /// No template loses any of the message.
         #[test]
         fn the_message_is_in_the_expansion(template in "[a-z{}]{0,12}(\\{input\\})?[a-z{}]{0,12}", input in "\\PC{1,20}") {
             prop_assert!(expand(&template, &input).contains(input.trim()));

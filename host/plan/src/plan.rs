@@ -1,4 +1,4 @@
-//! The plan: what is to be done, task by task, and what it is checked against.
+//! Plans: tasks in order, and their validation.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What runs a task.
+/// How a task is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskKind {
@@ -16,7 +16,7 @@ pub enum TaskKind {
     Skill,
     /// A text that the worker role writes.
     Msg,
-    /// A step whose calls are not known yet; the action loop finds them.
+    /// A step whose calls are not yet known; the action loop chooses them.
     Act,
 }
 
@@ -38,9 +38,9 @@ impl TaskKind {
 pub struct Task {
     #[serde(rename = "type")]
     pub kind: TaskKind,
-    /// What to do. A skill task that says nothing here is given `skill NAME`.
+    /// The work of the task. For a skill task without one, it is `skill NAME`.
     pub detail: String,
-    /// Success criteria, in meaning and not by the letter; present where `review` is true.
+    /// Success criteria, judged by their meaning; present if `review` is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,
     /// The role whose model to use instead of the task's own.
@@ -48,43 +48,43 @@ pub struct Task {
     pub model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
-    /// Checked against the skill's schema, with the defaults filled in.
+    /// Validated against the skill's schema, with defaults filled in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Value>,
     /// Whether the output goes to the user.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notify: bool,
-    /// Whether the reviewer looks at the output.
+    /// Whether the reviewer judges the output.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub review: bool,
-    /// The JSON Schema of an object that a `msg` is to be, for the tasks behind it.
+    /// The JSON Schema of the object that a `msg` writes for later tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// Calls of an `act` that change something outside, as its planner wants them.
+    /// Calls of an `act` that change something outside, as its planner requests them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<NamedEffect>,
-    /// The planner's own brief of an `act`: what to know and to heed beside the request and the outputs of earlier tasks. With it, no
-    /// reasoner is asked.
+    /// The planner's own brief of an `act`: facts and rules in addition to the request and the outputs of earlier tasks. With it,
+    /// the reasoner is not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brief: Option<String>,
 }
 
-/// A tool's name as providers take it: `feed.read` becomes `feed__read`.
+/// Returns a tool's name in the form that providers accept: `feed.read` becomes `feed__read`.
 pub fn wire_name(tool: &str) -> String {
     tool.replace('.', "__")
 }
 
-/// A call that a plan has named ahead: the action loop may make it once, whatever it has read by then.
+/// A call that a plan names in advance: the action loop may make it once, whatever it has read by then.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedEffect {
     pub tool: String,
-    /// Those arguments that are agreed on, which may be bound to the outputs of tasks. What stands nowhere here is the loop's.
+    /// The arguments that are fixed; they may be bound to the outputs of tasks. The loop chooses all other arguments.
     pub args: Value,
 }
 
 impl Task {
-    /// A task that says nothing but what to do.
+    /// A task with only a kind and a detail.
     pub fn new(kind: TaskKind, detail: impl Into<String>) -> Self {
         Self {
             kind,
@@ -101,7 +101,7 @@ impl Task {
         }
     }
 
-    /// A short name for a line in a list, such as `skill chart` or `msg`.
+    /// Returns a short name for a list, such as `skill chart` or `msg`.
     pub fn label(&self) -> String {
         match (self.kind, &self.skill) {
             (TaskKind::Skill, Some(skill)) => format!("skill {skill}"),
@@ -116,23 +116,23 @@ impl Task {
     }
 }
 
-/// Most characters of a command line that a label shows.
+/// Maximum characters of a command line in a label.
 const MAX_LABEL: usize = 60;
 
-/// What the planner wants done.
+/// The planner's tasks for a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The objective of the whole run; the reviewer judges tasks in its light.
+    /// The objective of the whole run; the reviewer uses it to judge tasks.
     pub goal: String,
     pub tasks: Vec<Task>,
-    /// Why the goal cannot be met, in the planner's own words. The run then ends as failed after its messages.
+    /// Why the goal cannot be met, in the planner's own words. The run then fails after its messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<String>,
 }
 
 impl Plan {
-    /// What is wrong with the plan as a whole, apart from what each task says.
+    /// Returns the errors of the plan as a whole, without those of its tasks.
     pub fn shape(&self, max_tasks: usize) -> Vec<Violation> {
         let mut violations = Vec::new();
         let Some((last, before)) = self.tasks.split_last() else {
@@ -153,10 +153,10 @@ impl Plan {
     }
 }
 
-/// What is wrong with a plan that ends without a word.
+/// The error of a plan that does not end with a message.
 pub const LAST_IS_MSG: &str = "the last task must be a msg with notify: true";
 
-/// With whose rights something is done; decides what a plan may use.
+/// The role of the caller, which decides what a plan may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CallerScope {
@@ -173,10 +173,10 @@ impl CallerScope {
     }
 }
 
-/// One thing that is wrong with a plan or a verdict.
+/// One error in a plan or a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
-    /// Such as `tasks[2].args.max_results`; empty for the answer as a whole.
+    /// Such as `tasks[2].args.max_results`; empty for an error of the whole answer.
     pub path: String,
     pub message: String,
 }
@@ -196,7 +196,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The task that a value of an argument is bound to, counted from 1, and the part of its output.
+/// Returns the task that an argument's value is bound to, counted from 1, and the part of its output.
 pub fn binding(value: &Value) -> Option<(usize, Option<&str>)> {
     let map = value.as_object()?;
     let from = map.get("from")?.as_u64().and_then(|from| usize::try_from(from).ok())?;
@@ -207,15 +207,15 @@ pub fn binding(value: &Value) -> Option<(usize, Option<&str>)> {
     }
 }
 
-/// What a plan is checked against: the skills that this caller may use.
+/// Validates plans: knows the skills that this caller may use.
 pub trait Catalog {
-    /// The args with the skill's defaults filled in, or everything that is wrong with them. Paths are relative to
-    /// the args (`max_results`); an unknown skill is one violation with the path `skill` that names the near names.
+    /// Returns the args with the skill's defaults filled in, or all errors in them. Paths are relative to the args
+    /// (`max_results`). An unknown skill is one violation with the path `skill` that lists similar names.
     fn check(&self, skill: &str, args: &Value) -> Result<Value, Vec<Violation>>;
 
-    /// What is wrong with some of the arguments of a tool, whatever the others are.
+    /// Validates some of the arguments of a tool, without requiring the others.
     fn check_some(&self, tool: &str, args: &Value) -> Result<(), Vec<Violation>>;
 
-    /// Why nothing can be checked against a JSON Schema.
+    /// Returns an error if the JSON Schema is unusable.
     fn check_schema(&self, schema: &Value) -> Result<(), String>;
 }

@@ -1,4 +1,4 @@
-//! What a person is shown of a task: its report as a part of a reply.
+//! Converts a task's report to a part of a reply.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use crate::block::Block;
 use crate::plan::TaskKind;
 use crate::report::{TaskReport, TaskStatus};
 
-/// Rows of a table that go with a reply; the file or the trace has all of them.
+/// Maximum rows of a table in a reply; the file or the trace has all of them.
 const MAX_ROWS: usize = 200;
 
-/// Bytes of a program's text that go with a reply.
+/// Maximum bytes of a program's output in a reply.
 const MAX_TEXT: usize = 16_000;
 
 impl Block {
-    /// What became of one task.
+    /// Converts the report of one task.
     pub fn of(report: &TaskReport) -> Block {
         if report.task.kind == TaskKind::Exec {
             return Block::Command {
@@ -35,7 +35,7 @@ impl Block {
     }
 }
 
-/// The table of a skill's data, if it is one.
+/// Returns the table in a skill's data, if it contains one.
 fn table(data: &Value) -> Option<Block> {
     let names = data.get("columns")?.as_array()?;
     let columns: Vec<String> = names.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>()?;
@@ -46,7 +46,7 @@ fn table(data: &Value) -> Option<Block> {
     (!columns.is_empty()).then_some(Block::Table { columns, rows, total })
 }
 
-/// A skill's text. Columns that are aligned by spaces are no Markdown.
+/// Returns a skill's text. Columns aligned with spaces would be lost in Markdown.
 fn written(text: &str) -> Block {
     let text = text.trim_matches('\n').trim_end();
     let aligned = |line: &str| line.trim().contains("   ") || line.trim_end().contains('\t');
@@ -56,7 +56,7 @@ fn written(text: &str) -> Block {
     Block::Text { text: text.to_owned() }
 }
 
-/// The beginning and the end of a long text.
+/// Returns the beginning and the end of a long text.
 fn short(text: &str) -> String {
     let text = text.trim_matches('\n').trim_end();
     if text.len() <= MAX_TEXT {
@@ -105,7 +105,7 @@ mod tests {
             table,
             Block::Table { columns: vec!["a".into(), "b".into()], rows: vec![vec![json!(1), json!("x")]], total: 7 }
         );
-        // A row of another length is not a row of it.
+        // A row with the wrong length makes it invalid.
         found.data = Some(json!({"columns": ["a", "b"], "rows": [[1]]}));
         assert!(matches!(Block::of(&found), Block::Text { .. }));
         let aligned =

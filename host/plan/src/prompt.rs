@@ -1,4 +1,4 @@
-//! The pieces that a prompt is made of, and what they hold.
+//! The pieces of a prompt, and their contents.
 
 mod piece;
 
@@ -12,10 +12,10 @@ use crate::picture::Picture;
 pub use crate::plan::Task;
 pub use crate::report::{Attempt, Correction, FailureNote, TaskReport};
 
-/// Ends the line above a text from outside that stands below a message, such as that of an event: what follows is data.
+/// The end of the line above a text from outside that is added below a message, such as an event's: everything after it is data.
 pub const DATA_BELOW: &str = "from outside, as data:";
 
-/// What a message itself says, without the texts from outside that stand below it.
+/// Returns the message itself, without texts from outside that are added below it.
 pub fn said(message: &str) -> &str {
     let mut at = 0;
     for line in message.split_inclusive('\n') {
@@ -28,16 +28,16 @@ pub fn said(message: &str) -> &str {
     message
 }
 
-/// Who "says" a message that no person typed: a schedule, a hook or another conversation.
+/// The sender of a message that no person typed: a schedule, a hook or another conversation.
 pub const UNTYPED: &str = "untyped";
 
 /// One message of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatMessage {
-    /// `user`, `assistant`, [`UNTYPED`], or who was called.
+    /// `user`, `assistant`, [`UNTYPED`], or the name of a called tool.
     pub from: String,
     pub text: String,
-    /// Of [`ATTACHED`] alone.
+    /// Only for messages from [`ATTACHED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
 }
@@ -47,16 +47,16 @@ impl ChatMessage {
         Self { from: from.into(), text: text.into(), pictures: Vec::new() }
     }
 
-    /// What belongs to the message or the call before.
+    /// A message with content that belongs to the message or call before it.
     pub fn attached(text: String, pictures: &[Picture]) -> Self {
         Self { from: ATTACHED.to_owned(), text, pictures: pictures.to_vec() }
     }
 }
 
-/// Who "says" the files that came with a message, and the pictures that a call has shown.
+/// The sender of files that were attached to a message, and of pictures that a call has shown.
 pub const ATTACHED: &str = "attached";
 
-/// What the planner is told about a skill.
+/// The description of a skill for the planner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SkillCard {
     pub name: String,
@@ -64,47 +64,46 @@ pub struct SkillCard {
     pub category: String,
     #[serde(default)]
     pub examples: Vec<String>,
-    /// Names of the credentials that it asks the conversation for; the plan's `secrets` give them.
+    /// Names of the credentials that it needs from the conversation; the plan's `secrets` provide them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// Whether its category was chosen for the message: the planner is then told all about its args.
+    /// Whether its category was chosen for the message: the planner then gets the full schema of its args.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chosen: bool,
-    /// JSON Schema object. A property that names a workspace file has `"format": "file"`, a column name of such a
-    /// file `"format": "column"`.
+    /// A JSON Schema object. A property with the name of a workspace file has `"format": "file"`, one with a column's name
+    /// `"format": "column"`.
     pub args: Value,
 }
 
-/// What is told of an Agent Skill before it is in use.
+/// The description of an Agent Skill before it is in use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSkillCard {
     pub name: String,
-    /// What it does and when to use it, in its publisher's words.
+    /// Its purpose and when to use it, in its publisher's words.
     pub description: String,
 }
 
-/// What an Agent Skill that is in use says.
+/// The text of an Agent Skill that is in use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instructions {
-    /// Its name.
     pub name: String,
-    /// Its folder, as command lines see it.
+    /// Its folder, in the form that command lines use.
     pub place: String,
-    /// Its files beside the text, below its folder.
+    /// Its other files, relative to its folder.
     pub files: Vec<String>,
     pub text: String,
 }
 
-/// A file of the workspace, or a directory of which there is something to say.
+/// A file of the workspace, or a directory with a note.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCard {
-    /// Relative to `/work`; that of a directory ends with a slash.
+    /// Relative to `/work`; the path of a directory ends with a slash.
     pub path: String,
     pub bytes: u64,
-    /// Read by the host from the head of a table: CSV, TSV, JSON or JSON lines.
+    /// The columns of a table (CSV, TSV, JSON or JSON lines), as read by the host from its beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<Column>>,
-    /// What whoever reads it has to know, such as "cp1252" or "separator ;".
+    /// Hints for reading it, such as "cp1252" or "separator ;".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -116,7 +115,7 @@ pub struct Column {
     pub kind: ColumnKind,
 }
 
-/// What the first rows of a column hold.
+/// The type of the values in the first rows of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColumnKind {
@@ -125,7 +124,7 @@ pub enum ColumnKind {
     Text,
 }
 
-/// What is shared in memory, written as the values themselves.
+/// Serializes values that share memory as the values themselves.
 mod shared {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a task left behind, and what the planner is told when a plan broke.
+//! Results of tasks, and the planner's information about a failed plan.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,86 +16,87 @@ use crate::sink::SinkDecision;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// It ran to its end and reported success.
+    /// It finished and reported success.
     Done,
     /// It ran and failed, or was refused.
     Failed,
-    /// The host stopped while it ran; whether it took effect is not known.
+    /// The host stopped while it ran, so it may or may not have taken effect.
     Interrupted,
 }
 
-/// Everything that is known about one task after it ran.
+/// The result of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskReport {
     pub task: Task,
     pub status: TaskStatus,
-    /// What a person or a model reads; capped by the host before it gets here.
+    /// The text for people and models; its length was limited by the host.
     pub text: String,
-    /// Where `text` is the preview of a text that was archived and goes to the user (`notify`): all of it. For no prompt.
+    /// If `text` is the preview of an archived text for the user (`notify`): the whole text. Never in a prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<String>,
-    /// What a message says, in parts, where they are more than Markdown. For people, and no prompt.
+    /// The parts of a message, if it contains more than Markdown. For people, never in a prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Block>,
-    /// The same for programs, where the skill gave it.
+    /// The same as data for programs, if the skill provides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileNote>,
-    /// Files that it made in `/work/pub` beyond [`MAX_DELIVERED`].
+    /// Number of files that it created in `/work/pub` beyond [`MAX_DELIVERED`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_files: u64,
-    /// Files that it created, changed or deleted, where that is kept for an undo; at most [`MAX_CHANGED`]. For people, and no prompt.
+    /// Files that it created, changed or deleted, if that is recorded for undo; at most [`MAX_CHANGED`]. For people, never in a
+    /// prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<ChangedFile>,
-    /// Those beyond [`MAX_CHANGED`].
+    /// Number of those beyond [`MAX_CHANGED`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_changed: u64,
-    /// Whether it read text of another person or of anybody. For people, and no prompt.
+    /// Whether it read text of another person or of anybody. For people, never in a prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
-    /// Pictures that it shows to models.
+    /// Pictures that models see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
-    /// Of a command; a skill of the kiso world has none.
+    /// For commands; skills of the kiso world have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Of a command line: what it wrote to standard error; `text` is standard output.
+    /// For command lines: standard error; `text` is standard output.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
-    /// Of a command line that failed: the command in it that is to blame.
+    /// For command lines that failed: the command that caused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_command: Option<FailedCommand>,
     /// Wall-clock time in milliseconds.
     #[serde(default)]
     pub millis: u64,
-    /// What it used of its limits; for the trace, not for prompts.
+    /// Usage compared with its limits; for the trace, not for prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<LimitUse>,
-    /// What the skill logged; for the trace, not for prompts.
+    /// Log lines of the skill; for the trace, not for prompts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
-    /// SHA-256 of the component that ran, so that a trace names the exact code.
+    /// SHA-256 of the component that ran, so that a trace identifies the exact code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill_digest: Option<String>,
-    /// What the component was granted when it ran: docs/json.md. For the trace, not for prompts.
+    /// The component's grant at that time: docs/json.md. For the trace, not for prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<Value>,
-    /// What it was allowed of what `used` counts; for the trace, not for prompts.
+    /// The limits of the values in `used`; for the trace, not for prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Allowance>,
-    /// Of all that it says: of what was read to make it.
+    /// The label of the whole report: of everything that was read to create it.
     #[serde(default, skip_serializing_if = "Label::is_default")]
     pub label: Label,
-    /// What was decided where it left the sandbox; for the trace, not for prompts.
+    /// Decisions about data that left the sandbox; for the trace, not for prompts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sinks: Vec<SinkDecision>,
 }
 
 impl TaskReport {
-    /// An empty report of `task` with this status, for the caller to fill in.
+    /// Creates a report of `task` with this status; the caller fills in the rest.
     pub fn new(task: Task, status: TaskStatus, text: impl Into<String>) -> Self {
         Self {
             task,
@@ -125,22 +126,22 @@ impl TaskReport {
         }
     }
 
-    /// A report of a task that failed with `error`.
+    /// Creates the report of a task that failed with `error`.
     pub fn failed(task: Task, error: TaskError) -> Self {
         let mut report = Self::new(task, TaskStatus::Failed, "");
         report.error = Some(error);
         report
     }
 
-    /// What the user reads of it.
+    /// Returns the text for the user.
     pub fn for_user(&self) -> &str {
         self.whole.as_deref().unwrap_or(&self.text).trim()
     }
 
-    /// Why the task did not succeed, in one line; `None` for a task that is done and ended with 0, if with anything, and for
-    /// one whose exit code is its answer.
+    /// Returns in one line why the task did not succeed. `None` if it is done and its exit code is 0 or absent, or if its exit
+    /// code is an answer.
     pub fn trouble(&self) -> Option<String> {
-        // The exit code counts by itself: a command that ended with 1 has not succeeded, whoever filled in the status.
+        // The exit code counts by itself: a command that ended with 1 has failed, whatever the status says.
         if (self.status == TaskStatus::Done && self.exit_code.unwrap_or(0) == 0) || self.is_negative_answer() {
             return None;
         }
@@ -159,13 +160,13 @@ impl TaskReport {
         })
     }
 
-    /// The last lines that a command line wrote to standard error, at most `most`.
+    /// Returns the last lines of a command line's standard error, at most `most`.
     pub fn error_lines(&self, most: usize) -> String {
         let lines: Vec<&str> = self.stderr.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         lines[lines.len().saturating_sub(most)..].join("\n")
     }
 
-    /// Whether the command line answered no, and the task expects nothing by which it is to be judged.
+    /// Whether the command line answered no, and the task has no expectation to judge it by.
     pub fn is_negative_answer(&self) -> bool {
         let ended = self.error.is_none() && self.status != TaskStatus::Interrupted && self.exit_code == Some(1);
         let answers = |failed: &FailedCommand| failed.is_negative_answer(&self.task.detail);
@@ -173,13 +174,13 @@ impl TaskReport {
     }
 }
 
-/// Commands that say no with exit code 1.
+/// Commands for which exit code 1 means no.
 const ANSWERING: [&str; 9] = ["grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "[", "[["];
 
-/// Characters of a line of standard error in a sentence.
+/// Maximum characters of a line of standard error in a sentence.
 const MAX_LINE: usize = 200;
 
-/// Whether the command, without assignments before it, is one whose exit code 1 is an answer.
+/// Whether exit code 1 of the command (without assignments before it) is an answer.
 pub fn answers_with_1(command: &str) -> bool {
     let is_assignment = |word: &&str| {
         word.split_once('=')
@@ -188,7 +189,7 @@ pub fn answers_with_1(command: &str) -> bool {
     command.split_whitespace().find(|word| !is_assignment(word)).is_some_and(|word| ANSWERING.contains(&word))
 }
 
-/// Whether the line has `set -e` in any of its forms.
+/// Whether the line contains `set -e` in any of its forms.
 fn stops_early(line: &str) -> bool {
     let words: Vec<&str> = line.split(|c: char| c.is_whitespace() || ";(){}".contains(c)).collect();
     let asks = |option: &str| option == "errexit" || (option.starts_with('-') && option.contains('e'));
@@ -202,52 +203,52 @@ fn stops_early(line: &str) -> bool {
 pub struct FailedCommand {
     /// Source text, at most 200 bytes.
     pub command: String,
-    /// From 1.
+    /// Counted from 1.
     pub line: u32,
     pub code: u8,
 }
 
 impl FailedCommand {
-    /// Whether `line` ended with 1 because its last command found nothing, or a difference: of `grep`, `diff`, `cmp` and
-    /// `test` that is an answer. A line that is to stop at the first command that does not end with 0 (`set -e`) was stopped.
+    /// Whether `line` ended with 1 because its last command found nothing, or a difference: for `grep`, `diff`, `cmp` and `test`
+    /// that is an answer. Not for a line with `set -e`, which stops at the first command that does not end with 0.
     pub fn is_negative_answer(&self, line: &str) -> bool {
         self.code == 1 && answers_with_1(&self.command) && !stops_early(line)
     }
 }
 
-/// What a call used of its limits.
+/// Usage of a call, compared with its limits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitUse {
     pub millis: u64,
-    /// The most bytes that its memories held at once.
+    /// Peak size of its memories in bytes.
     pub memory_bytes: u64,
     pub written_bytes: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub host_calls: u64,
-    /// Of an exec task: processes that it started.
+    /// For exec tasks: number of started processes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub processes: u64,
-    /// Of an exec task: the most of them that ran at once.
+    /// For exec tasks: maximum number of processes at once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub processes_at_once: u64,
-    /// Of an exec task: bytes written to standard output and standard error, those left out included.
+    /// For exec tasks: bytes of standard output and standard error, including omitted parts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub output_bytes: u64,
 }
 
-/// What a call may use, of what [`LimitUse`] counts.
+/// Limits of a call for the values of [`LimitUse`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
     pub millis: u64,
     pub memory_bytes: u64,
     pub written_bytes: u64,
-    /// Of a skill.
+    /// For skills.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub host_calls: u64,
-    /// Of an exec task.
+    /// For exec tasks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub processes_at_once: u64,
-    /// Bytes of standard output, and of standard error.
+    /// Bytes of standard output and of standard error, each.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub output_bytes: u64,
 }
@@ -264,13 +265,13 @@ pub struct LogLine {
     pub message: String,
 }
 
-/// Said of a task whose end the host did not see.
+/// The error of a task that was interrupted by a stop of the host.
 pub const INTERRUPTED: &str = "the host stopped while the task ran, so it may or may not have taken effect";
 
-/// Said of such a task whose files are as they were before it.
+/// The same for a task whose files have been restored.
 pub const INTERRUPTED_OUTSIDE: &str = "the host stopped while the task ran; its changes to files were undone, and what it did beyond them may or may not have taken effect";
 
-/// Files that one task, and one reply, name. Beyond that they are counted.
+/// Maximum files that one task, and one reply, list. Further ones are counted.
 pub const MAX_DELIVERED: usize = 100;
 
 /// A file that a task produced.
@@ -283,21 +284,21 @@ pub struct FileNote {
     pub bytes: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// `/pub/ID` when it was published.
+    /// `/pub/ID` if it is published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
 }
 
-/// Changed files that a report lists.
+/// Maximum changed files in a report.
 pub const MAX_CHANGED: usize = 50;
 
-/// Characters of a changed file's path that a report has.
+/// Maximum characters of a changed file's path in a report.
 const MAX_PATH: usize = 240;
 
 /// A file that a task or a call changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFile {
-    /// Below the workspace, or in an opened folder as tasks see it.
+    /// Its path below the workspace, or in an open folder as tasks see it.
     pub path: String,
     pub change: ChangeKind,
 }
@@ -321,17 +322,17 @@ impl ChangedFile {
     }
 }
 
-/// The media type of a file whose name does not tell another.
+/// The media type of a file whose name does not reveal one.
 pub const UNKNOWN_TYPE: &str = "application/octet-stream";
 
 impl FileNote {
-    /// The media type with a comma, where it says something.
+    /// Returns the media type with a comma, if it is known.
     pub fn kind(&self) -> String {
         if self.media_type == UNKNOWN_TYPE { String::new() } else { format!("{}, ", self.media_type) }
     }
 
-    /// Adds it to a list in which each path stands once, as it was last. The title and the link of an earlier note of the same file stay
-    /// unless this one has others. False if it is not in the list and `most` files are.
+    /// Adds it to a list in which each path is unique; the latest note counts, but the title and the link of an earlier note stay
+    /// unless this one has others. Returns false if it is not in the list and the list has `most` files.
     pub fn add_to(&self, files: &mut Vec<FileNote>, most: usize) -> bool {
         if let Some(known) = files.iter_mut().find(|known| known.path == self.path) {
             let (title, link) = (known.title.take(), known.link.take());
@@ -348,55 +349,55 @@ impl FileNote {
     }
 }
 
-/// Why a task failed, in a form that a program can branch on.
+/// Why a task failed, in a form that programs can check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskError {
     pub code: ErrorCode,
     pub message: String,
-    /// The limit that ended the task, if one did.
+    /// The limit that ended the task, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
     /// Whether the same call may succeed later.
     #[serde(default)]
     pub retryable: bool,
-    /// Whether it was refused because of what an administrator allowed.
+    /// Whether it was refused because of an administrator's rules.
     #[serde(default)]
     pub policy: bool,
 }
 
 impl TaskError {
-    /// Of a task that this machine could not run.
+    /// The error of a task that this machine could not run.
     pub fn of_host(message: String) -> Self {
         Self { code: ErrorCode::Unavailable, message, limit: None, retryable: false, policy: false }
     }
 }
 
-/// The task that broke a plan, and why that calls for a new one.
+/// The task that made a plan fail, and why a new plan is needed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FailureNote {
     pub report: TaskReport,
     pub reason: String,
 }
 
-/// A plan that was given up, so that the planner does not try it again.
+/// An abandoned plan, so that the planner does not try it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     pub goal: String,
     pub reason: String,
-    /// One line per task that ran, with how it ended.
+    /// One line per executed task, with its result.
     pub tried: Vec<String>,
 }
 
-/// An answer that could not be used, handed back with what is wrong with it.
+/// An invalid answer and its errors, which are sent back to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Correction {
-    /// What the model answered, without secrets.
+    /// The model's answer, without secrets.
     pub broken: String,
-    /// One line each, with the path of the field.
+    /// One error per line, with the path of the field.
     pub violations: Vec<String>,
 }
 
-/// How often something was, as a person says it.
+/// Formats how often something happened, for a person.
 pub fn often(times: u32) -> String {
     match times {
         1 => "once".to_owned(),
@@ -405,12 +406,12 @@ pub fn often(times: u32) -> String {
     }
 }
 
-/// A number with its noun: "1 attempt", "2 attempts".
+/// Formats a number with its noun: "1 attempt", "2 attempts".
 pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Bytes as a person reads them: "812 B", "3.4 kB", "2.1 MB", "72.2 GB".
+/// Formats a number of bytes: "812 B", "3.4 kB", "2.1 MB", "72.2 GB".
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),

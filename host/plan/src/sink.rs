@@ -1,23 +1,23 @@
-//! What was decided where data leaves the sandbox.
+//! Decisions about data that leaves the sandbox.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::label::Label;
 
-/// What an argument of an effect is.
+/// The role of an effect's argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ArgumentRole {
-    /// Where it goes, or to whom.
+    /// A destination or recipient.
     Address,
-    /// How much, when, which.
+    /// A value such as an amount, a time or a choice.
     Value,
-    /// Words that somebody reads.
+    /// Text that somebody reads.
     Content,
 }
 
-/// What an effect came to.
+/// The decision about an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SinkVerdict {
@@ -25,7 +25,7 @@ pub enum SinkVerdict {
     Allowed,
     /// A person has accepted it.
     Accepted,
-    /// It would have been refused, but `[policy] effects` only warns.
+    /// It violates the rules, but `[policy] effects` is set to warn.
     Warned,
     Denied,
 }
@@ -49,25 +49,25 @@ pub struct SinkArgument {
     pub label: Label,
 }
 
-/// A line of the sink log: something that was to leave the sandbox.
+/// An entry of the sink log: an attempt to send something out of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SinkDecision {
     /// "tool", "request", "publish", "schedule", "memory" or "mount".
     pub sink: String,
-    /// Who does it, such as "bank.send_money" or "fetch".
+    /// The tool, such as "bank.send_money" or "fetch".
     pub tool: String,
-    /// Where it goes, such as "mcp:bank" or "host:example.org".
+    /// The destination, such as "mcp:bank" or "host:example.org".
     pub destination: String,
-    /// The label of what it was decided from.
+    /// The label of the data that the decision to do it was based on.
     pub decision: Label,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<SinkArgument>,
     pub verdict: SinkVerdict,
-    /// Why, in words.
+    /// The reason, in words.
     pub because: String,
 }
 
-/// What an administrator says that a tool does.
+/// The effect of a tool, as declared by an administrator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected \"read\", or a table with lists of arguments: address, value, content")]
 pub enum ToolEffect {
@@ -83,7 +83,7 @@ pub enum ReadsWord {
     Read,
 }
 
-/// What the arguments of a tool are. One that stands nowhere here is an address.
+/// The roles of a tool's arguments. One that is not listed is an address.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ArgumentRoles {

@@ -1,13 +1,13 @@
-//! Hashtags in a message: `#web` adds a category of tools. The text keeps them.
+//! Hashtags in a message: `#web` adds a category of tools. They stay in the text.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Tags of one message; what follows them is text.
+/// Maximum tags of one message; further ones are text.
 pub const MAX_TAGS: usize = 8;
 
-/// Characters of a tag without its `#`; a longer word is not a tag.
+/// Maximum characters of a tag without its `#`; a longer word is not a tag.
 const MAX_TAG: usize = 32;
 
 /// The tags of a message, in lower case, in order, each once.
@@ -17,7 +17,7 @@ pub struct Tags {
     pub names: Vec<String>,
 }
 
-/// A tag that adds no tools: it is kept with the message all the same, which can be found by it.
+/// A tag that adds no tools. It is kept with the message, so that the message can be found by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnknownTag {
     pub tag: String,
@@ -36,9 +36,9 @@ impl fmt::Display for UnknownTag {
 impl Tags {
     /// Finds the tags in a text.
     ///
-    /// A tag begins with a letter and goes on with letters, digits, `_` and `-`; before its `#` stands a space, an
-    /// opening bracket or quote, a comma, or nothing. So headings (`# Title`), issue numbers (`#12`) and the ends of
-    /// addresses are none. Colours (`#fff`, `#c0ffee`) are none either, and code is not searched.
+    /// A tag begins with a letter and continues with letters, digits, `_` and `-`. Before its `#` is a space, an opening bracket
+    /// or quote, a comma, or nothing. So headings (`# Title`), issue numbers (`#12`) and the ends of addresses are not tags.
+    /// Colours (`#fff`, `#c0ffee`) are not tags either, and code is not searched.
     pub fn of(text: &str) -> Self {
         let mut tags = Self::default();
         let of_tag = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
@@ -50,7 +50,7 @@ impl Tags {
         self.names.is_empty()
     }
 
-    /// The categories among `known` that are named, as they are spelt there.
+    /// Returns the tags that are in `known`, as spelt there.
     pub fn categories(&self, known: &[String]) -> Vec<String> {
         let named = |category: &&String| {
             let category = category.to_lowercase();
@@ -59,7 +59,7 @@ impl Tags {
         known.iter().filter(named).cloned().collect()
     }
 
-    /// The tags that are none of `known`.
+    /// Returns the tags that are not in `known`.
     pub fn unknown<'t>(&'t self, known: &'t [String]) -> impl Iterator<Item = &'t str> {
         let named = |tag: &&str| !known.iter().any(|category| category.to_lowercase() == **tag);
         self.names.iter().map(String::as_str).filter(named)
@@ -77,11 +77,11 @@ impl Tags {
     }
 }
 
-/// Finds the words behind `mark` that stand where a tag may: not in code, and not in the middle of another word. What `within`
-/// takes belongs to the word.
+/// Finds the words after `mark` in places where a tag may be: not in code, and not in the middle of another word. Characters for
+/// which `within` is true belong to the word.
 pub fn marked(text: &str, mark: char, within: impl Fn(char) -> bool, mut found: impl FnMut(&str)) {
     let mut fence: Option<&str> = None;
-    // Code spans may go on over the lines of a paragraph, so what stands between fences is searched as a whole.
+    // Code spans may continue over the lines of a paragraph, so all text between fences is searched at once.
     let mut start = 0;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -130,7 +130,7 @@ fn is_colour(word: &str) -> bool {
     matches!(word.len(), 3 | 4 | 6 | 8) && word.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// How many bytes the code span at the beginning of `text` takes; of marks that nothing closes, only the marks.
+/// Returns the bytes of the code span at the beginning of `text`; only those of its marks if nothing closes them.
 fn code_span(text: &str) -> usize {
     let marks = text.len() - text.trim_start_matches('`').len();
     let mut at = marks;
@@ -145,7 +145,7 @@ fn code_span(text: &str) -> usize {
     marks
 }
 
-/// The run of marks with which a line opens or closes fenced code.
+/// Returns the marks with which a line opens or closes fenced code.
 pub fn fence_mark(line: &str) -> Option<&str> {
     let text = line.trim_start_matches(' ');
     if line.len() - text.len() > 3 {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any text is searched in bounds, and a tag is found again when it stands alone.
+        /// Any text is searched within its bounds, and a tag is found again on its own.
         #[test]
         fn any_text_is_searched(text in "[#`~\\PC\n a-c-]{0,60}") {
             let names = tags(&text);

@@ -1,4 +1,4 @@
-//! What the reviewer says about a task.
+//! The reviewer's verdict about a task.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,30 +12,30 @@ use crate::plan::Task;
 pub enum Status {
     /// The output meets the expectation.
     Ok,
-    /// Wrong, but the injected tasks can put it right.
+    /// Wrong, but the injected tasks can fix it.
     NeedsFix,
     /// The strategy is broken; local fixes will not help.
     Replan,
 }
 
-/// The whole answer.
+/// The reviewer's whole answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
     pub status: Status,
-    /// Tasks to run next; present with `needs_fix` only.
+    /// Tasks to run next; only with `needs_fix`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inject: Vec<Task>,
-    /// Why; always present with `replan`.
+    /// The reason; always present with `replan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// A fact worth keeping.
+    /// A fact to remember.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learn: Option<String>,
-    /// Whether the goal of the whole plan is met, as far as the reviewer can see.
+    /// Whether the goal of the whole plan is met, according to the reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal_met: Option<bool>,
-    /// Why no other plan can reach the goal, such as a tool that is missing. The run ends as failed after its messages.
+    /// Why no plan can reach the goal, such as a missing tool. The run then fails after its messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<String>,
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! sessions/demo ──▶ sessions/.gone-demo ──▶ sessions/.trash-7-3 ──▶ nothing
-//! put aside; can be put back    nothing needs it; removed, now or later
+//!            put aside; can be put back    nothing needs it; removed, now or later
 //! ```
 //!
 //! Trash can never be put back. If some of it could not be removed, [`Home::empty_trash`] tries again later.
