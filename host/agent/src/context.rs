@@ -1,15 +1,14 @@
-//! What a role is told: the pieces that it declares, and how they become text.
+//! The prompt of a role: the pieces that it declares, and their form as text.
 //!
-//! A role gets the pieces of its column and nothing else. Everything that did not come from the administrator is
-//! fenced with a boundary that nobody can guess, is replaced wherever a text contains it, so that no text can end its own
-//! fence, and is declared to be data. The boundary is one for a segment of a session: a new one for each call would have
-//! every model read everything anew. Each piece has a size that it may not exceed, so that one huge text cannot push out
-//! the others; two take what the others leave: the window, and the transcript that the critic judges by. All of them
-//! together have a budget, which the model's context sets.
+//! A role gets the pieces of its column and nothing else. Everything that did not come from the administrator is declared as data
+//! and fenced with an unguessable boundary. The boundary is replaced wherever a text contains it, so that no text can end its own
+//! fence. It stays the same for a segment of a session: with a new one for each call, every model would have to read everything
+//! again. Each piece has a maximum size, so that one huge text cannot displace the others; two pieces get the remaining space:
+//! the window, and the transcript for the critic. The model's context sets the budget for all of them together.
 //!
-//! [`select`] (which pieces) → [`room`] (how much they may take) → [`render()`] (as text). The last messages
-//! of the session are read by their number; what they may take is cut here, so that one huge message leaves its neighbours.
-//! What a role is told again in a run is only what is [new](PieceHistory).
+//! [`select`] (which pieces) → [`room`] (how much space) → [`render()`] (as text). The last messages of the session are read by
+//! number; their size is limited here, so that one huge message does not displace its neighbours. In later requests of a run, a
+//! role gets only what is [new](PieceHistory).
 
 mod fence;
 mod fit;

@@ -1,20 +1,20 @@
-//! Performs the steps of a run: the only code that calls models and tools for one, and records what happened.
+//! Performs the steps of a run: the only code that calls models and tools for a run, and records its events.
 //!
 //! ```text
 //! Run::next_step ──▶ perform ──▶ Run::accept ──▶ commit the event ──▶ tell the listener ──▶ next step
 //! ```
 //!
-//! An event is committed before the next effect and before the next call of a paid model, and the start of an effect is an
-//! event of its own, so a run that was cut off can be told from its log, and taken up again ([`RunExecutor::resume`]).
+//! An event is committed before the next effect and before the next call of a paid model, and the start of an effect is a
+//! separate event. So the log shows whether a run was interrupted, and the run can be resumed ([`RunExecutor::resume`]).
 //!
-//! | what is on disk | before |
+//! | stored | before |
 //! |---|---|
-//! | that a task or tool has started, with all that led to it | it is started |
-//! | an answer of a paid model, with its price | anything is made of it |
-//! | the reply with the outcome, and what goes to webhooks and to those who follow the feed | it goes out |
+//! | the start of a task or tool, with everything that led to it | it is started |
+//! | an answer of a paid model, with its price | it is used |
+//! | the reply with the outcome, and notifications for webhooks and the feed | they are sent |
 //!
-//! Where all models are built in, the route, the plan and the start of the first task are one commit; so are the last result,
-//! the reply and the session's name. The result of each task before goes with the start of the next.
+//! If all models are built in, the route, the plan and the start of the first task are one commit; the last result, the reply and
+//! the session's name are another. The result of each earlier task is committed with the start of the next one.
 
 mod action;
 mod admit;
@@ -102,30 +102,30 @@ use kiso_store::secret::vault::{Vault, VaultError};
 use kiso_store::store::{RunId, Store, StoreError};
 use std::sync::Arc;
 
-/// Everything that a run needs from its surroundings.
+/// Everything that a run needs from its environment.
 #[derive(Debug, Clone)]
 pub struct RunExecutor {
     pub home: Home,
-    /// The configuration of this piece of work; [`RunExecutor::newest`] has the newest.
+    /// The configuration for this work; [`RunExecutor::newest`] has the newest.
     pub config: Arc<Config>,
-    /// The configuration, models and tools that were reloaded since the process began.
+    /// The configuration, models and tools that were reloaded since the process started.
     current: Current,
     pub store: Store,
     pub tools: Tools,
     pub models: Models,
     connected_keys: ConnectedKeys,
     pub vault: Vault,
-    /// What is kept of the files that runs change.
+    /// Undo data of the files that runs change.
     undo: Undo,
     /// Ends the work between two steps.
     pub(crate) pause: Pause,
-    /// The runs that this process has in hand.
+    /// The runs of this process.
     ours: RunSet,
-    /// What a fleet adds; `None` for a home of one machine.
+    /// Access to the fleet; `None` for a home on one machine.
     pub member: Option<Arc<dyn FleetMember>>,
 }
 
-/// Why there is no executor.
+/// Why the executor could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(transparent)]
@@ -134,7 +134,7 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
-/// Why a run could not go on. What goes wrong inside the work is no such error but an ending of the run.
+/// Why a run could not continue. Failures within the work are not such errors; they end the run with an outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     #[error(transparent)]
@@ -151,13 +151,13 @@ pub enum DriveError {
     Illegal(#[from] IllegalResult),
     #[error("an event could not be written down or read: {0}")]
     Json(#[from] serde_json::Error),
-    /// Nothing was begun.
+    /// Nothing was started.
     #[error("storage limit reached: {0}; delete sessions or files that you no longer need")]
     HomeFull(LimitHit),
-    /// Of work that nobody waits for: it has to wait until the limit allows it.
+    /// Only for background work, which waits until the limit allows it.
     #[error("the limit {} of {} is reached", .0.limit, .0.value)]
     OverLimit(LimitReached),
-    /// Of work that nobody waits for; it is tried again later.
+    /// Only for background work; it is retried later.
     #[error("{0}")]
     Background(String),
     #[error("the run cannot be resumed: {0}")]
@@ -166,21 +166,21 @@ pub enum DriveError {
     Undo { session: SessionName, error: std::io::Error },
     #[error(transparent)]
     Overdue(#[from] Overdue),
-    /// What waits for a person to say that it is to be tried again.
+    /// The run is held until a person retries it.
     #[error("the run was cut off {}, and is not resumed automatically", often(*times))]
     CutOff { times: u32 },
-    /// A person is asked, and the run is taken up again once they have answered.
+    /// A person was asked; the run is resumed after the answer.
     #[error(
         "the run waits for approval {approval}: `kiso approval accept {approval}` or `kiso approval refuse {approval}` answers it"
     )]
     Waiting { approval: i64 },
-    /// The run stays as it is; [`RunExecutor::resume`] goes on with it.
+    /// The run stays unchanged; [`RunExecutor::resume`] continues it.
     #[error("the run was left between two steps, to be taken up later")]
     Paused,
 }
 
 impl DriveError {
-    /// Whether the run itself is the trouble, so that trying again will not help.
+    /// Returns whether the run itself is the problem, so that a retry will not help.
     pub fn is_final(&self) -> bool {
         matches!(
             self,
@@ -189,12 +189,12 @@ impl DriveError {
     }
 }
 
-/// The `kind` of the first event: what the run was given. All others are kinds of [`StepResult`].
+/// The `kind` of the first event: the run's specification. All others are kinds of [`StepResult`].
 pub const SPEC: &str = "spec";
 
 impl RunExecutor {
     /// Returns an executor for the home of `skills`. Keys of models and servers come from `environment`, and those of connected
-    /// providers from the store. A model without its key is an error.
+    /// providers from the store. A missing key of a model is an error.
     pub fn open(
         skills: Skills,
         exec: Exec,
@@ -208,7 +208,7 @@ impl RunExecutor {
         }
     }
 
-    /// The same for a daemon: a model without its key answers that it has none, and everything else works.
+    /// The same for a daemon: a model without its key only reports that when it is called, and everything else works.
     pub fn open_anyway(
         skills: Skills,
         exec: Exec,
@@ -235,7 +235,7 @@ impl RunExecutor {
         })
     }
 
-    /// Whether there is room for more messages and what comes of them.
+    /// Checks that there is space for more messages and their results.
     pub async fn has_room(&self) -> Result<(), DriveError> {
         let skills = self.tools.skills().clone();
         match tokio::task::spawn_blocking(move || skills.home_is_full()).await {
@@ -244,12 +244,12 @@ impl RunExecutor {
         }
     }
 
-    /// Whether a message spells out all that is to be done. Such a message never goes to a model.
+    /// Returns whether a message specifies all work explicitly. Such a message is never sent to a model.
     pub fn is_explicit(&self, message: &str) -> bool {
         reflex::is_explicit(message, &self.tools.cards())
     }
 
-    /// The same with the built-in rules alone, if the message is spelt out and anything else is configured.
+    /// Returns an executor with only the built-in rules, if the message is explicit and other models are configured.
     fn for_message(&self, message: &str) -> Result<Option<RunExecutor>, DriveError> {
         if self.models.are_free() || !self.is_explicit(message) {
             return Ok(None);
@@ -274,8 +274,7 @@ impl RunExecutor {
         let unfinished = match self.perform_all(&mut run, &mut log, &mut at_work, cancel, &mut listener).await {
             Ok(unfinished) => unfinished,
             Err(error) => {
-                // As far as it came, for whoever looks into it or takes it up again; what is in the way may be in the way of
-                // this, too.
+                // Stores the events so far, for inspection or for resuming the run. The obstacle may prevent this, too.
                 let _ = log.leave().await;
                 if matches!(error, DriveError::Paused | DriveError::Waiting { .. }) {
                     let id = log.id.clone();
@@ -287,7 +286,7 @@ impl RunExecutor {
         let outcome = run.outcome().cloned().expect("a run that has ended has an outcome");
         let outcome = Outcome { thought_ms: at_work.thought_ms, ..heard::with_unfinished(outcome, unfinished) };
         let title = match at_work.earlier.messages.is_empty() {
-            // What fails is tried again behind the reply.
+            // A failed title is retried after the reply.
             true => self.first_title(&log.session, &run, &output::reply(&outcome)).await.unwrap_or_default(),
             false => None,
         };
@@ -299,7 +298,7 @@ impl RunExecutor {
         Ok((log.id, outcome))
     }
 
-    /// Performs all steps until the run has ended. Returns what the step has said that was stopped, if one was.
+    /// Performs all steps until the run has ended. Returns the text of the interrupted step, if a step was interrupted.
     async fn perform_all(
         &self,
         run: &mut Run,
@@ -309,12 +308,13 @@ impl RunExecutor {
         listener: &mut HeardListener<'_>,
     ) -> Result<Vec<Block>, DriveError> {
         let (store, id) = (self.store.clone(), log.id.clone());
-        // A run that is taken up again was perhaps to be stopped long ago: it starts nothing before that is known.
+        // A resumed run may have been cancelled long ago: it starts nothing before that is known.
         let asked_before = log.seq > 0 && cancel::asked(&store, &id).await;
         let mut wanted = std::pin::pin!(cancel.wanted(asked_before, &store, &id));
         let mut cancelled = false;
         let mut unfinished = Vec::new();
-        // One that is taken up again goes on where it is: two sessions that prefer different machines would move each other for ever.
+        // A resumed run stays on this machine: two sessions that prefer different machines would otherwise move each other
+        // forever.
         if log.seq == 0 {
             self.find_preferred_machine(&log.session).await?;
         }
@@ -336,12 +336,12 @@ impl RunExecutor {
             let delivers = matches!(step, Step::Finish(_));
             at_work.seq = log.seq;
             let result = {
-                // On the heap: what a step awaits is deep, and differs from step to step.
+                // Boxed, because the future of a step is large and differs from step to step.
                 let mut performing = Box::pin(at_work.perform(run, step, listener));
                 tokio::select! {
-                    // First, so that a run that is stopped before it goes on does nothing more.
+                    // Polled first, so that a run that is cancelled before it continues does nothing more.
                     biased;
-                    // The reply of a run that is at its end is delivered; there is nothing left to stop.
+                    // A run at its end only delivers the reply; there is nothing left to cancel.
                     () = &mut wanted, if !cancelled && !delivers => {
                         cancelled = true;
                         StepResult::Cancelled
@@ -351,7 +351,7 @@ impl RunExecutor {
             };
             if matches!(result, StepResult::Cancelled) {
                 unfinished = listener.unfinished();
-                // What it was cut off in is rolled back before anybody hears that it has ended.
+                // Interrupted work is rolled back before anybody learns that the run has ended.
                 self.undo.quiet(&log.session).await;
                 self.tools.skills().measure_anew(&log.session);
             }
@@ -361,12 +361,12 @@ impl RunExecutor {
             at_work.thought_ms += event.reasoning.iter().map(|thought| thought.millis).sum::<u64>();
             let taken = std::mem::take(&mut at_work.taking);
             log.append(&event, run, &at_work.secrets, at_work.take_asked(), taken)?;
-            // An answer that was paid for is on disk before it is used, and a reply before the turn goes on behind it.
+            // A paid answer is stored before it is used, and a reply before the turn continues.
             if event.continues || !self.models.are_free() {
                 log.commit().await?;
             }
             if event.continues {
-                // What was learned and remembered meanwhile is known to the next message of the turn.
+                // The next message of the turn must know the facts and memory that were added in the meantime.
                 at_work.earlier = self.earlier(&log.session, Some(&log.id), run.spec().policy.subagent).await?;
             }
             listener.event(log.seq, &event, run);
@@ -374,7 +374,7 @@ impl RunExecutor {
         }
     }
 
-    /// With the secrets of a session and the keys of providers and servers.
+    /// Adds the secrets of a session and the keys of providers and servers.
     pub async fn with_session(&self, session: &SessionName, mut secrets: Secrets) -> Result<Secrets, DriveError> {
         for (name, value) in self.vault.load(&self.store, session).await? {
             secrets.add_session(name, value);
@@ -385,7 +385,7 @@ impl RunExecutor {
         Ok(secrets)
     }
 
-    /// What must not be written down in clear where no session is spoken of: the keys of providers.
+    /// Returns the secrets that must not be stored in plain text outside of sessions: the keys of providers.
     pub fn keys_alone(&self) -> Secrets {
         let mut secrets = Secrets::default();
         let keys = self.models.keys().into_iter().chain(self.tools.servers().keys());
@@ -395,9 +395,9 @@ impl RunExecutor {
 
     fn policy(&self) -> Policy {
         let routing = &self.config.routing;
-        // The actor's lane has what its context leaves beside prompt, tools and answer.
+        // The actor's lane gets the part of its context that prompt, tools and answer leave.
         let lane_tokens = self.models.settings(Role::Actor).context_budget * 9 / 20;
-        // The built-in rules make plans and no conversation.
+        // The built-in rules make plans and cannot converse.
         let fast_path = routing.fast_path && self.models.of(Role::Worker).name() != kiso_llm::reflex::NAME;
         let threshold = u8::try_from(routing.tool_need_threshold_percent).unwrap_or(100);
         Policy {
@@ -414,7 +414,7 @@ impl RunExecutor {
     }
 }
 
-/// Whether a step does something that cannot be taken back, or that somebody sees: what led to it is on disk before.
+/// Returns whether a step has an irreversible or visible effect, so that everything that led to it must be stored before.
 fn has_effect(step: &Step) -> bool {
     match step {
         Step::Execute { brief, .. } => brief.task.kind != TaskKind::Msg,
@@ -423,7 +423,7 @@ fn has_effect(step: &Step) -> bool {
     }
 }
 
-/// What fences foreign text in prompts: sixteen characters that nobody can guess.
+/// Returns the boundary that fences foreign text in prompts: sixteen random characters.
 #[expect(clippy::expect_used, reason = "the system has random numbers")]
 fn boundary() -> String {
     let mut bytes = [0u8; 8];

@@ -1,32 +1,32 @@
-//! How text gets shorter.
+//! Shortening of texts.
 
 use super::text::{Body, Spare};
 use kiso_plan::clip::clip;
 use kiso_plan::estimate::tokens;
 use kiso_plan::prompt::REST;
 
-/// A piece that takes what the others leave shortens no part that has less than a quarter of this, in tokens.
+/// A piece that gets the remaining space shortens no part that is smaller than a quarter of this, in tokens.
 const WHOLE: usize = 4_000;
 
-/// Below this a shortened text would be little more than the note about its gap.
+/// Minimum size of a shortened text: a smaller one would be little more than the note about its gap.
 const LEAST: usize = 24;
 
-/// Stands for a text that has no room at all, so that nobody takes it for empty.
+/// Replaces a text for which there is no space, so that it does not look empty.
 pub(super) const NO_ROOM: &str = "(left out: no room)";
 
-/// `text` in at most `cap` estimated tokens, with head and tail kept and the gap counted.
+/// Returns `text` in at most `cap` estimated tokens: keeps head and tail, and states the size of the gap.
 pub fn fit_text(text: &str, cap: usize) -> String {
     let estimate = tokens(text);
     if estimate <= cap {
         return text.to_owned();
     }
-    // The note about the gap takes a dozen tokens itself.
+    // The note about the gap takes a dozen tokens.
     let room = cap.saturating_sub(12).max(1);
     let length = text.chars().count();
     let mut keep = length * room / estimate;
     loop {
         let clipped = clip(text, keep);
-        // Head and tail may be denser than the middle that was left out.
+        // Head and tail may be denser than the omitted middle.
         if keep == 0 || tokens(&clipped) <= cap {
             return clipped;
         }
@@ -35,9 +35,9 @@ pub fn fit_text(text: &str, cap: usize) -> String {
 }
 
 impl Body {
-    /// The parts as one text of at most `cap` tokens, or as [`NO_ROOM`]. One huge part costs itself and not its
-    /// neighbours: it may take a quarter of `most`, the piece's cap, or of `cap` where the piece has none of its own; then
-    /// those go that can be spared, down to `least` of them; then all are shortened.
+    /// Returns the parts as one text of at most `cap` tokens, or [`NO_ROOM`]. First, parts that are larger than a quarter of
+    /// `most` are shortened, so that a huge part does not displace its neighbours; `most` is the piece's cap, or `cap` if the
+    /// piece has none. Then spare parts are dropped, until `least` remain. Finally, all parts are shortened.
     pub(super) fn fit(&self, cap: usize, most: usize, least: usize) -> String {
         if size(&self.items) <= cap.saturating_add(1) {
             return self.items.join("\n");
@@ -47,7 +47,7 @@ impl Body {
         }
         let mut kept = self.items.clone();
         if self.spare != Spare::No {
-            // Where there is little room, an older part goes rather than that all are shortened.
+            // With little space, older parts are dropped rather than shortening all.
             shorten(&mut kept, self.share(if most == REST { cap.max(WHOLE) } else { most }));
             if self.spare == Spare::First {
                 kept.reverse();
@@ -72,20 +72,20 @@ impl Body {
         fit_text(&kept.join("\n"), cap)
     }
 
-    /// Tokens of the last `count` parts where the piece has the room `most`.
+    /// Returns the tokens of the last `count` parts if the piece may take `most`.
     pub(super) fn last(&self, count: usize, most: usize) -> usize {
         let share = if size(&self.items) > most { self.share(most) } else { most };
         let last = &self.items[self.items.len().saturating_sub(count)..];
         last.iter().map(|item| tokens(item).min(share) + 1).sum::<usize>() + NOTE
     }
 
-    /// What one part may take at most: a quarter, so that a few have room whatever their size.
+    /// Returns the maximum size of one part: a quarter, so that a few parts fit whatever their size.
     fn share(&self, most: usize) -> usize {
         (most / self.items.len().clamp(1, 4)).saturating_sub(1).max(LEAST)
     }
 }
 
-/// Tokens of the parts, a line each.
+/// Returns the tokens of the parts, one line each.
 fn size(items: &[String]) -> usize {
     items.iter().map(|item| tokens(item) + 1).sum()
 }
@@ -96,5 +96,5 @@ fn shorten(items: &mut [String], most: usize) {
     }
 }
 
-/// Tokens of the line that counts what was left out.
+/// Tokens of the line that counts the omitted parts.
 const NOTE: usize = 8;

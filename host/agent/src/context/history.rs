@@ -1,24 +1,24 @@
-//! What a role was told already, so that its next request in a run has only what is new, behind all that was said.
+//! The pieces that a role has already received, so that its next request in a run adds only what is new.
 
 use super::fence::{declaration, without_marks};
 use super::render::write_section;
 use super::text::{Body, body, correction_alone};
 use kiso_plan::prompt::{Piece, Pieces, Row, TABLE};
 
-/// What a role said itself stands in its conversation, and is not told to it again.
+/// A role's own output is in its conversation, and is not repeated.
 const OWN: [Piece; 2] = [Piece::PlannerLane, Piece::ReasoningLane];
 
-/// Stands before what is new.
+/// Heading of the new pieces.
 const NEW: &str = "What is new. A section that stood above already now reads as it does here; one that is continued has \
     these lines more.\n";
 
-/// Behind the heading of a list that got longer.
+/// Follows the heading of a list with additional entries.
 const CONTINUED: &str = ", continued";
 
-/// Stands for a piece that was told and is none any more.
+/// Replaces a piece that was shown and is empty now.
 const NOTHING: &str = "(nothing any more)";
 
-/// The parts of each piece as it was told last.
+/// The parts of each piece, as last shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PieceHistory(Vec<(Piece, Vec<String>)>);
 
@@ -28,8 +28,8 @@ impl PieceHistory {
         Self(parts.collect())
     }
 
-    /// What of `pieces` was not told yet, as text for the end of the conversation. Of a list that only got longer these are
-    /// the new parts; whatever else is different is told whole.
+    /// Returns the new parts of `pieces` as text for the end of the conversation. For a list that has only grown, these are the
+    /// new entries; any other changed piece is repeated as a whole.
     pub fn news(&self, pieces: &Pieces, boundary: &str) -> String {
         let mut out = NEW.to_owned();
         if self.0.iter().all(|(piece, _)| *piece == Piece::Caller) {
@@ -41,7 +41,7 @@ impl PieceHistory {
             let (mark, text) = match (before, now) {
                 (None, None) => continue,
                 (Some(before), Some(now)) if now.items == before => continue,
-                // Its answer stands right above.
+                // Its answer is directly above.
                 (_, Some(now)) if row.piece == Piece::Correction => {
                     let alone = Body { items: correction_alone(&now.items), ..now };
                     ("", alone.fit(row.cap, row.cap, 1))
@@ -51,7 +51,7 @@ impl PieceHistory {
                     (CONTINUED, now.fit(row.cap, row.cap, 1))
                 }
                 (_, Some(now)) => ("", now.fit(row.cap, row.cap, 1)),
-                // It was about an answer that another one has followed.
+                // The correction concerned an answer that another one has followed.
                 (Some(_), None) if row.piece == Piece::Correction => continue,
                 (Some(_), None) => ("", NOTHING.to_owned()),
             };

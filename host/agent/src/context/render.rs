@@ -1,4 +1,4 @@
-//! The pieces as text, within a budget.
+//! Renders the pieces as text, within a budget.
 
 use std::fmt::Write as _;
 
@@ -10,48 +10,48 @@ use kiso_llm::estimate::request_tokens;
 use kiso_plan::estimate::tokens;
 use kiso_plan::prompt::{Piece, Pieces, REST, Row, TABLE, shrinking};
 
-/// Messages that a follow-up cannot do without: what was asked last, and what was answered.
+/// Number of messages that a follow-up needs: the last question and its answer.
 const LAST_MESSAGES: usize = 2;
 
-/// A first round takes each piece down to this part of its cap, so that every one keeps something.
+/// The first round shortens each piece to this part of its cap, so that something remains of every piece.
 const FLOOR: usize = 8;
 
-/// What counts as the cap in that round where a piece takes what the others leave, in tokens.
+/// Cap in that round, in tokens, for a piece that gets the remaining space.
 const COMMON: usize = 4_000;
 
-/// What a second round leaves of the last messages, in tokens, while it takes all of the other pieces: enough to see
-/// what a message such as "and now as a chart" follows up on.
+/// Tokens of the last messages that remain after the second round, which drops all other pieces: enough to understand a message
+/// such as "and now as a chart".
 const FOLLOW_UP: usize = 120;
 
-/// The part of a context that may be used, in tenths; the rest is for what the estimate gets wrong.
+/// The usable part of a context, in tenths; the rest allows for errors of the estimate.
 const USABLE: usize = 9;
 
-/// The part of a context that is kept free for the answer, as a divisor, when the answer may be longer than that.
+/// Part of a context that is reserved for the answer, as a divisor, if the answer may be longer than that.
 const ANSWER: usize = 4;
 
-/// Tokens that the user part of `request` may take: nine tenths of `context_budget` (the model's, in tokens) less the
-/// system prompt, the tools, the turns, the form of the answer and the answer.
+/// Returns the maximum size in tokens of the user part of `request`: nine tenths of `context_budget` (the model's, in tokens)
+/// minus the system prompt, the tools, the turns, the form of the answer and the answer.
 pub fn room(context_budget: usize, request: &Request) -> usize {
     let beside = request_tokens(request) - tokens(&request.user);
     let taken = beside + answer(context_budget, request);
     (context_budget.saturating_mul(USABLE) / 10).saturating_sub(taken)
 }
 
-/// Tokens that the answer may have within `context_budget`: what was asked for, but not all that there is.
+/// Returns the maximum size of the answer in tokens within `context_budget`: the requested size, up to the reserved part.
 pub fn answer(context_budget: usize, request: &Request) -> usize {
     usize::try_from(request.max_tokens).unwrap_or(usize::MAX).min(context_budget / ANSWER)
 }
 
-/// The pieces as the user part of a prompt; empty where there are none. `boundary` comes from a source that no text in the
-/// prompt can know; 16 letters and digits are enough.
+/// Renders the pieces as the user part of a prompt; empty if there are none. `boundary` must be unpredictable for every text in
+/// the prompt; 16 letters and digits are enough.
 ///
-/// It takes at most `budget` estimated tokens, as long as these are enough for what is never cut and for the headings;
-/// what is over is taken from the pieces that are [`shrinking`]. `usize::MAX` leaves each piece its cap.
+/// The result has at most `budget` estimated tokens, if these suffice for the headings and the pieces that are never cut; the
+/// excess is removed from the pieces that are [`shrinking`]. With `usize::MAX`, each piece gets its cap.
 pub fn render(pieces: &Pieces, boundary: &str, budget: usize) -> String {
     render_beside(pieces, &[], boundary, budget)
 }
 
-/// [`render`] without the pieces `apart`, which stand elsewhere in the request.
+/// Like [`render`], without the pieces in `apart`, which are elsewhere in the request.
 pub fn render_beside(pieces: &Pieces, apart: &[Piece], boundary: &str, budget: usize) -> String {
     let here = TABLE.iter().filter(|row| !apart.contains(&row.piece));
     let mut sections: Vec<_> = here.filter_map(|row| Section::new(row, pieces, boundary)).collect();
@@ -66,8 +66,8 @@ pub fn render_beside(pieces: &Pieces, apart: &[Piece], boundary: &str, budget: u
     })
 }
 
-/// One piece with its heading, whole as far as its cap allows; `None` if there is nothing of it. The [declaration] of the fence
-/// has to stand before it.
+/// Returns one piece with its heading, limited by its cap; `None` if it is empty. The [declaration] of the fence must come before
+/// it.
 pub fn section(piece: Piece, pieces: &Pieces, boundary: &str) -> Option<String> {
     let row = TABLE.iter().find(|row| row.piece == piece)?;
     let mut out = String::new();
@@ -75,7 +75,7 @@ pub fn section(piece: Piece, pieces: &Pieces, boundary: &str) -> Option<String> 
     Some(out)
 }
 
-/// A piece under its heading.
+/// A piece with its heading.
 struct Section {
     row: &'static Row,
     body: Body,
@@ -106,7 +106,7 @@ impl Section {
         write_section(self.row, "", &self.text, boundary, out);
     }
 
-    /// The size below which the piece does not go in this round, from 0.
+    /// Returns the minimum size of the piece in this round, counted from 0.
     fn floor(&self, round: usize) -> usize {
         match (round, self.row.piece) {
             (0, Piece::Messages) => self.body.last(LAST_MESSAGES, COMMON),
@@ -117,7 +117,7 @@ impl Section {
         }
     }
 
-    /// Takes at least `excess` tokens off, or as many as can be taken without going below `floor`.
+    /// Shortens the text by at least `excess` tokens, but not below `floor`.
     fn shorten(&mut self, excess: usize, floor: usize) {
         let size = tokens(&self.text);
         let cap = size.saturating_sub(excess).max(floor);
@@ -131,11 +131,11 @@ impl Section {
     }
 }
 
-/// A piece under its heading, which `mark` follows. `text` is without the boundary.
+/// Writes a piece with its heading, followed by `mark`. `text` does not contain the boundary.
 pub(super) fn write_section(row: &Row, mark: &str, text: &str, boundary: &str, out: &mut String) {
     let title = row.title;
     let _ = match row.piece {
-        // The host's own words, and the only pieces that are.
+        // The only pieces that are the host's own text.
         Piece::Caller | Piece::Now => write!(out, "\n## {title}{mark}\n{text}\n"),
         _ => write!(out, "\n## {title}{mark}\n<<<{boundary}\n{text}\n{boundary}>>>\n"),
     };

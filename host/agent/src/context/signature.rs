@@ -1,15 +1,15 @@
-//! The args of a skill in a prompt: what a planner needs to fill them in, in far fewer words than their JSON Schema has. What
-//! is not said, such as the longest text, is checked, and a breach is told with its path.
+//! The arguments of a skill in a prompt: the information that a planner needs, in far fewer words than their JSON Schema. Other
+//! rules, such as maximum lengths, are checked, and a violation is reported with its path.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-/// Formats that say by their name what they are.
+/// Formats whose name is self-explanatory.
 const PLAIN: [&str; 3] = ["file", "column", "url"];
 
-/// The text of `schema`: a line for each arg where the planner is told `all` of it, or else one line, with what the name of an
-/// arg does not tell behind it. A schema of another form stands as it is.
+/// Returns the text of `schema`: a line for each argument if `all` of it is shown; otherwise a single line, with explanations
+/// where an argument's name is not enough. A schema of another structure is shown unchanged.
 pub(super) fn signature(schema: &Value, all: bool) -> String {
     let Some(args) = schema["properties"].as_object() else { return format!("  args: {schema}") };
     if args.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn signature(schema: &Value, all: bool) -> String {
     }
 }
 
-/// A type as its author would write it down by hand: ": line|bar = line", ": [column]", ": int 1..500".
+/// Returns a type in short notation: ": line|bar = line", ": [column]", ": int 1..500".
 fn kind(arg: &Value) -> String {
     let mut text = match of_type(arg) {
         Some(kind) if kind == "text" => String::new(),
@@ -60,7 +60,7 @@ fn kind(arg: &Value) -> String {
     text
 }
 
-/// The name of a type; `None` if only the schema can say it.
+/// Returns the name of a type; `None` if only the schema can express it.
 fn of_type(arg: &Value) -> Option<String> {
     let map: &Map<_, _> = arg.as_object()?;
     if let Some(cases) = map.get("enum") {
@@ -78,7 +78,7 @@ fn of_type(arg: &Value) -> Option<String> {
     Some(name)
 }
 
-/// Whether a text has a form of its own, which its name does not tell.
+/// Returns whether a text has a special format that its name does not express.
 fn is_unusual(arg: &Value) -> bool {
     let item = if arg["items"].is_object() { &arg["items"] } else { arg };
     item["format"].as_str().is_some_and(|format| !PLAIN.contains(&format))
@@ -113,7 +113,7 @@ mod tests {
         let all = signature(&schema, true);
         assert_eq!(all.lines().count(), 8, "{all}");
         assert!(all.starts_with("  file: file; the table to read\n  kind?: line|bar = line\n"), "{all}");
-        // A schema that another tool wrote.
+        // A schema from another tool.
         assert_eq!(signature(&json!(true), true), "  args: true");
         assert_eq!(signature(&json!({ "properties": {} }), true), "");
     }

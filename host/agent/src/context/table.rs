@@ -1,11 +1,11 @@
-//! Which role gets which piece, as the roles declare it.
+//! Selects the pieces of a role, as the roles declare them.
 
 use std::fmt::Write as _;
 
 use kiso_base::role::Role;
 use kiso_plan::prompt::{Pieces, REST, TABLE};
 
-/// The pieces of `role`'s column. What only a replan shows is left out unless `all` says why a plan was given up.
+/// Returns the pieces of `role`'s column. Pieces for a replan are left out unless `all` contains the reason for it.
 pub fn select(role: Role, all: &Pieces) -> Pieces {
     let mut kept = Pieces::default();
     for row in TABLE.iter().filter(|row| role.cell(row.piece).tells(all.failure.is_some())) {
@@ -14,7 +14,7 @@ pub fn select(role: Role, all: &Pieces) -> Pieces {
     kept
 }
 
-/// The table as Markdown, for the documentation.
+/// Returns the table as Markdown, for the documentation.
 pub fn markdown() -> String {
     let mut out = "| Piece |".to_owned();
     for role in Role::ALL {

@@ -25,7 +25,7 @@ fn said(text: &str) -> Option<Vec<ChatMessage>> {
     Some(vec![ChatMessage::new("user", text)])
 }
 
-/// Every piece with a marker of its own: `M-` and the name of its field. What the caller may do is the host's word.
+/// Every piece with a unique marker: `M-` and the name of its field. The caller's rights are the host's own text.
 fn planted() -> Pieces {
     let text = |marker: &str| Some(marker.to_owned());
     let lines = |marker: &str| Some(vec![marker.to_owned()]);
@@ -100,7 +100,7 @@ fn planted() -> Pieces {
     }
 }
 
-/// What a role is told in its first call, written by hand a second time; what a retry and a replan add.
+/// Pieces of a role's first call, written independently a second time; additional pieces of a retry and a replan.
 const COLUMNS: [(Role, &str); 8] = [
     (
         Role::Planner,
@@ -138,7 +138,7 @@ fn markers() -> Vec<(String, String)> {
     fields.as_object().unwrap().keys().map(|field| (field.clone(), marker(field))).collect()
 }
 
-/// Whether `text` has the marker itself and not only one that begins like it.
+/// Returns whether `text` contains the marker itself, and not only one with the same beginning.
 fn has(text: &str, marker: &str) -> bool {
     text.match_indices(marker)
         .any(|(at, _)| !text[at + marker.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_'))
@@ -152,7 +152,7 @@ fn a_role_sees_its_column_and_nothing_else() {
             all.correction = None;
         }
         if !replan {
-            // The others stay planted: without a failure they must not be shown.
+            // The others keep their markers: without a failure they must not be shown.
             all.failure = None;
         }
         for (role, column) in COLUMNS {
@@ -180,7 +180,7 @@ fn a_role_sees_its_column_and_nothing_else() {
     }
 }
 
-/// The table that kiso was designed by, but for the order: planner, reviewer, worker, summarizer.
+/// The table from kiso's design, in another order: planner, reviewer, worker, summarizer.
 #[test]
 fn the_first_columns_are_as_designed() {
     let seed = [
@@ -217,8 +217,8 @@ fn the_first_columns_are_as_designed() {
             assert_eq!(role.cell(row.piece), cell, "{piece:?} for the {role}");
         }
     }
-    // Where that table has a "-" and the role is told after all: a task is handed to its role as a brief, whose parts
-    // are the goal and what is expected, and whoever writes a reply reads what it replies to. Nothing else departs from the table.
+    // The exceptions, where that table has a "-" and the role still gets the piece: a task is passed to its role as a brief,
+    // which contains the goal and the expectation, and the author of a reply reads the message. There are no other exceptions.
     let departing = seed.iter().flat_map(|(piece, cells)| {
         let roles = roles.into_iter().zip(cells.split(' '));
         roles.filter(|(_, cell)| ["brief", "added"].contains(cell)).map(move |(role, _)| (*piece, role))
@@ -245,7 +245,7 @@ fn every_piece_has_a_field_a_row_and_a_text() {
 
 const BOUNDARY: &str = "3f9c2b7d51e8a604";
 
-/// Puts `text` behind every text in `value` that has a marker.
+/// Appends `text` to every text in `value` that has a marker.
 fn plant(value: &mut serde_json::Value, text: &str) {
     match value {
         serde_json::Value::String(marker) if marker.starts_with("M-") => marker.push_str(text),
@@ -268,7 +268,7 @@ fn what_is_empty_is_left_out() {
     assert_eq!(render_beside(&planted(), Piece::ALL, "b", usize::MAX), "");
 }
 
-/// A role that is asked again reads what is new, and of a list what came to it.
+/// A role that is asked again gets only what is new, and only the new entries of a list.
 #[test]
 fn what_was_told_is_not_told_again() {
     let all = Pieces { correction: None, evidence: Some(vec![report("M-one")]), ..planted() };

@@ -1,4 +1,4 @@
-//! What a piece looks like in a prompt.
+//! The text of each piece in a prompt.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use kiso_plan::plan::{NamedEffect, Task};
 use kiso_plan::prompt::{ChatMessage, ColumnKind, FileCard, Instructions, Piece, Pieces, SkillCard};
 use kiso_plan::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
 
-/// The text of one piece, in parts, and which of them may go where not all have room.
+/// The text of one piece, in parts, and which of them can be dropped if there is not enough space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Body {
     pub items: Vec<String>,
@@ -16,15 +16,15 @@ pub(super) struct Body {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spare {
-    /// None: the parts belong together, and are shortened only.
+    /// None: the parts belong together, and can only be shortened.
     No,
-    /// The first ones, which are the oldest.
+    /// The first parts, which are the oldest.
     First,
-    /// The last ones, which matter least.
+    /// The last parts, which matter least.
     Last,
 }
 
-/// The text of `piece`; `None` if the role does not get it, or there is nothing of it.
+/// Returns the text of `piece`; `None` if the role does not get it, or if it is empty.
 pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
     let whole = |items: Option<Vec<String>>| Some(Body { items: items?, spare: Spare::No });
     let one = |text: &Option<String>| whole(text.clone().filter(|text| !text.trim().is_empty()).map(|text| vec![text]));
@@ -80,12 +80,12 @@ pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
     }
 }
 
-/// Whether there is anything of the piece.
+/// Returns whether the piece is not empty.
 pub fn has(piece: Piece, pieces: &Pieces) -> bool {
     body(piece, pieces).is_some()
 }
 
-/// An empty list is left out: to say that there is nothing costs tokens in every call.
+/// Returns `None` for an empty list: mentioning it would cost tokens in every call.
 fn list<T>(items: &Option<Vec<T>>, text: impl Fn(usize, &T) -> String) -> Option<Vec<String>> {
     let items = items.as_ref().filter(|items| !items.is_empty())?;
     Some(items.iter().enumerate().map(|(index, item)| text(index + 1, item)).collect())
@@ -208,7 +208,7 @@ fn correction_texts(correction: &Correction) -> Vec<String> {
     vec![wrong, format!("The answer was:\n{}", correction.broken)]
 }
 
-/// A correction without the answer that it is about.
+/// Returns a correction without the answer that it concerns.
 pub(super) fn correction_alone(parts: &[String]) -> Vec<String> {
     parts[..1.min(parts.len())].to_vec()
 }

@@ -1,4 +1,4 @@
-//! The action loop, performed: the actor, its tools, the output guard and compression.
+//! The action loop: the actor, its tools, the output guard and compression.
 
 use super::approve::Clearance;
 use super::run_context::RunContext;
@@ -29,23 +29,23 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::Semaphore;
 
-/// Tokens of text that one call of the summarizer is given; a longer text is summarized in parts first.
+/// Maximum size in tokens of the text for one call of the summarizer; a longer text is split into parts first.
 const PART_TOKENS: usize = 6_000;
 
-/// Parts of one text, as long as larger ones fit into the summarizer's prompt.
+/// Maximum number of parts of a text, as long as the larger parts still fit into the summarizer's prompt.
 const MAX_PARTS: usize = 16;
 
-/// Calls of one compression. The lane of a model with a million tokens of context takes half of them; what takes more has
-/// a summarizer that is far too small, or one that makes texts longer.
+/// Maximum number of calls for one compression. The lane of a model with a million tokens of context takes half of them; more
+/// indicates a summarizer that is far too small, or one that makes texts longer.
 const MAX_CALLS: usize = 96;
 
-/// The least that a part has, in tokens, so that a context that is too small ends in too many parts and not in endless ones.
+/// Minimum size of a part in tokens, so that a context that is too small leads to an error instead of endless parts.
 const LEAST_PART: usize = 64;
 
-/// What the frame of a part and the rounding of estimates may take, in tokens.
+/// Tokens for the frame of a part and for rounding errors of the estimate.
 const AROUND: usize = 64;
 
-/// Tokens that a result may have in any case: enough for a preview that says something.
+/// Minimum size of a result in tokens: enough for a meaningful preview.
 const LEAST_RESULT: usize = 64;
 
 impl RunContext<'_> {
@@ -76,7 +76,7 @@ impl RunContext<'_> {
         })
     }
 
-    /// The tools of a run's actor.
+    /// Returns the tools of a run's actor.
     async fn specs(&self, run: &Run, categories: &[String]) -> Result<Vec<ToolSpec>, DriveError> {
         let (session, id) = (self.session.clone(), self.run.clone());
         let read = async move || {
@@ -93,8 +93,8 @@ impl RunContext<'_> {
         Ok(self.drive.tools.specs(categories, &self.agent_skills_in_use(run), uses, folder.as_deref()))
     }
 
-    /// The pieces of the actor's prompt. The files are those of the beginning of its task, so that each request begins like the one
-    /// before.
+    /// Returns the pieces of the actor's prompt. The files are those at the beginning of its task, so that each request begins
+    /// like the previous one.
     async fn shown_to_actor(&self, run: &Run, ask: &ActAsk) -> Result<Pieces, DriveError> {
         let kept = self.files_of_task.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let files = match kept.filter(|_| ask.round > 0) {
@@ -122,7 +122,7 @@ impl RunContext<'_> {
         })
     }
 
-    /// Runs the calls of one answer at once, but in their order where they share something that one of them changes.
+    /// Runs the calls of one answer concurrently, but in order if they share something that one of them changes.
     pub(super) async fn call_tools(
         &self,
         run: &Run,
@@ -132,7 +132,7 @@ impl RunContext<'_> {
         let categories = run.routing().map(|routing| routing.categories.clone()).unwrap_or_default();
         let allowed = self.specs(run, &categories).await?;
         let label = run.label();
-        // The last exchanges stay in the lane as they are, so each may have its share of it and no more.
+        // The last exchanges stay in the lane unchanged, so each gets an equal share of it.
         let share = run.spec().policy.lane_tokens / (KEPT_EXCHANGES * calls.len().max(1));
         let limit = run.spec().limits.tool_output_limit_tokens.min(share.max(LEAST_RESULT));
         let mut at = Vec::with_capacity(calls.len());
@@ -152,13 +152,13 @@ impl RunContext<'_> {
         for call in calls {
             clearances.push(self.clear_call(run, call).await?);
         }
-        // What the plan has named is the plan's, as far as its arguments are.
+        // Values from the plan have the label of the plan.
         for (call, at) in calls.iter().zip(&mut at) {
             if run.named(call).is_some() {
                 at.label = self.labels_of_call(run, call).await?.all();
             }
         }
-        // What a person has accepted is their word.
+        // Values that a person has accepted have the label of the person.
         for ((clearance, _), at) in clearances.iter().zip(&mut at) {
             if clearance.accepted_by_person().is_some() {
                 at.label.integrity = at.label.integrity.min(Label::default().integrity);
@@ -181,20 +181,20 @@ impl RunContext<'_> {
         };
         let calling = calls.iter().zip(&at).enumerate();
         let uses: Vec<_> = calls.iter().map(|call| self.drive.tools.shared_use(call)).collect();
-        // What stood on a card is done in the order in which it stood there, as whoever accepted it has read it.
+        // Effects of a card are executed in the order of the card, as the person has read it.
         let on_card: Vec<_> = clearances.iter().map(|(clearance, _)| clearance.accepted().is_some()).collect();
         let waits_for = |place: usize, earlier: usize| {
             on_card[place] && on_card[earlier] || uses[place].conflicts_with(uses[earlier])
         };
-        // Closed when the call has ended.
+        // Each is closed when its call has ended.
         let ended: Vec<_> = calls.iter().map(|_| Semaphore::new(0)).collect();
-        // All of them tell the same listener.
+        // All calls share the same listener.
         let listener = Mutex::new(listener);
         let heard = || listener.lock().unwrap_or_else(PoisonError::into_inner);
         let running = calling.map(async |(place, (call, at))| {
             let _ending = CloseAtEnd(&ended[place]);
             if let Clearance::Denied(error) = &clearances[place].0 {
-                // Its arguments are words that stand in later prompts, too.
+                // Its arguments also appear in later prompts.
                 let (sinks, label) = (clearances[place].1.take_log(), at.label.clone());
                 return ToolResult { sinks, label, ..denied(call, error) };
             }
@@ -212,7 +212,7 @@ impl RunContext<'_> {
             result
         });
         let mut results = futures_util::future::join_all(running).await;
-        // Not beside others, whose work would be done twice.
+        // Only for a single call, because concurrent calls would be repeated.
         if let ([call], [network], [(_, permit)], [result]) = (calls, &*networks, &*clearances, &*results)
             && result.status != Status::Ok
         {
@@ -231,13 +231,13 @@ impl RunContext<'_> {
         Ok(StepResult::Called { results })
     }
 
-    /// The output guard: a result that is too large is put away, and its preview takes its place.
+    /// The output guard: a result that is too large is archived, and replaced by a preview.
     async fn guard(&self, run: &Run, result: &mut ToolResult, limit: usize) {
         result.text = self.secrets.redact(&result.text);
         result.hint = result.hint.as_deref().map(|hint| self.secrets.redact(hint));
         let label = run.label().joined(&result.label);
         if Builtins::shows_scratchpad(&result.name) {
-            // Its end is where it says; only what hides a secret can have made it longer.
+            // The end of the output is at its limit; only redaction can have made it longer.
             result.text = scratchpad::truncate_middle(&result.text, limit.saturating_mul(2));
             return;
         }
@@ -251,15 +251,15 @@ impl RunContext<'_> {
         }
     }
 
-    /// The output guard for a task of a plan: what a command line or a skill wrote, to each of its ways out. Without text,
-    /// its data are what models read, and stay beside their preview for programs.
+    /// The output guard for a task of a plan: handles each output of a command line or a skill. If there is no text, the data is
+    /// what models read, and stays beside its preview for programs.
     pub(super) async fn guard_report(&self, run: &Run, report: &mut TaskReport) {
         let label = run.label().joined(&report.label);
         let limit = run.spec().limits.tool_output_limit_tokens;
         let data = report.data.as_ref().filter(|_| report.text.is_empty()).map(ToString::to_string);
         if let Some(text) = self.preview(data.as_deref().unwrap_or(&report.text), limit, &label).await.text() {
             let whole = std::mem::replace(&mut report.text, text);
-            // A person has no tool to read a ref with.
+            // A person has no tool for reading a ref.
             report.whole = Some(whole).filter(|whole| report.task.notify && !whole.is_empty());
         }
         if let Some(text) = self.preview(&report.stderr, limit, &label).await.text() {
@@ -267,28 +267,28 @@ impl RunContext<'_> {
         }
     }
 
-    /// What stands for a text that is too large for a prompt. It is put away first.
+    /// Archives a text that is too large for a prompt; returns its replacement.
     async fn preview(&self, text: &str, limit: usize, label: &Label) -> Preview {
         if !scratchpad::is_too_large(text, limit) {
             return Preview::Whole;
         }
         match self.put_away("tool", text.to_owned(), label).await {
             Ok(key) => Preview::Archived { text: scratchpad::preview(text, &key, limit), key },
-            // A scratchpad that is full must not end the run: what fits is still worth something.
+            // A full scratchpad must not end the run: the part that fits is still useful.
             Err(error) => Preview::Cut { text: format!("{}\n[{error}]", scratchpad::truncate_middle(text, limit)) },
         }
     }
 
-    /// Archives the source, then summarizes it: in parts, then the parts as one (map and reduce).
+    /// Archives the source, then summarizes it: first in parts, then the summaries together (map and reduce).
     pub(super) async fn compress(&self, run: &Run, ask: &CompressAsk) -> Result<StepResult, DriveError> {
         let reference = self.put_away("context", ask.source.join("\n\n"), &run.label()).await?;
         let mut calls = Vec::new();
-        // Without a summarizer, head and tail stand for the whole, with the gap counted; the archive has the rest.
+        // Without a summarizer, head and tail replace the whole, with the size of the gap; the archive has the rest.
         let text = self.reduce(run, ask, &mut calls).await?.unwrap_or_else(|| ask.source.join("\n\n"));
         Ok(StepResult::Compressed { reference, summary: scratchpad::truncate_middle(&text, ask.tokens), calls })
     }
 
-    /// The source in about `ask.tokens`, every part of it read by the summarizer. `None` if that cannot be.
+    /// Summarizes the source to about `ask.tokens`; the summarizer reads every part of it. `None` if that is not possible.
     async fn reduce(&self, run: &Run, ask: &CompressAsk, calls: &mut Vec<Call>) -> Result<Option<String>, DriveError> {
         let most = self.largest_part()?;
         let (mut texts, mut left) = (ask.source.clone(), MAX_CALLS);
@@ -313,7 +313,7 @@ impl RunContext<'_> {
         }
     }
 
-    /// Tokens of the largest part that a prompt of the summarizer shows whole.
+    /// Returns the size in tokens of the largest part that fits completely into a prompt of the summarizer.
     fn largest_part(&self) -> Result<usize, DriveError> {
         let system = self.drive.system_prompt(Role::Summarizer)?;
         let empty = ChatMessage::new("transcript", String::new());
@@ -338,7 +338,7 @@ impl RunContext<'_> {
         match self.complete(run, request, &mut |_: &str| {}).await? {
             Ok(completion) => {
                 calls.push(Call { model: completion.model, usage: completion.usage });
-                // Before it is cut: half of a secret would not be found.
+                // Redacted before it is cut, because half of a secret would not be found.
                 let text = self.secrets.redact(completion.text.trim());
                 Ok((!text.is_empty()).then_some(text))
             }
@@ -347,7 +347,7 @@ impl RunContext<'_> {
     }
 }
 
-/// Closes a semaphore when it goes away, which those who wait for it hear.
+/// Closes a semaphore when it is dropped, which wakes those who wait for it.
 struct CloseAtEnd<'a>(&'a Semaphore);
 
 impl Drop for CloseAtEnd<'_> {
@@ -356,7 +356,7 @@ impl Drop for CloseAtEnd<'_> {
     }
 }
 
-/// The result of a call that may not be made.
+/// Returns the result of a refused call.
 fn denied(call: &ToolCall, error: &TaskError) -> ToolResult {
     ToolResult {
         status: Status::Blocked,
@@ -367,22 +367,22 @@ fn denied(call: &ToolCall, error: &TaskError) -> ToolResult {
     }
 }
 
-/// What the output guard makes of a text.
+/// The output guard's replacement for a text.
 enum Preview {
-    /// It is small enough.
+    /// The text is small enough.
     Whole,
     Archived {
         text: String,
         key: String,
     },
-    /// It could not be put away.
+    /// The text could not be archived.
     Cut {
         text: String,
     },
 }
 
 impl Preview {
-    /// What takes the text's place.
+    /// Returns the replacement text.
     fn text(self) -> Option<String> {
         match self {
             Self::Whole => None,
@@ -391,7 +391,7 @@ impl Preview {
     }
 }
 
-/// Tokens of each part of a text that has `total`, where no part may have more than `most`.
+/// Returns the size in tokens of each part of a text of `total` tokens, if a part may have at most `most`.
 fn part_tokens(total: usize, most: usize) -> usize {
     PART_TOKENS.max(total.div_ceil(MAX_PARTS)).min(most).max(LEAST_PART)
 }

@@ -1,4 +1,4 @@
-//! What comes in with a turn: large inputs are put away, tags, named skills and pills are seen.
+//! Admission of a turn: archives large inputs, and detects tags, named skills and pills.
 
 use super::DriveError;
 use super::run_context::RunContext;
@@ -13,11 +13,11 @@ use kiso_sandbox::skill;
 use kiso_store::scratchpad;
 use kiso_store::store::StoreError;
 
-/// Bytes of an input that are put away: sealed, it takes twice as many.
+/// Maximum size in bytes of an archived input; encryption doubles it.
 const MAX_INPUT: usize = kiso_store::store::MAX_ENTRY_BYTES as usize / 2 - 256;
 
 impl RunContext<'_> {
-    /// Gatekeeper, tags, skills that are named, and pill.
+    /// Handles the gatekeeper, tags, named skills, and the pill.
     pub(super) async fn admit(&self, texts: &[String], label: &Label) -> Result<StepResult, DriveError> {
         let drive = self.drive;
         let whole = texts.join("\n\n");
@@ -47,7 +47,7 @@ impl RunContext<'_> {
                     message = scratchpad::preview(&message, &key, limit);
                     archived = Some(key);
                 }
-                // As for a tool's result: what fits is still worth something, and the message itself is not lost.
+                // As for a tool's result: the part that fits is still useful, and the message itself is not lost.
                 Err(full @ StoreError::Quota { .. }) => {
                     message = format!("{}\n[{full}]", scratchpad::truncate_middle(&message, limit));
                 }

@@ -1,4 +1,4 @@
-//! Agent Skills in a run: which of them a message or a task names, what models are told of them, and what they take away.
+//! Agent Skills in a run: which of them a message or a task names, their text for models, and the tools that they exclude.
 
 use super::run_context::RunContext;
 use crate::tool::{EXEC, allows};
@@ -12,14 +12,14 @@ use kiso_plan::report::{TaskError, TaskReport};
 use kiso_sandbox::skill::{AgentSkill, wire_name};
 use std::sync::Arc;
 
-/// Most files that are named beside a text; the others are found in its folder.
+/// Maximum number of files that are listed with a text; the others can be found in its folder.
 const MAX_FILES: usize = 40;
 
-/// Characters of a description that the router is told: it only chooses among tools.
+/// Maximum length in characters of a description for the router, which only chooses among tools.
 const BRIEF: usize = 200;
 
 impl RunContext<'_> {
-    /// What is told of those that are installed; none where there are none.
+    /// Returns the cards of the installed Agent Skills; `None` if there are none.
     pub(super) fn agent_skill_cards(&self) -> Option<Vec<AgentSkillCard>> {
         let told = self.drive.tools.skills().told_agent_skills();
         let card = |skill: &Arc<AgentSkill>| AgentSkillCard {
@@ -29,7 +29,7 @@ impl RunContext<'_> {
         (!told.is_empty()).then(|| told.iter().map(card).collect())
     }
 
-    /// The same for the router.
+    /// The same for the router, with short descriptions.
     pub(super) fn brief_agent_skill_cards(&self) -> Option<Vec<AgentSkillCard>> {
         let brief = |card: AgentSkillCard| AgentSkillCard {
             description: card.description.chars().take(BRIEF).collect(),
@@ -38,12 +38,12 @@ impl RunContext<'_> {
         self.agent_skill_cards().map(|cards| cards.into_iter().map(brief).collect())
     }
 
-    /// Those that the message names, or the task under way. What came from outside with a message names none.
+    /// Returns the Agent Skills that the message or the active task names. Text from outside in a message names none.
     pub(super) fn agent_skills_in_use(&self, run: &Run) -> Vec<Arc<AgentSkill>> {
         self.agent_skills_named(&[said(run.message()), run.task().map_or("", |task| task.detail.as_str())])
     }
 
-    /// Those that these texts name.
+    /// Returns the Agent Skills that these texts name.
     fn agent_skills_named(&self, texts: &[&str]) -> Vec<Arc<AgentSkill>> {
         if !texts.iter().any(|text| text.contains('@')) {
             return Vec::new();
@@ -56,12 +56,12 @@ impl RunContext<'_> {
         installed.into_iter().filter(named).collect()
     }
 
-    /// Of what those say that a message names.
+    /// Returns the label of the instructions that a message names.
     pub(super) fn instructions_of_message(&self, message: &str) -> Label {
         self.label_of_instructions(&[said(message)])
     }
 
-    /// The same for each task of a plan whose model is told; empty where none is told anything.
+    /// The same for each task of a plan whose model gets instructions; empty if there are none.
     pub(super) fn instructions_of_tasks(&self, tasks: &[Task]) -> Vec<Label> {
         let of_task = |task: &Task| match task.kind {
             TaskKind::Msg | TaskKind::Act => self.label_of_instructions(&[&task.detail]),
@@ -78,7 +78,8 @@ impl RunContext<'_> {
         Label::join_all(&labels)
     }
 
-    /// What those in use say, as far as the run knows that it goes by them: one that came into use since is not told.
+    /// Returns the instructions in use, but only those that the run's label already covers: a skill that came into use since is
+    /// left out.
     pub(super) fn instructions(&self, run: &Run) -> Option<Vec<Instructions>> {
         let skills = self.drive.tools.skills();
         let instructions = |skill: Arc<AgentSkill>| match skills.instructions(&skill) {
@@ -98,7 +99,7 @@ impl RunContext<'_> {
         (!all.is_empty()).then_some(all)
     }
 
-    /// The report of a task of a plan that the skills in use have no tool for.
+    /// Returns the failed report of a task whose tool the Agent Skills in use do not allow.
     pub(super) fn narrowed(&self, run: &Run, task: &Task) -> Option<TaskReport> {
         let in_use = self.agent_skills_in_use(run);
         let (tool, category) = match task.kind {

@@ -1,12 +1,12 @@
-//! Asking a person before something leaves the sandbox, and what their answer allows.
+//! Asks a person before data leaves the sandbox, and applies the answer.
 //!
 //! ```text
-//! start? ─▶ effects that nobody has decided ─▶ card: event and row in one commit ─▶ the run is left
-//!                                                     answer, expiry or cancel ─▶ it is taken up again
+//! start? ─▶ undecided effects ─▶ card: event and row in one commit ─▶ the run is suspended
+//!                                              answer, expiry or cancel ─▶ it is resumed
 //! ```
 //!
-//! While a run waits, nothing of it is in memory, and it has no place among those that work: it is taken up again like one that was
-//! cut off. What a call may do is decided anew when it is made, from what is on record.
+//! While a run waits, it uses no memory and no place among the active runs: it is resumed like an interrupted one. The permission
+//! of each call is determined again from the records when the call is made.
 
 use super::run_context::RunContext;
 use super::{DriveError, RunExecutor};
@@ -31,20 +31,20 @@ use kiso_store::store::{ApprovalRule, ApprovalState, MAX_PENDING_CARDS, NewAppro
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// For how long a decision is remembered that is not bound to its session.
+/// How long a decision is remembered that does not belong to a session.
 const REMEMBERED_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 
 /// Whether a call may be made.
 pub(super) enum Clearance {
-    /// It does nothing that a person is asked about.
+    /// Nothing in it requires approval.
     Free,
-    /// With this; whether a person has seen this very call.
+    /// Accepted with this access; the flag tells whether a person has seen this very call.
     Accepted(Vec<CardAccess>, bool),
     Denied(TaskError),
 }
 
 impl Clearance {
-    /// What the call may use of what is to be asked for.
+    /// Returns the accepted access.
     pub(super) fn accepted(&self) -> Option<&[CardAccess]> {
         match self {
             Self::Accepted(access, _) => Some(access),
@@ -52,14 +52,14 @@ impl Clearance {
         }
     }
 
-    /// The same, where a person has seen this very call.
+    /// The same, if a person has seen this very call.
     pub(super) fn accepted_by_person(&self) -> Option<&[CardAccess]> {
         self.accepted().filter(|_| matches!(self, Self::Accepted(_, true)))
     }
 }
 
 impl RunContext<'_> {
-    /// The card to show before what is next may start; none where nothing needs a word.
+    /// Returns the card to show before the next step may start; `None` if nothing needs approval.
     pub(super) async fn wanted_card(&self, run: &Run) -> Result<Option<Card>, DriveError> {
         let tools = &self.drive.tools;
         let mut effects: Vec<CallEffect> = Vec::new();
@@ -67,7 +67,7 @@ impl RunContext<'_> {
         match run.starting() {
             Some(Starting::Tasks(tasks)) => {
                 for (number, task, decision) in tasks {
-                    // What is bound to a task that has not ended cannot be foreseen. It is asked for when it comes.
+                    // Bindings to an unfinished task are unknown yet. They are asked about later.
                     let Ok((task, labels)) = self.with_labels(run, task, decision).await? else { continue };
                     let effect = tools.effect_of_task(&task, &labels);
                     let all = effect.into_iter().chain(self.named_hosts(&network, &task, &labels));
@@ -98,7 +98,7 @@ impl RunContext<'_> {
         self.card(asked).await
     }
 
-    /// A card with these effects, unless it would be empty or too many wait already.
+    /// Returns a card with these effects, unless it would be empty or too many are already pending.
     pub(super) async fn card(&self, mut asked: Vec<CallEffect>) -> Result<Option<Card>, DriveError> {
         asked.truncate(MAX_EFFECTS);
         if asked.is_empty() {
@@ -114,7 +114,7 @@ impl RunContext<'_> {
         Ok(Some(Card { effects: asked, expires_ms }))
     }
 
-    /// What was answered to the card that the run waits for. It is left where nobody has answered yet.
+    /// Returns the answer to the card that the run waits for. Suspends the run if there is no answer yet.
     pub(super) async fn card_answer(&self) -> Result<StepResult, DriveError> {
         let (run, seq) = (self.run.clone(), self.seq);
         let asked = self.drive.store.read(move |view| view.approval_of(&run, seq)).await?;
@@ -133,7 +133,7 @@ impl RunContext<'_> {
         Ok(StepResult::ApprovalGiven { answer })
     }
 
-    /// A task with the outputs in its arguments that it is bound to, and the labels of these; or why there are none.
+    /// Returns a task with the bound outputs inserted into its arguments, and their labels; or an error if an output is missing.
     pub(super) async fn with_labels(
         &self,
         run: &Run,
@@ -156,7 +156,7 @@ impl RunContext<'_> {
         Ok(Ok((task, labels)))
     }
 
-    /// The labels of a call of the action loop.
+    /// Returns the labels of a call of the action loop.
     pub(super) async fn labels_of_call(&self, run: &Run, call: &ToolCall) -> Result<CallLabels, DriveError> {
         let args: Value = json::parse(call.args.trim().as_bytes()).unwrap_or_default();
         let (decision, known) = match run.named(call) {
@@ -169,7 +169,8 @@ impl RunContext<'_> {
         Ok(labels)
     }
 
-    /// A call that was decided after a file was read that the user attached, and that stands in the user's own words, is theirs.
+    /// A call gets the user's label if the user's own message specifies it, even if it was decided after reading a file that the
+    /// user attached.
     fn by_own_words(&self, run: &Run, task: &Task, labels: &mut CallLabels) {
         let of_file = |label: &Label| label.integrity == Integrity::Attached;
         let worst = labels.all();
@@ -184,7 +185,7 @@ impl RunContext<'_> {
         Enforcement::named(&self.drive.config.policy.effects)
     }
 
-    /// Whether a task may be done, with what, and what it may do outside.
+    /// Returns whether a task may be executed, with what access, and its permit for effects outside.
     pub(super) async fn clear_task(
         &self,
         run: &Run,
@@ -200,7 +201,7 @@ impl RunContext<'_> {
         Ok((clearance, permit))
     }
 
-    /// Whether a call of the action loop may be made, with what, and what it may do outside.
+    /// Returns whether a call of the action loop may be made, with what access, and its permit for effects outside.
     pub(super) async fn clear_call(&self, run: &Run, call: &ToolCall) -> Result<(Clearance, Permit), DriveError> {
         let (tools, labels) = (&self.drive.tools, self.labels_of_call(run, call).await?);
         let clearance = self.clear(run, tools.effect_of_call(call, &labels)).await?;
@@ -221,7 +222,7 @@ impl RunContext<'_> {
             Clearance::Denied(TaskError { code, message, limit: None, retryable: false, policy: true })
         };
         Ok(match run.decision(&effect) {
-            // As it was accepted, and not as it would be asked now.
+            // With the accepted access, not with what would be asked for now.
             Some((Decision::Accepted, accepted)) => Clearance::Accepted(accepted.access.clone(), true),
             Some((Decision::Refused, _)) => denied(ErrorCode::Refused, format!("refused by the user: {what}")),
             Some((Decision::Expired, _)) => denied(
@@ -238,14 +239,14 @@ impl RunContext<'_> {
         })
     }
 
-    /// Decisions that are remembered for the session.
+    /// Returns the remembered decisions for the session.
     async fn rules(&self) -> Result<Vec<ApprovalRule>, DriveError> {
         let session = self.session.clone();
         Ok(self.drive.store.read(move |view| view.approval_rules(Some(&session), now_ms())).await?)
     }
 }
 
-/// Hosts of which a person has accepted that something goes there though the rules of labels do not allow it.
+/// Returns the hosts for which a person has accepted a data flow that the rules of labels forbid.
 fn accepted_hosts(run: &Run) -> AcceptedHosts {
     let accepted = run.decisions().filter(|(decision, _)| *decision == Decision::Accepted).map(|(_, effect)| effect);
     let asked = accepted.filter(|effect| effect.tool == NETWORK && !effect.because.is_empty());
@@ -259,8 +260,8 @@ fn accepted_hosts(run: &Run) -> AcceptedHosts {
     all
 }
 
-/// The decision that covers all of an effect, whatever its arguments. None covers one that somebody else may have had a hand in: whose
-/// words it goes by is another matter each time.
+/// Returns the decision that covers all of an effect, whatever its arguments. Effects that text from outside may have influenced
+/// are never covered, because the source of each instruction is checked for every call.
 fn remembered<'r>(rules: &'r [ApprovalRule], effect: &CallEffect) -> Option<&'r ApprovalRule> {
     let covers = |rule: &&ApprovalRule| {
         let covered = |access: &CardAccess| rule.access.iter().any(|wide| access.is_within(wide));
@@ -269,18 +270,18 @@ fn remembered<'r>(rules: &'r [ApprovalRule], effect: &CallEffect) -> Option<&'r 
     rules.iter().find(covers)
 }
 
-/// What a person says to a card.
+/// A person's answer to a card.
 #[derive(Debug, Clone)]
 pub struct CardReply {
-    /// Numbers of effects; none for all of them.
+    /// Numbers of the accepted effects; `None` for all.
     pub accepted: Option<Vec<usize>>,
-    /// Whether the same may be done again without asking.
+    /// Whether to accept the same in the future without asking.
     pub always: Option<AlwaysScope>,
-    /// Who says it.
+    /// Who answers.
     pub by: String,
 }
 
-/// Why an answer was not taken. Nothing was decided.
+/// Why an answer was not accepted. Nothing was decided.
 #[derive(Debug, thiserror::Error)]
 pub enum CardReplyError {
     #[error("there is no approval {0}")]
@@ -296,7 +297,7 @@ pub enum CardReplyError {
 }
 
 impl RunExecutor {
-    /// Stops the runs of a session that wait for a person; whether there were any.
+    /// Cancels the runs of a session that wait for a person; returns whether there were any.
     pub async fn cancel_waiting(&self, session: &SessionName) -> Result<bool, StoreError> {
         let of = session.clone();
         let waiting = self.store.read(move |view| view.runs_waiting(&of)).await?;
@@ -305,7 +306,7 @@ impl RunExecutor {
         Ok(any)
     }
 
-    /// Answers a card. `within` are the sessions whose cards may be answered; none for all. The run goes on by itself.
+    /// Answers a card. `within` lists the sessions whose cards may be answered; `None` for all. The run continues by itself.
     pub async fn answer_card(
         &self,
         id: i64,
@@ -324,7 +325,7 @@ impl RunExecutor {
             return Err(CardReplyError::Number { id, number: *number, most });
         }
         let about_hosts = |effect: &&CallEffect| effect.tool == NETWORK && effect.because.is_empty();
-        // That a host is never reached can be remembered; that a call was refused cannot.
+        // A refusal can be remembered for hosts, but not for calls.
         let refuses_hosts = accepted.is_empty() && asked.card.is_about_hosts();
         if reply.always.is_some() && accepted.is_empty() && !refuses_hosts {
             return Err(CardReplyError::Nothing);
@@ -343,7 +344,7 @@ impl RunExecutor {
             },
             by: by.clone(),
         };
-        // Hosts near this machine are remembered by an administrator's command alone.
+        // Rules for hosts near this machine require an administrator's command.
         let hosts = hosts.flat_map(|access| &access.hosts).filter(|to| refuses_hosts || !is_near(&to.host));
         let host_rules: Vec<_> = hosts.filter(|_| reply.always.is_some()).map(host_rule).collect();
         let rule = |always: AlwaysScope, effect: &CallEffect| NewApprovalRule {
@@ -370,14 +371,14 @@ impl RunExecutor {
         });
         match write.await? {
             (true, _) => {
-                // The run goes on now, not when the queue next looks.
+                // Wakes the queue, so that the run continues now.
                 self.store.ring();
                 tracing::info!(approval = id, run = %asked.run, accepted = answer.accepted.len(), by = answer.by, "a card is answered");
                 Ok(answer)
             }
             (false, now) => {
                 let state = now.map_or(ApprovalState::Withdrawn, |now| now.state);
-                // Its time is over, and nobody has put that on record yet.
+                // The card has expired, but that was not recorded yet.
                 let state = if state == ApprovalState::Pending { ApprovalState::Expired } else { state };
                 Err(CardReplyError::Over { id, state })
             }

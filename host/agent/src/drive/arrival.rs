@@ -1,4 +1,4 @@
-//! Messages that came while the run was under way.
+//! Messages that arrive while a run is active.
 
 use super::run_context::RunContext;
 use super::window::WAITING;
@@ -8,15 +8,15 @@ use kiso_plan::cues;
 use kiso_store::store::{Job, JobPriority};
 
 impl RunContext<'_> {
-    /// What waits and belongs to this turn. The messages are the run's only when the event that goes on with them is
-    /// committed.
+    /// Returns the waiting messages that belong to this turn. They become the run's only when the event that continues with them
+    /// is committed.
     pub(super) async fn arrived(&mut self, run: &Run) -> Result<Vec<String>, DriveError> {
         self.taking.clear();
-        // Neither is what spells all of it out a part of a turn that a model has understood, nor the other way round.
+        // Explicit messages and messages for a model are not mixed in one turn.
         if self.drive.is_explicit(run.message()) {
             return Ok(Vec::new());
         }
-        // Each message of a subagent is a turn of its own, whose reply goes where that one's goes.
+        // Each message to a subagent is a turn of its own, whose reply goes to the sender of that message.
         if self.subagent {
             return Ok(Vec::new());
         }
@@ -28,7 +28,7 @@ impl RunContext<'_> {
             }
             let mut waiting = view.waiting_messages(&session, WAITING)?;
             let jobs = view.queued_jobs(&session, WAITING)?;
-            // What somebody else says is done with what they may do, and so by a run of its own.
+            // A message of another caller is processed with that caller's rights, and therefore in its own run.
             let alike = |job: &Job| job.caller == caller && job.priority == JobPriority::Interactive;
             let foreign = |id| jobs.iter().any(|job| job.message == id && !alike(job));
             let own = waiting.iter().take_while(|message| !foreign(message.id)).count();
@@ -39,7 +39,7 @@ impl RunContext<'_> {
         let mut arrived = Vec::new();
         for message in waiting {
             let text = self.drive.vault.open_text(SEALED_RUN, &message.text)?.into_owned();
-            // In their order: one that begins something new ends the turn.
+            // In order: a message that begins something new ends the turn.
             if !cues::continues(&text) || self.drive.is_explicit(&text) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Files that came with a message, and pictures on their way into a request.
+//! Files of a message, and pictures in requests.
 
 use super::prompt::as_text;
 use super::run_context::RunContext;
@@ -25,11 +25,12 @@ use kiso_store::store::{KeptPicture, MAX_PICTURE_BYTES};
 use ring::digest::{SHA256, digest};
 use std::collections::HashSet;
 
-/// Tokens of the words of a recording that models take as sound, for those that do not.
+/// Maximum number of tokens in the transcript of a recording, for models that do not accept audio.
 const MAX_WORDS: usize = 2_000;
 
 impl RunExecutor {
-    /// Returns the words of a recording in a workspace, or why they are not known; `None` without a model for that, or without such a file.
+    /// Returns the transcript of a recording in a workspace, or the reason for a failure; `None` without a model for
+    /// transcription, or without such a file.
     pub async fn transcribe(&self, session: &SessionName, path: &str) -> Option<Result<String, String>> {
         let transcriber = self.models.transcriber().filter(|_| is_sound(path))?;
         let sound = files::bytes(&self.home.open_work(session).ok()?, path, MAX_SOUND as u64 + 1).ok()?;
@@ -40,26 +41,26 @@ impl RunExecutor {
     }
 }
 
-/// Whether a file is a recording, by its name: what it holds is for the model to find out.
+/// Returns whether a file is a recording, by its name; the model detects the actual content.
 fn is_sound(path: &str) -> bool {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
     ["ogg", "oga", "opus", "mp3", "m4a", "wav", "flac", "webm", "mpga"].contains(&ending.as_str())
 }
 
 impl RunContext<'_> {
-    /// The smallest context of those who are shown what came with a message.
+    /// Returns the smallest context of the models that see a message's files.
     pub(super) fn shown_budget(&self) -> usize {
         let budgets =
             [Role::Actor, Role::Worker, Role::Planner].map(|role| self.drive.models.settings(role).context_budget);
         budgets.into_iter().min().unwrap_or_default()
     }
 
-    /// The message that the run is at.
+    /// Returns the message of the run.
     pub(super) fn new_message<'r>(&self, run: &'r Run) -> NewMessage<'r> {
         NewMessage { text: run.message(), attached: Some(run.attached()), foreign: self.subagent }
     }
 
-    /// The files that the message names, as its models are shown them. The built-in model reads files by its plan.
+    /// Returns the files that the message names, in the form for models. The built-in model reads files by its plan.
     pub(super) async fn attached(&self, message: &str, files: &[FileCard]) -> AttachedFiles {
         if self.drive.models.are_free() {
             return AttachedFiles::default();
@@ -88,20 +89,20 @@ impl RunContext<'_> {
                 .documents
                 .extend(self.heard(&file.card.path, text_room(context_budget), &mut attached.label).await);
         }
-        // Files that the conversation shows already are not sent again.
+        // Files that the conversation already shows are not sent again.
         let shown: Vec<_> = self.earlier.messages.iter().filter(|message| message.from == ATTACHED).collect();
         attached.pictures.retain(|picture| !shown.iter().any(|message| message.pictures.contains(picture)));
         attached.documents.retain(|document| !shown.iter().any(|message| message.text.contains(&document.section())));
         attached
     }
 
-    /// Whether one of the models that are shown files takes recordings.
+    /// Returns whether one of the models that see files accepts audio.
     fn is_heard(&self) -> bool {
         [Role::Actor, Role::Worker, Role::Planner].into_iter().any(|role| self.drive.models.of(role).hears())
     }
 
-    /// Keeps a recording for models that take it, and its words for the others. False where it is none of the formats that they take, or too
-    /// long.
+    /// Keeps a recording for models that accept audio, and its transcript for the others. Returns false if its format is not
+    /// supported, or if it is too long.
     async fn keep_sound(&self, path: &str, attached: &mut AttachedFiles) -> bool {
         let Ok(work) = self.drive.home.open_work(&self.session) else { return false };
         let sound = files::bytes(&work, path, MAX_PICTURE_BYTES as u64 + 1);
@@ -128,7 +129,7 @@ impl RunContext<'_> {
         true
     }
 
-    /// A recording in words, if a model is there that writes them down.
+    /// Returns the transcript of a recording, if there is a model for transcription.
     async fn heard(&self, path: &str, room: usize, label: &mut Label) -> Option<AttachedDocument> {
         let text = match self.drive.transcribe(&self.session, path).await? {
             Ok(text) => text,
@@ -139,7 +140,8 @@ impl RunContext<'_> {
         Some(AttachedDocument { path: path.to_owned(), text: truncate_middle(&self.secrets.redact(&text), room) })
     }
 
-    /// Gives the pictures of a request for the model of a role their bytes, and for one that takes none what another says of them.
+    /// Loads the pictures of a request for the model of a role, or replaces them by another model's descriptions if the model
+    /// does not accept pictures.
     pub(super) async fn load_pictures(&self, run: &Run, request: &mut Request, by: Role) -> Result<(), DriveError> {
         if request.images().next().is_none() {
             return Ok(());
@@ -147,7 +149,7 @@ impl RunContext<'_> {
         let (has_eyes, hears) = (self.has_eyes(by), self.drive.models.of(by).hears());
         let has_pictures = request.images().any(|image| !image.picture.is_sound());
         let sees = match self.drive.models.of(by).sees() {
-            // So that no words are lost by a refusal: those of the other model have to stand in the first request.
+            // Tested in advance: if the model refused pictures later, the descriptions would be missing from the first request.
             None if has_eyes && has_pictures => probe::sees(&self.model(by)).await,
             sees => sees.unwrap_or(true),
         };
@@ -176,13 +178,13 @@ impl RunContext<'_> {
         Ok(())
     }
 
-    /// Whether another model than that of the role may see for it.
+    /// Returns whether another model than the role's can describe pictures for it.
     fn has_eyes(&self, by: Role) -> bool {
         let eyes = self.drive.models.of(Role::Eyes);
         eyes.name() != self.drive.models.of(by).name() && eyes.sees() != Some(false)
     }
 
-    /// Has the model that sees say what is on a picture, and keeps that.
+    /// Lets the model with vision describe a picture, and stores the description.
     async fn describe(&self, run: &Run, image: &Image) -> Result<Option<String>, DriveError> {
         let system = self.drive.system_prompt(Role::Eyes)?;
         let request = eyes::request(&system, run.message(), image, &self.boundary);
@@ -191,7 +193,7 @@ impl RunContext<'_> {
             Ok(completion) if !completion.blind && !completion.text.trim().is_empty() => completion.text,
             Ok(_) => return Ok(None),
             Err(error) => {
-                // The model that asked goes on without, and knows that.
+                // The model continues without a description, and is told that.
                 tracing::warn!(session = %self.session, "no picture was described: {error}");
                 return Ok(None);
             }

@@ -1,5 +1,4 @@
-//! What is done after the reply: titles, summaries, facts and memory. Nobody waits for it,
-//! and what fails is tried again later.
+//! Background work after the reply: titles, summaries, facts and memory. Nobody waits for it, and failed work is retried later.
 
 use super::clean::{clean, clean_title};
 use super::spent::Meter;
@@ -26,53 +25,53 @@ use kiso_store::store::{
     Due, DueKind, Fact, LabelledRow, Mark, Message, MessageRole, NewFact, StoreError, Summary, USER, UsageLine,
 };
 
-/// Pieces of work that one call takes up; what is left is done by the next.
+/// Maximum number of pieces of work per call; the rest follows with the next.
 const BATCH: u32 = 16;
 
-/// Milliseconds until a piece of work that failed is tried again, for each attempt so far.
+/// Milliseconds before failed work is retried, multiplied by the number of attempts.
 const RETRY_MS: i64 = 60_000;
 
-/// Milliseconds until work is due again that a limit of its session or of the day did not allow. The day may end, and the
-/// limit may be raised.
+/// Milliseconds before work that a limit of its session or of the day did not allow is due again: the day may end, or the limit
+/// may be raised.
 const PUT_OFF_MS: i64 = 60 * 60_000;
 
-/// Milliseconds for which a piece of work is taken. Longer than a call takes, its attempts and fallbacks included; after a crash
-/// the piece waits that long.
+/// Milliseconds for which work is claimed. This is longer than a call with its retries and fallbacks; after a crash, the work
+/// waits that long.
 const LEASE_MS: i64 = 15 * 60_000;
 
-/// Messages at the end of a session that stay out of its summary: the window shows them.
+/// Number of messages at the end of a session that are not summarized, because the window shows them.
 const KEPT: u32 = 10;
 
-/// Messages that one call takes into a summary.
+/// Maximum number of messages per call for a summary.
 const MAX_MESSAGES: u32 = 60;
 
-/// Calls for one summary. More messages than these take in wait for the next reply.
+/// Maximum number of calls for one summary. Further messages wait for the next reply.
 const MAX_CALLS: usize = 4;
 
-/// Archived sources that a summary names: the last ones. Each takes a few tokens of every prompt.
+/// Maximum number of archived sources that a summary lists, newest first. Each takes a few tokens of every prompt.
 const MAX_SOURCES: usize = 12;
 
-/// Older messages that one turn takes into the index.
+/// Number of older messages that one turn adds to the index.
 const INDEXED: u32 = 500;
 
-/// Known facts that are shown with a turn that may correct them, the surest first.
+/// Maximum number of known facts that are shown with a turn that may correct them, by confidence.
 const MAX_KNOWN: usize = 40;
 
-/// Confidence of a fact that the user stated, and of one that takes the place of another, in per cent.
+/// Confidence in percent of a fact that the user stated, and of one that replaces another.
 const STATED: u8 = 90;
 const CORRECTED: u8 = 70;
 
-/// Tokens of messages that one call takes into a summary.
+/// Maximum size in tokens of the messages per call for a summary.
 const MAX_TOKENS: usize = 8_000;
 
-/// What was said in a run, without secrets.
+/// The messages of a run's turn, without secrets.
 struct TurnOfRun {
-    /// What the user wrote.
+    /// The user's message.
     message: String,
     reply: String,
     message_label: Label,
     reply_label: Label,
-    /// When the user wrote it, in milliseconds since 1970.
+    /// Time of the message, in milliseconds since 1970.
     at_ms: i64,
 }
 
@@ -87,8 +86,8 @@ impl TurnOfRun {
 }
 
 impl RunExecutor {
-    /// Does background work that is due, of `session` alone or of all. Returns how many pieces were done. Each piece is taken
-    /// before it is done, so that nobody else does it, too; one that could not be done is tried again later.
+    /// Performs due background work, for `session` alone or for all. Returns the number of completed pieces. Each piece is
+    /// claimed first, so that nobody else does it, too; a failed one is retried later.
     pub async fn background(&self, session: Option<&SessionName>) -> Result<usize, DriveError> {
         let mut done = 0;
         for _ in 0..BATCH {
@@ -110,15 +109,15 @@ impl RunExecutor {
                 }
             }
         }
-        // A store from before messages were indexed, where no daemon does it in the background.
+        // For a store from before messages were indexed, if no daemon does this in the background.
         if !self.store.is_attended() {
             self.store.write(|tx| tx.index_messages(INDEXED)).await?;
         }
-        // Behind the rest: what was just remembered is among it.
+        // Last, so that new passages are included.
         Ok(done + self.embed_passages().await?)
     }
 
-    /// Takes the next piece, of this session or of any.
+    /// Claims the next piece of work, of this session or of any.
     async fn claim(&self, session: Option<&SessionName>) -> Result<Option<Due>, DriveError> {
         let (now, of) = (now_ms(), session.cloned());
         if !self.store.peek(move |view| view.is_work_due(now)).await? {
@@ -141,7 +140,7 @@ impl RunExecutor {
         let session = work.session.clone();
         let read = self.store.read(move |view| Ok((view.title(&session)?, view.messages_after(&session, 0, 2)?)));
         let (title, mut exchange) = read.await?;
-        // What no model could look at for secrets does not become a title, which stands in clear.
+        // Messages that no model could check for secrets are not used for a title, which is stored in plain text.
         exchange.retain(|message| !is_sealed(&message.text));
         if title.is_some() || exchange.is_empty() {
             return Ok(());
@@ -157,8 +156,8 @@ impl RunExecutor {
         Ok(())
     }
 
-    /// Summarizes what leaves the window, so that it is in the summary when it has left, and the older messages when those
-    /// since the last summary have become more than `summarize_threshold`.
+    /// Summarizes messages before they leave the window, and older messages when more than `summarize_threshold` have accumulated
+    /// since the last summary.
     async fn summarize(&self, work: &Due) -> Result<(), DriveError> {
         let leaves = self.earlier(&work.session, None, false).await?.leaves;
         for _ in 0..MAX_CALLS {
@@ -169,7 +168,8 @@ impl RunExecutor {
         Ok(())
     }
 
-    /// Takes messages before the one with the id `leaves` into the summary, as many as one call can read. False if none is left.
+    /// Adds messages before the one with the id `leaves` to the summary, as many as one call can read. Returns false if none is
+    /// left.
     async fn summarize_before(&self, work: &Due, leaves: i64) -> Result<bool, DriveError> {
         let threshold = u32::try_from(self.config.context.summarize_threshold).unwrap_or(u32::MAX);
         let session = work.session.clone();
@@ -182,7 +182,7 @@ impl RunExecutor {
             let messages = view.messages_to_summarize(&session, before, MAX_MESSAGES)?;
             Ok((view.branch_in_use(&session)?, view.segment_start(&session)?, view.summary(&session)?, messages))
         });
-        // The segment that this is about: a `/new` that comes meanwhile begins another one, which it does not touch.
+        // The summary is for this segment: a `/new` in the meantime starts another one, which is not affected.
         let (branch, segment, old, mut messages) = read.await?;
         if messages.is_empty() {
             return Ok(false);
@@ -200,7 +200,7 @@ impl RunExecutor {
             let session = work.session.clone();
             label.join(&self.store.read(move |view| view.summary_label(&session)).await?);
         }
-        // As for a title; that something was said is not a secret.
+        // As for a title; the existence of a message is not secret.
         for message in messages.iter_mut().filter(|message| is_sealed(&message.text)) {
             message.text = "(a message that nobody could read)".to_owned();
         }
@@ -217,7 +217,7 @@ impl RunExecutor {
         }
         let (session, summary) = (work.session.clone(), Summary { text, to, sources });
         let write = self.store.write(move |tx| {
-            // A version of a turn that came meanwhile has replaced what it holds.
+            // A new version of a turn has replaced the summarized messages in the meantime.
             let is_in_use = tx.branch_in_use(&session)? == branch;
             let set = is_in_use && tx.set_summary(&session, segment, &summary)?;
             if set {
@@ -229,8 +229,8 @@ impl RunExecutor {
         Ok(write.await?)
     }
 
-    /// Puts messages away whole before a summary takes their place, and returns the key. A
-    /// scratchpad that is full is not a reason to do without the summary: the session's log has everything.
+    /// Archives complete messages before a summary replaces them, and returns the key. The summary is made even if the scratchpad
+    /// is full, because the session's log contains everything.
     async fn archive(
         &self,
         work: &Due,
@@ -251,7 +251,7 @@ impl RunExecutor {
         }
     }
 
-    /// After the facts that can be merged have become more than `knowledge_max_facts`.
+    /// Merges facts when more than `knowledge_max_facts` mergeable ones have accumulated.
     async fn consolidate(&self, work: &Due) -> Result<(), DriveError> {
         let max = u32::try_from(self.config.context.knowledge_max_facts).unwrap_or(u32::MAX);
         let facts = self.store.read(move |view| match view.may_consolidate_facts(max)? {
@@ -281,7 +281,7 @@ impl RunExecutor {
             fewer.into_iter().map(|text| NewFact { text, source: "summarizer".to_owned(), session: None, confidence });
         let (new, old): (Vec<_>, Vec<_>) = (new.collect(), facts.iter().map(|fact| fact.id).collect());
         let write = self.store.write(move |tx| {
-            // Also where nothing could be merged: it would not be the next time.
+            // Also if nothing could be merged, because a retry would have the same result.
             tx.mark(Mark::Consolidated, at)?;
             if !new.is_empty() && !tx.replace_facts(&old, &new)? {
                 tracing::debug!("facts were consolidated by somebody else meanwhile");
@@ -291,7 +291,7 @@ impl RunExecutor {
         Ok(write.await?)
     }
 
-    /// Remembers a turn that says something lasting: as a passage, and, what the user stated, as facts.
+    /// Remembers a turn with lasting information: as a passage, and statements of the user as facts.
     async fn remember(&self, work: &Due) -> Result<(), DriveError> {
         let Some(turn) = self.turn_of(work).await? else { return Ok(()) };
         memory::ingest_turn(&self.store, &work.session, &turn.message, &turn.reply, &turn.label(), turn.at_ms).await?;
@@ -310,7 +310,7 @@ impl RunExecutor {
         self.learn_from(work, turn, known, true).await
     }
 
-    /// Drops facts that a run has made untrue.
+    /// Deletes facts that a run has made outdated.
     async fn correct(&self, work: &Due) -> Result<(), DriveError> {
         let Some(turn) = self.turn_of(work).await? else { return Ok(()) };
         let (said, at_ms) = (turn.text(), turn.at_ms);
@@ -321,8 +321,8 @@ impl RunExecutor {
         }
     }
 
-    /// Asks for the facts of a turn, and which of the `known` ones it makes outdated. Of a turn without a `statement` of the user, a
-    /// new fact counts only in the place of one of these.
+    /// Extracts the facts of a turn, and the `known` facts that it makes outdated. Without a `statement` of the user, a new fact
+    /// is only accepted as a replacement for one of these.
     async fn learn_from(
         &self,
         work: &Due,
@@ -335,7 +335,7 @@ impl RunExecutor {
         let lines = known.iter().map(|fact| memory::with_day(&fact.text, fact.at_ms)).collect();
         let message = prompt::said(&turn.message);
         let mut said = vec![chat(MessageRole::User, message)];
-        // What somebody else may have had a hand in does not change what the owner is known to have said.
+        // Text that others may have influenced does not change facts that the owner has stated.
         if turn.reply_label.is_ordinary() && !turn.reply.is_empty() {
             said.push(chat(MessageRole::Assistant, &turn.reply));
         }
@@ -355,7 +355,7 @@ impl RunExecutor {
             (new.collect(), learned.outdated.into_iter().map(|place| known[place].id).collect());
         let run = work.run.clone();
         let write = self.store.write(move |tx| {
-            // Another version has replaced the turn while the model was asked.
+            // Another version has replaced the turn while the model was answering.
             if let Some(run) = &run
                 && tx.is_run_replaced(run)?
             {
@@ -369,10 +369,10 @@ impl RunExecutor {
         Ok(write.await?)
     }
 
-    /// What was said in the run whose turn this work is about; `None` if nobody can read it.
+    /// Returns the messages of the turn that this work concerns; `None` if they cannot be read.
     async fn turn_of(&self, work: &Due) -> Result<Option<TurnOfRun>, DriveError> {
         let Some(run) = work.run.clone() else { return Ok(None) };
-        // Nothing is learned from a turn that another version has replaced meanwhile.
+        // Nothing is learned from a turn that another version has replaced in the meantime.
         let turn = self.store.peek(move |view| match view.is_run_replaced(&run)? {
             true => Ok(Vec::new()),
             false => view.messages_of_run(&run),
@@ -395,7 +395,7 @@ impl RunExecutor {
         }))
     }
 
-    /// The label of these messages together.
+    /// Returns the joined label of these messages.
     async fn label_of(&self, messages: Vec<i64>) -> Result<Label, StoreError> {
         let read = self.store.read(move |view| {
             let mut label = Label::session();
@@ -409,8 +409,8 @@ impl RunExecutor {
         read.await
     }
 
-    /// The name that the built-in rules give a session after its first run, and what that is put down as: it goes with the
-    /// reply. `None` where a model that is paid is asked for it later.
+    /// Returns the title that the built-in rules give a session after its first run, and its usage; both are stored with the
+    /// reply. `None` if a paid model is asked for the title later.
     pub(super) async fn first_title(
         &self,
         session: &SessionName,
@@ -418,8 +418,8 @@ impl RunExecutor {
         reply: &str,
     ) -> Result<Option<(String, UsageLine)>, DriveError> {
         let RunSpec { message, joined, policy, .. } = run.spec();
-        // A session may have a model of its own; its name is the configured titler's to give, as it is behind the reply. Of several
-        // messages, only the store knows which one was the first.
+        // Only if the configured titler is built in, because a session's own model does not make titles. With several messages,
+        // only the store knows which was the first.
         if !self.models.are_free()
             || self.config.model_of(Role::Titler.name()) != reflex::NAME
             || policy.subagent
@@ -432,14 +432,14 @@ impl RunExecutor {
         let boundary = boundary();
         let request = titler::request(&self.system_prompt(Role::Titler)?, exchange, &boundary);
         let (answer, mut lines) = match self.answer(session, request, &boundary).await {
-            // It waits until the limit allows it.
+            // The work waits until the limit allows it.
             Err(DriveError::OverLimit(_)) => return Ok(None),
             answered => answered?,
         };
         Ok(answer.ok().and_then(|text| titler::read(&text)).zip(lines.pop()))
     }
 
-    /// A call that nobody waits for, accounted to its session and within its caps.
+    /// Calls a model for background work, accounted to its session and within its limits.
     async fn ask(&self, work: &Due, request: Request, boundary: &str) -> Result<String, DriveError> {
         let (answer, lines) = self.answer(&work.session, request, boundary).await?;
         let (session, run) = (work.session.clone(), work.run.clone());
@@ -449,8 +449,8 @@ impl RunExecutor {
         answer.map_err(|error| DriveError::Background(error.to_string()))
     }
 
-    /// What the model says, and what is to be put down for it. What was said before it was known to be a secret stands in
-    /// clear in the messages, and goes no further.
+    /// Returns the model's answer, and its usage records. Secrets that became known only later are in plain text in the messages,
+    /// and are redacted here.
     async fn answer(
         &self,
         session: &SessionName,

@@ -1,4 +1,4 @@
-//! How a run begins: for a message that is given, or for those that wait in the session.
+//! The start of a run: for a given message, or for the waiting messages of a session.
 
 use super::log::{Log, Messages};
 use super::run_context::RunContext;
@@ -15,8 +15,8 @@ use kiso_store::secret::{Secrets, found};
 use kiso_store::store::{BegunRun, JobPriority, RunId};
 
 impl RunExecutor {
-    /// Performs a run from its message to its reply. `secrets` are those of the environment; more may be found in the
-    /// message. They are taken out of it before anything is stored.
+    /// Performs a run from its message to its reply. `secrets` are from the environment; further ones may be found in the
+    /// message. They are removed from it before anything is stored.
     pub async fn run(
         &self,
         session: &SessionName,
@@ -33,8 +33,8 @@ impl RunExecutor {
             .ok_or_else(|| DriveError::NotResumable("the run that was begun for the message is gone".to_owned()))
     }
 
-    /// Performs a run for the messages that wait in the session, as one turn; `None` where none waits. The caller holds
-    /// the session's lock.
+    /// Performs a run for the waiting messages of a session, as one turn; `None` if there are none. The caller holds the
+    /// session's lock.
     pub async fn run_queued(
         &self,
         session: &SessionName,
@@ -53,7 +53,7 @@ impl RunExecutor {
         cancel: &Cancel,
         listener: &mut dyn Listener,
     ) -> Result<Option<(RunId, Outcome)>, DriveError> {
-        // Before anything is stored: a prompt that cannot be used is the administrator's to mend.
+        // Before anything is stored: only an administrator can fix an unusable prompt.
         crate::node::prompt::check_prompts(&self.home)?;
         self.settle(session).await?;
         if matches!(messages, Messages::Waiting) {
@@ -64,7 +64,7 @@ impl RunExecutor {
             self.extract_secrets(session, text, &mut secrets).await?;
         }
         let (name, known, limits, policy) = (session.to_string(), secrets.clone(), self.limits(), self.policy());
-        // Before the run has messages of its own; as for a person, which most runs are.
+        // Before the run has messages of its own; like for a person, which is the usual case.
         let earlier = self.earlier(session, None, false).await?;
         let (segment, context, shown) = (earlier.segment.clone(), earlier.label(), earlier.shown());
         let (cards, has_models) = (self.tools.cards(), !self.models.are_free());
@@ -76,7 +76,7 @@ impl RunExecutor {
             if texts.iter().skip(1).any(|text| pill::may_begin(text)) {
                 joined.extend(texts.iter().map(|text| known.redact(text)));
             }
-            // A secret that only the whole shows is told apart in the whole.
+            // If only the joined text shows a secret, the messages are kept together.
             if joined.join("\n\n") != message {
                 joined.clear();
             }
@@ -112,7 +112,7 @@ impl RunExecutor {
         executor.drive(Run::new(spec), log, at_work, cancel, listener).await.map(Some)
     }
 
-    /// Takes what looks like a secret out of a message, and keeps it for the session.
+    /// Removes likely secrets from a message, and stores them for the session.
     async fn extract_secrets(
         &self,
         session: &SessionName,
@@ -127,7 +127,7 @@ impl RunExecutor {
         for (name, value) in found {
             secrets.add_session(name, value);
         }
-        // A secret of an earlier message may be repeated in this one.
+        // This message may repeat a secret of an earlier one.
         *message = secrets.redact(&text);
         Ok(())
     }

@@ -1,14 +1,14 @@
-//! Stopping a run from outside.
+//! Cancelling a run from outside.
 
 use kiso_store::store::{RunId, Store};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// How often a run looks whether another process wants it stopped. One row is read.
+/// How often a run checks whether another process wants to cancel it. This reads one row.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Stops the runs that it is given to, which are of this process. Cheap to clone.
+/// Cancels the runs of this process that use it. Clones are cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(watch::Sender<bool>);
 
@@ -17,23 +17,23 @@ impl Cancel {
         Self::default()
     }
 
-    /// Stops the run, now or as soon as it begins, and each that begins after it.
+    /// Cancels the run, now or as soon as it starts, and each later run.
     pub fn cancel(&self) {
         self.0.send_replace(true);
     }
 
-    /// The run that was to be stopped has ended; what begins after it was not meant.
+    /// Resets the request after the run has ended, so that later runs are not affected.
     pub fn forget(&self) {
         self.0.send_replace(false);
     }
 
-    /// Whether [`Self::cancel`] was called. A run that another process had stopped does not count.
+    /// Returns whether [`Self::cancel`] was called. A cancellation by another process does not count.
     pub fn is_cancelled(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Returns when the run is to be stopped: by [`Self::cancel`], or by `kiso cancel` in another process. `asked_before`
-    /// says whether somebody did so before ([`asked`]); then this returns at once.
+    /// Completes when the run is to be cancelled: by [`Self::cancel`], or by `kiso cancel` in another process. With
+    /// `asked_before` ([`asked`]), completes at once.
     pub(super) async fn wanted(&self, asked_before: bool, store: &Store, run: &RunId) {
         if asked_before {
             return;
@@ -54,8 +54,8 @@ impl Cancel {
     }
 }
 
-/// Whether somebody wants the run stopped. A store that cannot be read ends the run at its next event; it does not cancel
-/// it.
+/// Returns whether the run was asked to stop. A store that cannot be read does not cancel the run; the run ends at its next
+/// event.
 pub(super) async fn asked(store: &Store, run: &RunId) -> bool {
     let run = run.clone();
     store.peek(move |view| view.cancel_requested(&run)).await.unwrap_or(false)

@@ -1,4 +1,5 @@
-//! The limits of a run, and the caps of a session and a day, which are looked at before each call of a model, whoever waits for it.
+//! The limits of a run, and those of a session and a day, which are checked before each call of a model, including background
+//! work.
 
 use super::{DriveError, RunExecutor};
 use kiso_base::clock::now_ms;
@@ -9,7 +10,7 @@ use kiso_plan::limits::{LimitReached, Limits as RunLimits, MICROS_PER_CENT, Usag
 use kiso_store::store::Scope;
 
 impl RunExecutor {
-    /// The limits of a run that begins now: those of `config.toml`, and what follows from the context of the actor's model.
+    /// Returns the limits of a new run: those of `config.toml`, and those that depend on the context of the actor's model.
     pub(super) fn limits(&self) -> RunLimits {
         let (config, limits) = (&self.config, &self.config.limits);
         let context = self.models.settings(Role::Actor).context;
@@ -28,7 +29,8 @@ impl RunExecutor {
         }
     }
 
-    /// The limit of the session, if there is one, or the day that is used up, with `unwritten` added to what the store knows.
+    /// Returns the exhausted limit of the session, if there is one, or of the day, with `unwritten` usage added to the stored
+    /// one.
     pub(super) async fn over_limit<'a>(
         &self,
         session: impl Into<Option<&'a SessionName>>,

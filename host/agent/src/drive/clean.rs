@@ -1,4 +1,4 @@
-//! Requests as models may see them, and titles as everybody may.
+//! Removes secrets from requests for models, and from titles.
 
 use super::DriveError;
 use crate::context;
@@ -6,19 +6,19 @@ use kiso_llm::{Request, Turn};
 use kiso_store::secret::Secrets;
 use kiso_store::secret::found::extract;
 
-/// A request without any secret that is known by now.
+/// Returns a request without any secret that is known by now.
 pub(super) fn clean(secrets: &Secrets, request: Request, boundary: &str) -> Result<Request, DriveError> {
     if secrets.nothing_to_hide() {
         return Ok(request);
     }
     let pieces = secrets.redact_document(request.pieces)?;
     let turns = request.turns.into_iter().map(|turn| clean_turn(secrets, turn)).collect();
-    // Not the text as it was: a cut through a secret would have left half of it.
+    // Rendered again, because the original text may have been cut in the middle of a secret.
     let user = context::render_beside(&pieces, request.apart, boundary, usize::MAX);
     Ok(Request { user, pieces, turns, ..request })
 }
 
-/// A turn without any secret that is known by now.
+/// Returns a turn without any secret that is known by now.
 pub(super) fn clean_turn(secrets: &Secrets, turn: Turn) -> Turn {
     match turn {
         Turn::Assistant { text, mut calls } => {
@@ -39,8 +39,8 @@ pub(super) fn clean_turn(secrets: &Secrets, turn: Turn) -> Turn {
     }
 }
 
-/// A title, which stands in clear wherever sessions are listed, without known secrets and without credentials by their form, whoever
-/// wrote it.
+/// Returns a title without known secrets and without anything that looks like a credential, whoever wrote it: titles appear in
+/// plain text in lists of sessions.
 pub fn clean_title(title: &str, secrets: &Secrets) -> String {
     extract(&secrets.redact(title.trim()), secrets).0
 }

@@ -1,4 +1,4 @@
-//! Providers that an administrator connects while kiso runs: their keys in the vault, and their place in the configuration.
+//! Providers that an administrator connects while kiso runs: their keys in the vault, and their entries in the configuration.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,17 +10,17 @@ use kiso_store::secret::vault::{Vault, VaultError};
 use kiso_store::secret::{SecretValue, log_redaction};
 use kiso_store::store::{ConnectedProviderRow, Store, StoreError};
 
-/// Characters of a key. Those of providers have about a hundred.
+/// Maximum length of a key in characters. Keys of providers have about a hundred.
 pub const MAX_KEY: usize = 4_096;
 
-/// The keys of connected providers by the names that the configuration has for them. Cheap to clone; clones share them.
+/// The keys of connected providers, by their names in the configuration. Clones are cheap and share the keys.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectedKeys(Arc<RwLock<BTreeMap<String, SecretValue>>>);
 
-/// Why nothing was connected.
+/// Why the provider could not be connected.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Says what is wrong with what was entered, and never repeats a key.
+    /// Describes the problem with the input, without repeating a key.
     #[error("{0}")]
     Invalid(String),
     #[error(transparent)]
@@ -37,21 +37,21 @@ pub struct ProviderEntry {
     pub name: String,
     pub kind: ProviderKind,
     pub base_url: String,
-    /// `None` keeps the key that is there, if the address is the same.
+    /// `None` keeps the existing key, if the address is unchanged.
     pub key: Option<SecretValue>,
     /// Who connects it.
     pub by: String,
 }
 
 impl ConnectedKeys {
-    /// Reads the keys of a home.
+    /// Loads the keys of a home.
     pub fn load(store: &Store, vault: &Vault) -> Result<ConnectedKeys, StoreError> {
         let keys = ConnectedKeys::default();
         keys.replace(&store.read_blocking(|view| view.connected_providers())?, vault);
         Ok(keys)
     }
 
-    /// Looks up keys by their names, and variables of the environment by theirs.
+    /// Looks up connected keys by name, and then variables of the environment.
     pub fn environment(
         &self,
         environment: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
@@ -81,14 +81,14 @@ impl ConnectedKeys {
 }
 
 impl RunExecutor {
-    /// Keeps a provider with its key and has everything that begins from now on know it. Another address needs the key again: a key
-    /// is sent nowhere but where it was entered for.
+    /// Stores a provider with its key, for everything that starts from now on. A new address requires the key again, because a
+    /// key is sent only to the address for which it was entered.
     pub async fn connect_provider(&self, entry: ProviderEntry) -> Result<Provider, ConnectError> {
         let ProviderEntry { name, kind, base_url, key, by } = entry;
         let key = key.map(|key| SecretValue::new(key.expose().trim().to_owned()));
         let key = key.filter(|key| !key.expose().is_empty());
         if let Some(key) = &key {
-            // From here on, whatever goes wrong.
+            // Redacted from now on, even if something fails.
             log_redaction::keep("key", key);
             check_key(key.expose()).map_err(ConnectError::Invalid)?;
         }
@@ -115,7 +115,7 @@ impl RunExecutor {
         Ok(provider)
     }
 
-    /// Forgets a connected provider with its key and its models; false if there was none.
+    /// Removes a connected provider with its key and its models; returns false if there was none.
     pub async fn disconnect_provider(&self, name: &str) -> Result<bool, ConnectError> {
         let name = name.to_owned();
         let gone = self.store.write(move |tx| tx.delete_connected_provider(&name)).await?;
@@ -123,14 +123,14 @@ impl RunExecutor {
         Ok(gone)
     }
 
-    /// Reads what is connected again, and has everything that begins from now on use it.
+    /// Reloads the connected providers, for everything that starts from now on.
     pub async fn adopt_connected(&self) -> Result<(), ConnectError> {
         let _alone = self.lock_configuration().await;
         let config = self.with_connected((*self.newest_config()).clone()).await?;
         Ok(self.adopt(config)?)
     }
 
-    /// A configuration with what is connected, whose keys are known from now on.
+    /// Returns a configuration with the connected providers, whose keys are known from now on.
     pub async fn with_connected(&self, config: Config) -> Result<Config, StoreError> {
         let (rows, connected) = self.store.read(|view| Ok((view.connected_providers()?, view.connected()?))).await?;
         self.connected_keys.replace(&rows, &self.vault);
@@ -138,7 +138,7 @@ impl RunExecutor {
     }
 }
 
-/// The purpose that a key is sealed for: its provider at this address.
+/// Returns the purpose that a key is sealed for: its provider at this address.
 fn purpose(name: &str, base_url: &str) -> String {
     format!("key of the provider {name} at {base_url}")
 }

@@ -1,4 +1,4 @@
-//! Credentials that a model found in what the user wrote, or gave another name.
+//! Credentials that a model finds or names in the user's messages.
 
 use super::DriveError;
 use super::run_context::RunContext;
@@ -8,16 +8,16 @@ use kiso_graph::run::Run;
 use kiso_store::secret::{SecretValue, VaultError, is_declared_as};
 use kiso_store::store::StoreError;
 
-/// What a credential is called that nobody may name.
+/// Name for a credential that models may not name.
 const UNNAMED: &str = "credential";
 
 impl RunContext<'_> {
-    /// Whether a skill asks the conversation for a credential of this name.
+    /// Returns whether a skill requests a credential of this name from the conversation.
     pub(super) fn is_asked_for(&self, name: &str) -> bool {
         self.drive.tools.cards().iter().any(|card| card.secrets.iter().any(|declared| is_declared_as(declared, name)))
     }
 
-    /// Keeps what a model found that has read files which the user attached. It may choose no name but those that skills ask for.
+    /// Stores credentials from a model that has read files of the user. It may only use names that skills request.
     pub(super) async fn keep_asked_for(&mut self, run: &Run, found: plan::Secrets) -> Result<(), DriveError> {
         let (known, unnamed): (Vec<_>, Vec<_>) = found.into_iter().partition(|(name, _)| self.is_asked_for(name));
         for (name, value) in known {
@@ -29,8 +29,8 @@ impl RunContext<'_> {
         Ok(())
     }
 
-    /// Keeps what a model found that was told more than the user's words. What a credential is called stands in later prompts as the
-    /// user's, so the host calls it something; what has a name keeps it.
+    /// Stores credentials from a model that has read more than the user's own words. The name of a credential appears in later
+    /// prompts as the user's text, so the host chooses the name; existing names stay.
     pub(super) async fn keep_unnamed(&mut self, run: &Run, found: plan::Secrets) -> Result<(), DriveError> {
         for (_, value) in found.into_iter().filter(|(_, value)| alias_of(value).is_none()) {
             let name = self.secrets.name_for(UNNAMED, &SecretValue::new(value.clone()));
@@ -39,9 +39,10 @@ impl RunContext<'_> {
         Ok(())
     }
 
-    /// Keeps what a model found, before anything that follows can be written down.
+    /// Stores credentials before anything that follows can be recorded.
     pub(super) async fn keep(&mut self, run: &Run, found: plan::Secrets) -> Result<(), DriveError> {
-        // A weak model fills a field because it is there; what it makes up would be struck from every text that has it.
+        // A weak model fills a field because it exists; an invented credential would be redacted from every text that contains
+        // it.
         let talk = self.talk(run, &[]);
         let written = |value: &str| {
             let mut texts = std::iter::once(run.message()).chain(talk.iter().map(|message| message.text.as_str()));
@@ -68,7 +69,7 @@ impl RunContext<'_> {
             return Ok(());
         }
         match save(&kept).await {
-            // As many as there is room for. The others are known for this run, so that they are written nowhere.
+            // As many as there is space for. The others are known to this run only, so that they are not stored anywhere.
             Err(VaultError::Store(StoreError::Quota { what, max })) => {
                 tracing::warn!("not every credential of the message is kept: {what} (at most {max})");
                 for one in &kept {
@@ -83,13 +84,13 @@ impl RunContext<'_> {
         }
     }
 
-    /// The secret of that name, if the user speaks of it in the messages that the model sees: what stands in a file or
-    /// comes from a skill does not lead to a secret.
+    /// Returns the secret of that name, if the user mentions it in the messages that the model sees. Mentions in files or in
+    /// results of skills do not count.
     fn said(&self, run: &Run, name: &str) -> Option<&SecretValue> {
         let place = format!("[secret {name}]");
         let by_user = self.earlier.messages.iter().filter(|message| message.from == "user");
         let mut texts = by_user.map(|message| message.text.as_str()).chain([run.message()]);
-        // A secret that a model has just found stands in the message as it came.
+        // A secret that a model has just found is in the message in its original form.
         texts.any(|text| self.secrets.redact(text).contains(&place)).then(|| self.secrets.session(name)).flatten()
     }
 }

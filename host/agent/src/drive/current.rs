@@ -1,7 +1,7 @@
-//! A configuration that was read anew, and who goes by it.
+//! The reloaded configuration, and which work uses it.
 //!
-//! A piece of work holds a [`RunExecutor`] from its beginning to its end, so that a run is not half of one configuration and half
-//! of another. Whoever begins a piece asks for [`RunExecutor::newest`].
+//! A piece of work uses one [`RunExecutor`] from its beginning to its end, so that a run never mixes two configurations.
+//! [`RunExecutor::newest`] returns the executor for new work.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -11,11 +11,11 @@ use kiso_base::config::{Config, Effect};
 use kiso_sandbox::exec::Exec;
 use kiso_sandbox::skill::{Quiet, Skills};
 
-/// What was read last; empty until something was. Cheap to clone; clones share it.
+/// The reloaded configuration; empty until the first reload. Clones are cheap and share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Current(Arc<RwLock<Option<Parts>>>, Arc<tokio::sync::Mutex<()>>);
 
-/// What follows from a configuration.
+/// Everything that depends on the configuration.
 #[derive(Debug, Clone)]
 struct Parts {
     config: Arc<Config>,
@@ -23,11 +23,11 @@ struct Parts {
     tools: Tools,
 }
 
-/// Tables, and a key, that the sandbox is made from.
+/// Tables and keys of the configuration that affect the sandbox.
 const OF_THE_SANDBOX: [&str; 5] = ["engine.", "exec.", "http.", "skills.", "policy.trusted_skills"];
 
 impl RunExecutor {
-    /// The drive with the newest configuration, for a piece of work that begins.
+    /// Returns the executor with the newest configuration, for new work.
     pub fn newest(&self) -> RunExecutor {
         match &*self.current.0.read().unwrap_or_else(PoisonError::into_inner) {
             Some(Parts { config, models, tools }) => {
@@ -37,19 +37,19 @@ impl RunExecutor {
         }
     }
 
-    /// The newest configuration.
+    /// Returns the newest configuration.
     pub fn newest_config(&self) -> Arc<Config> {
         let current = self.current.0.read().unwrap_or_else(PoisonError::into_inner);
         current.as_ref().map_or_else(|| self.config.clone(), |parts| parts.config.clone())
     }
 
-    /// Held from reading what a configuration is made of until it is adopted, so that no change is lost.
+    /// Locks the configuration from reading its sources until it is adopted, so that no change is lost.
     pub async fn lock_configuration(&self) -> tokio::sync::OwnedMutexGuard<()> {
         self.current.1.clone().lock_owned().await
     }
 
-    /// Has [`RunExecutor::newest`] go by another configuration, or changes nothing where one of its models cannot be opened. What
-    /// is known of the models, and the compiled skills, are kept as far as they are the same.
+    /// Makes [`RunExecutor::newest`] use another configuration, or changes nothing if one of its models cannot be opened.
+    /// Knowledge about models, and compiled skills, are kept if they are unchanged.
     pub fn adopt(&self, config: Config) -> Result<(), ModelError> {
         let old = self.newest();
         let models = old.models.reopened(&config)?;

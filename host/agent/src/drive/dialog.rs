@@ -1,5 +1,5 @@
-//! What the roles were sent and answered in a run. A role that is asked again is sent the same bytes, its answer behind them, and
-//! what is new at the end, so that its model reads only that. What a crash takes with it costs one prompt that is read whole.
+//! Conversations with the roles of a run. A role that is asked again gets the same bytes, its answer after them, and the new
+//! parts at the end, so that its model need only read those. After a crash, one prompt must be read completely.
 
 use std::collections::HashMap;
 use std::mem;
@@ -11,7 +11,7 @@ use kiso_base::role::Role;
 use kiso_llm::{Request, Turn};
 use kiso_store::secret::Secrets;
 
-/// Roles that are asked again in a run about what they said before. The actor has its lane for that.
+/// Roles that are asked again in a run about their earlier answers. The actor has its lane for that.
 const ASKED_AGAIN: [Role; 3] = [Role::Planner, Role::Reviewer, Role::Reasoner];
 
 /// The conversations of a run with its roles.
@@ -21,7 +21,7 @@ pub(super) struct Dialogs(Mutex<Open>);
 #[derive(Debug, Default)]
 struct Open {
     answered: HashMap<Role, Dialog>,
-    /// What was sent last and has no answer yet.
+    /// The last request without an answer.
     sent: Option<(Role, Dialog)>,
 }
 
@@ -33,17 +33,17 @@ struct Dialog {
 }
 
 impl Dialogs {
-    /// `request` as the continuation of what its role was asked before; `None` if that was nothing.
+    /// Returns `request` as the continuation of the role's conversation; `None` if there is none.
     pub(super) fn next(&self, request: &Request, secrets: &Secrets, boundary: &str) -> Option<Request> {
         let Dialog { user, turns, told } = self.open().answered.get(&request.role)?.clone();
-        // What is a secret by now was none, perhaps, when it was said.
+        // A secret may not have been known as one at the time of the earlier turns.
         let turns = turns.into_iter().map(|turn| clean_turn(secrets, turn));
         let news = Turn::Note(told.news(&request.pieces, boundary));
         let turns = turns.chain([news]).collect();
         Some(Request { user: secrets.redact(&user), turns, ..request.clone() })
     }
 
-    /// The request is about to be sent.
+    /// Records a request that is about to be sent.
     pub(super) fn sent(&self, request: &Request, boundary: &str) {
         let mut open = self.open();
         open.sent = ASKED_AGAIN.contains(&request.role).then(|| {
@@ -52,7 +52,7 @@ impl Dialogs {
         });
     }
 
-    /// What was sent last was answered with `text`, which names no secrets.
+    /// Records the answer to the last request; `text` contains no secrets.
     pub(super) fn answered(&self, text: &str, boundary: &str) {
         let mut open = self.open();
         if let Some((role, mut dialog)) = mem::take(&mut open.sent) {

@@ -1,4 +1,4 @@
-//! Of a fleet: work that asks for a machine with a label, such as "gpu".
+//! Fleet: work that requires a machine with a label, such as "gpu".
 
 use super::{DriveError, RunExecutor};
 use kiso_base::home::SessionName;
@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long the home takes to be given up once somebody has asked for that; whoever waits for longer goes on.
+/// Time limit for the release of the home; after that, the waiting run continues here.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl RunExecutor {
-    /// Where a step asks for a label that this machine has not and a member that is there has, the home goes to that one, and the run
-    /// with it. Where nobody has it, the step says so itself.
+    /// If a step requires a label that this machine lacks and another available member has, hands over the home to that member,
+    /// together with the run. If no member has it, the step itself reports that.
     pub(super) async fn find_machine(&self, step: &Step) -> Result<(), DriveError> {
         let Some(member) = &self.member else { return Ok(()) };
         for label in self.labels_of(step) {
@@ -24,7 +24,7 @@ impl RunExecutor {
         Ok(())
     }
 
-    /// The same for the label that a session prefers. Where nobody has it, its run goes on here.
+    /// The same for the label that a session prefers. If no member has it, its run continues here.
     pub(super) async fn find_preferred_machine(&self, session: &SessionName) -> Result<(), DriveError> {
         let Some(member) = &self.member else { return Ok(()) };
         let of = session.clone();
@@ -33,7 +33,7 @@ impl RunExecutor {
         if self.goes_to(member.clone(), label).await { Err(DriveError::Paused) } else { Ok(()) }
     }
 
-    /// The labels that it asks for and this machine has not.
+    /// Returns the labels that the step requires and this machine lacks.
     fn labels_of(&self, step: &Step) -> Vec<String> {
         let tools: Vec<&str> = match step {
             Step::Start { brief, .. } | Step::Execute { brief, .. } => {
@@ -45,7 +45,7 @@ impl RunExecutor {
         tools.into_iter().filter_map(|tool| self.tools.missing_label(tool)).collect()
     }
 
-    /// Whether the home is given up for a member with this label.
+    /// Returns whether the home is handed over to a member with this label.
     async fn goes_to(&self, member: Arc<dyn FleetMember>, label: String) -> bool {
         let asks = tokio::task::spawn_blocking(move || member.hand_over(&label));
         let given = async {
@@ -60,7 +60,7 @@ impl RunExecutor {
             }
         };
         tokio::select! {
-            // Another run may have asked for the same.
+            // Another run may have requested the same.
             () = self.pause.paused() => true,
             given = given => given,
         }

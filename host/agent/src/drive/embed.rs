@@ -1,5 +1,5 @@
-//! What passages and questions mean: vectors, from the model that `[memory]` names. Nobody waits for those of passages; one
-//! of a question has to come soon, or is done without.
+//! Embeddings of passages and queries, from the model in `[memory]`. Those of passages are background work; a search waits only
+//! briefly for that of its query, and otherwise does without.
 
 use super::{DriveError, RunExecutor};
 use crate::tool::builtin::documentation;
@@ -12,18 +12,18 @@ use kiso_store::memory::Meaning;
 use kiso_store::secret::Secrets;
 use kiso_store::store::{PendingPassage, RunId, UsageLine, Vector};
 
-/// Batches of passages that are embedded behind one reply; the next has its turn later.
+/// Maximum number of batches of passages that are embedded after one reply.
 const BATCHES: usize = 4;
 
-/// A text that every model takes: it tells a passage that is refused from a provider that refuses everything.
+/// A text that every model accepts: distinguishes a refused passage from a provider that refuses everything.
 const PLAIN: &str = "hello";
 
-/// Longest question, in characters; its beginning says what it is about.
+/// Maximum length of a query in characters; its beginning is the most important part.
 const QUESTION: usize = 2_000;
 
 impl RunExecutor {
-    /// Embeds passages that have no vector yet, as many as a turn may; how many got one. Stops at the first trouble: those that
-    /// are left wait for the next time. Words find them meanwhile.
+    /// Embeds passages without a vector, up to the limit of a turn; returns the number of new vectors. Stops at the first error:
+    /// the others wait for the next time, and word search finds them until then.
     pub async fn embed_passages(&self) -> Result<usize, DriveError> {
         let Some(embedder) = self.models.embedder() else { return Ok(0) };
         let name = embedder.name().to_owned();
@@ -36,8 +36,8 @@ impl RunExecutor {
         let mut done = 0;
         for _ in 0..BATCHES {
             let mut waiting = self.store.read(move |view| view.unembedded(num, most)).await?;
-            // One session's at a time: it is the one that pays. Its own cap does not count, or the passages of all others
-            // would wait behind it.
+            // Passages of one session at a time, which pays for the call. Its limit is not checked, because the passages of all
+            // other sessions would have to wait.
             let session = waiting.first().and_then(|first| first.session.clone());
             waiting.retain(|passage| passage.session == session);
             if waiting.is_empty() {
@@ -58,8 +58,8 @@ impl RunExecutor {
         Ok(done)
     }
 
-    /// Embeds the sections of the documentation that have no vector yet, on account of this session: all of them with the first
-    /// search of a version, none with the next. Stops at the first trouble; words find the rest, and the next search tries again.
+    /// Embeds the sections of the documentation without a vector, accounted to this session: all of them at the first search of a
+    /// version. Stops at the first error; word search finds the rest, and the next search retries.
     pub async fn embed_documentation(&self, session: Option<&SessionName>) -> Result<(), DriveError> {
         let Some(embedder) = self.models.embedder() else { return Ok(()) };
         let name = embedder.name().to_owned();
@@ -126,8 +126,8 @@ impl RunExecutor {
         Ok(Ok(embedded))
     }
 
-    /// One after the other, because one of them was refused: that one has no vector then. A provider that refuses
-    /// everything, such as one that wants another key, is not a fault of theirs.
+    /// Embeds the texts one by one, because one of them was refused; that one gets no vector. A provider that refuses everything,
+    /// for example because it wants another key, is not treated as a refusal of the texts.
     async fn embed_each(
         &self,
         embedder: &Embedder,
@@ -148,7 +148,7 @@ impl RunExecutor {
         Ok(Ok(vectors))
     }
 
-    /// One call, accounted.
+    /// Makes one call and accounts for it.
     async fn embed(
         &self,
         embedder: &Embedder,
@@ -164,8 +164,8 @@ impl RunExecutor {
         }
     }
 
-    /// What a question means. `None` without a model for that, when it does not say so in time, and when a cap allows no
-    /// call; `unwritten` was used and is not in the store yet. `secrets` are taken out before anything is sent.
+    /// Returns the embedding of a query. `None` without an embedding model, if it does not answer in time, or if a limit allows
+    /// no call; `unwritten` is usage that is not stored yet. `secrets` are removed before anything is sent.
     pub async fn meaning(
         &self,
         question: &str,
@@ -200,7 +200,7 @@ impl RunExecutor {
         let (session, run) = (session.cloned(), run.cloned());
         let write = self.store.write(move |tx| match session {
             Some(session) => tx.add_usage(&session, run.as_ref(), &line),
-            // What is remembered for all belongs to none.
+            // Memory that all sessions share belongs to no session.
             None => tx.add_usage_of_day(line.at_ms, line.usage),
         });
         Ok(write.await?)

@@ -1,4 +1,4 @@
-//! The folders of a session: the difference that its runs have made, accepted, discarded, and taken back.
+//! Folders of a session: accepting, discarding and undoing the changes of its runs.
 
 use super::shared::SharedFailure;
 use super::undo::UndoFailure;
@@ -13,7 +13,7 @@ use kiso_sandbox::effect::undo::{UndoError, UndoKind};
 use std::io;
 use std::path::Path;
 
-/// Why nothing came of a request about a folder.
+/// Why a request about a folder failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderFailure {
     #[error("the session {session} has no folder open; open one with `kiso --dir PATH`")]
@@ -38,13 +38,13 @@ pub enum FolderFailure {
     Rest(#[from] UndoFailure),
 }
 
-/// A folder of a session, with what was changed in it.
+/// A folder of a session, with its changes.
 #[derive(Debug)]
 pub struct FolderView {
     pub folder: SessionFolder,
     pub overlay: Overlay,
     pub difference: FolderDifference,
-    /// Whether the caller may bring changes into the folder.
+    /// Whether the caller may accept changes into the folder.
     may_accept: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct RevertedAcceptance {
     pub acceptance: Acceptance,
 }
 
-/// The folders of a session at rest: no run works there as long as this exists.
+/// The folders of an idle session: no run works there as long as this value exists.
 #[derive(Debug)]
 pub struct RestingFolders {
     views: Vec<FolderView>,
@@ -69,12 +69,13 @@ impl RestingFolders {
 }
 
 impl RunExecutor {
-    /// The folders of a session with their differences, for an administrator; only the one that tasks see at `at`, if that is given.
+    /// Returns the folders of a session with their changes, for an administrator; only the folder at the task path `at`, if that
+    /// is given.
     pub async fn folders(&self, session: &SessionName, at: Option<&str>) -> Result<RestingFolders, FolderFailure> {
         self.folders_for(session, at, CallerScope::Admin).await
     }
 
-    /// The folders of a session that a caller may see, with their differences.
+    /// Returns the folders of a session that a caller may see, with their changes.
     pub async fn folders_for(
         &self,
         session: &SessionName,
@@ -85,13 +86,13 @@ impl RunExecutor {
         self.open_folders(session, (at, caller), lock).await
     }
 
-    /// The same. `None` while a run works in the session.
+    /// The same; `None` while a run works in the session.
     pub async fn folders_if_at_rest(
         &self,
         session: &SessionName,
         caller: CallerScope,
     ) -> Result<Option<RestingFolders>, FolderFailure> {
-        // A session that nobody has used has none, and gets no directory by this.
+        // An unused session has no folders, and must not get a directory.
         if self.home.folders(session).is_ok_and(|folders| folders.is_empty()) {
             return Err(FolderFailure::NoFolder { session: session.clone() });
         }
@@ -110,7 +111,7 @@ impl RunExecutor {
         self.undo.quiet(session).await;
         let folders = self.home.folders(session).map_err(|error| UndoFailure::from(DriveError::from(error)))?;
         let config = self.newest_config();
-        // An administrator also sees a folder that runs do not see any more, so that its changes can be settled.
+        // An administrator also sees folders that runs can no longer see, so that their changes can be settled.
         let seen = |folder: SessionFolder| match caller {
             CallerScope::Admin => Some(folder),
             CallerScope::User => config.accessible_folder(folder, caller),
@@ -145,8 +146,8 @@ impl RunExecutor {
         Ok(RestingFolders { views, _lock: lock })
     }
 
-    /// How many changes wait in the folders of a session that a caller may see, by the folder's path for tasks. The caller of this holds the
-    /// session's lock.
+    /// Returns the number of pending changes in the folders that a caller may see, by the folder's path for tasks. The caller of
+    /// this function holds the session's lock.
     pub async fn waiting_changes(&self, session: &SessionName, caller: CallerScope) -> Vec<(String, usize)> {
         let folders = self.newest_config().visible_folders(&self.home, session, caller).unwrap_or_default();
         let (home, of) = (self.home.clone(), session.clone());
@@ -162,7 +163,7 @@ impl RunExecutor {
         tokio::task::spawn_blocking(look).await.unwrap_or_default()
     }
 
-    /// Brings changes into the folder. Files that it replaces or deletes there are kept.
+    /// Applies changes to the folder. Replaced and deleted files are kept for undo.
     pub fn accept(
         &self,
         session: &SessionName,
@@ -178,7 +179,7 @@ impl RunExecutor {
         Ok(accepted)
     }
 
-    /// Brings some hunks of a file into the folder: their numbers, and the revision of the list that these are from.
+    /// Applies some hunks of a file to the folder: their numbers, and the revision of the list that contains them.
     pub fn accept_hunks(
         &self,
         session: &SessionName,
@@ -195,7 +196,7 @@ impl RunExecutor {
         Ok(accepted)
     }
 
-    /// Drops changes. Returns how many there were.
+    /// Discards changes. Returns their number.
     pub fn discard(
         &self,
         session: &SessionName,
@@ -207,7 +208,7 @@ impl RunExecutor {
         Ok(discarded)
     }
 
-    /// Opens a folder of `[folders]` in a session at rest.
+    /// Opens a folder of `[folders]` in an idle session.
     pub async fn open_listed_folder(
         &self,
         session: &SessionName,
@@ -218,7 +219,7 @@ impl RunExecutor {
         Ok(self.newest_config().open_listed_folder(&self.home, session, (caller, name), None)?)
     }
 
-    /// Puts a file of a session at rest into a folder of `[folders]`, or among the files that all sessions share.
+    /// Copies a file of an idle session to a folder of `[folders]`, or to the files that all sessions share.
     pub async fn deliver(
         &self,
         session: &SessionName,
@@ -250,8 +251,8 @@ impl RunExecutor {
         Ok(closed.map_err(|error| UndoFailure::from(DriveError::from(error)))?)
     }
 
-    /// Undoes the newest acceptance of a session, or redoes the one that was undone last, if nothing of its workspace is newer. `None` if there is
-    /// no such acceptance.
+    /// Undoes the newest acceptance of a session, or redoes the last one that was undone, if no newer change of its workspace can
+    /// be reverted first. `None` if there is no such acceptance.
     pub async fn revert_acceptance(
         &self,
         session: &SessionName,
@@ -285,7 +286,7 @@ impl RunExecutor {
         let acceptance = match kind {
             UndoKind::Undo => {
                 let undone = view.overlay.undo_acceptance(one.number, force)?;
-                // Nobody works in a folder that is open for deliveries alone: nothing is to wait there.
+                // Runs do not work in a folder for deliveries, so no changes may stay pending there.
                 if view.folder.deliveries && undone.waits {
                     let labels = FileLabels::of_session(&self.home, session);
                     let waiting = view.overlay.difference(&labels).map_err(AcceptError::from)?;

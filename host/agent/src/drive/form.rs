@@ -1,5 +1,5 @@
-//! Messages that are to be objects of a form: what a model without tools has read comes to later tasks as values that can only be what their
-//! schema lets them be. Whose words they are does not change by that.
+//! Messages that must be objects of a schema: results of a model without tools reach later tasks only as values that the schema
+//! allows. Their label does not change by that.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ use kiso_plan::plan::Violation;
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::skill::manifest::validator;
 
-/// Of what is wrong with an answer, this much is told.
+/// Maximum number of reported violations.
 const MAX_VIOLATIONS: usize = 3;
 
-/// Makes the object of a report that has written one, or says what is wrong with it.
+/// Parses the object in a report, or reports its violations.
 pub(super) fn read(report: TaskReport) -> TaskReport {
     let Some(schema) = report.task.schema.as_ref().filter(|_| report.status == TaskStatus::Done) else { return report };
     match object(&report.text).and_then(|found| fitting(found, schema)) {
@@ -25,7 +25,7 @@ pub(super) fn read(report: TaskReport) -> TaskReport {
     }
 }
 
-/// The object in a text, which may be fenced or have words around it.
+/// Extracts the object from a text, which may be fenced or surrounded by words.
 fn object(text: &str) -> Result<Value, String> {
     let from = text.find('{').ok_or("there is no object in it")?;
     let to = text.rfind('}').filter(|to| *to > from).ok_or("its object has no end")?;

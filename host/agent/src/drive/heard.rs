@@ -1,5 +1,5 @@
-//! What a step has said before it was stopped. It is in no event, as the step never came to its end; what its user read of
-//! it stays with the reply.
+//! Text of a step before it was cancelled. It is in no event, because the step did not complete; the part that the user has read
+//! is kept with the reply.
 
 use super::voice::{Listener, Thought};
 use kiso_base::role::Role;
@@ -11,10 +11,10 @@ use kiso_plan::clip::clip;
 use kiso_plan::plan::TaskKind;
 use kiso_store::store::RunId;
 
-/// Bytes of each text that are kept.
+/// Maximum size in bytes of each text that is kept.
 const MOST: usize = 16_000;
 
-/// Passes on what a run says, and keeps the texts of the step that it is at.
+/// Passes on the output of a run, and keeps the texts of its current step.
 pub(super) struct HeardListener<'a> {
     listener: &'a mut dyn Listener,
     command: Option<String>,
@@ -28,7 +28,7 @@ impl<'a> HeardListener<'a> {
         Self { listener, command: None, stdout: String::new(), stderr: String::new(), reply: String::new() }
     }
 
-    /// Puts what was heard of the step that was stopped before the other parts of the reply.
+    /// Returns the text of the cancelled step, for the beginning of the reply.
     pub(super) fn unfinished(&mut self) -> Vec<Block> {
         let mut parts = Vec::new();
         if let Some(command) = self.command.take() {
@@ -43,7 +43,7 @@ impl<'a> HeardListener<'a> {
     }
 }
 
-/// An outcome with these parts before its own.
+/// Returns an outcome with these parts before its own.
 pub(super) fn with_unfinished(outcome: Outcome, mut parts: Vec<Block>) -> Outcome {
     if parts.is_empty() {
         return outcome;
@@ -80,7 +80,7 @@ impl Listener for HeardListener<'_> {
     }
 
     fn token(&mut self, role: Role, text: &str) {
-        // What the planner says beside its plan is not a part of a reply. The limits of a step bound what comes.
+        // The planner's text beside its plan is not a part of the reply. The limits of a step bound the size.
         if role != Role::Planner {
             self.reply.push_str(text);
         }

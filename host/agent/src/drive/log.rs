@@ -1,13 +1,12 @@
-//! The log of one run in the store, and keeping secrets out of it.
+//! The log of one run in the store, without secrets.
 //!
-//! A message is stored before anybody knows whether there is a secret in it that no pattern finds. Until a model has
-//! looked, the message and the first events are sealed with the home's key, so that nothing stands in clear anywhere; then
-//! they are replaced by what they are without secrets.
+//! A message is stored before it is known whether it contains a secret that no pattern finds. Until a model has checked it, the
+//! message and the first events are sealed with the home's key, so that nothing is in plain text; then they are replaced by
+//! versions without secrets.
 //!
-//! What is appended goes to disk with [`Log::commit`]. Where models are paid, that is each event, so that no answer is paid
-//! for twice. Where all are built in, a step that has no effect can be made again for nothing: its event waits for the next
-//! effect, or for the reply, and is committed with it. That a run has begun is on disk before anything of it is read, so
-//! that one that brings its process down is known.
+//! Appended events are stored by [`Log::commit`]. With paid models, each event is committed, so that no answer is paid for twice.
+//! If all models are built in, a step without an effect can be repeated at no cost: its event is committed together with the next
+//! effect or the reply. The start of a run is stored before the run is read, so that a run that crashes its process is detected.
 
 mod batch;
 mod entry;
@@ -45,23 +44,23 @@ use std::time::Duration;
 
 pub use kiso_store::secret::vault::SEALED_RUN;
 
-/// Which messages a run is for.
+/// The messages of a run.
 #[derive(Debug)]
 pub(super) enum Messages {
-    /// One that is given to it, without the secrets that were found in it.
+    /// A given message, without the secrets that were found in it.
     Given { text: String, caller: CallerScope },
-    /// Those that wait in the session, which are sealed already.
+    /// The waiting messages of the session, which are already sealed.
     Waiting,
 }
 
-/// Stands for a message that cannot be read.
+/// Replaces a message that cannot be read.
 const CLOSED: &str = "(a message that was sealed with another key)";
 
-/// Waits before a commit is tried again: a disk or a lock that is in the way for longer needs a person.
+/// Delays before a commit is retried: a longer problem with a disk or a lock needs a person.
 const AGAIN: [Duration; 4] =
     [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(3)];
 
-/// Events by their number, and prompts.
+/// Sealed events by number, and prompts.
 #[derive(Debug, Default)]
 struct Sealed {
     events: Vec<(u32, String)>,
@@ -69,7 +68,7 @@ struct Sealed {
 }
 
 impl Sealed {
-    /// Keys of the scratchpad entries that hold a large input.
+    /// Returns the keys of the scratchpad entries with large inputs.
     fn archived(&self) -> Vec<String> {
         let events = self.events.iter().filter_map(|(_, body)| serde_json::from_str::<Event>(body).ok());
         let keys = events.filter_map(|event| match event.result {
@@ -86,20 +85,20 @@ pub(super) struct Log {
     pub session: SessionName,
     pub id: RunId,
     pub seq: u32,
-    /// What is sealed so far, in clear; `None` when nothing is sealed any more.
+    /// The sealed content in plain text; `None` when nothing is sealed any more.
     sealed: Option<Sealed>,
-    /// What was last written of each task.
+    /// The last stored row of each task.
     tasks: HashMap<u32, TaskRow>,
-    /// What is not on disk yet.
+    /// Events that are not stored yet.
     batch: Batch,
-    /// What a fleet adds: the session's files are kept for the other members before a commit says what changed them.
+    /// In a fleet: the session's files are stored for the other members before a commit records the step that changed them.
     pub member: Option<Arc<dyn FleetMember>>,
-    /// Whether they may have changed since that was done.
+    /// Whether the files may have changed since they were last stored.
     files_changed: bool,
 }
 
 impl Log {
-    /// Begins a run; `None` where no message waits for one.
+    /// Starts a run; `None` if no message waits for one.
     pub(super) async fn begin(
         store: &Store,
         vault: &Vault,
@@ -122,7 +121,7 @@ impl Log {
             };
             let Some(begun) = begun else { return Ok(None) };
             tx.set_boot(&begun.run, boot.as_deref())?;
-            // One that this key does not open must not keep all that come after it waiting for ever.
+            // A message that this key cannot open must not block all later ones.
             let open = |text: &String| match sealer.open_text(SEALED_RUN, text) {
                 Ok(text) => text.into_owned(),
                 Err(_) => CLOSED.to_owned(),
@@ -131,7 +130,7 @@ impl Log {
             let body = kiso_base::json::text(&spec);
             let kept = sealer.seal_text(SEALED_RUN, &body).map_err(broken)?;
             tx.append_event(&begun.run, 0, now_ms(), SPEC, &kept)?;
-            // That of the run before says nothing about this one.
+            // The ledger of the previous run does not apply to this one.
             tx.scratchpad_delete(&name, scratchpad::LEDGER)?;
             Ok(Some((begun.run, spec, body)))
         });
@@ -153,7 +152,7 @@ impl Log {
         }
     }
 
-    /// The log of a run that was cut off, with its spec and its events.
+    /// Loads the log of an interrupted run, with its spec and its events.
     pub(super) async fn load(
         store: &Store,
         vault: &Vault,
@@ -196,8 +195,8 @@ impl Log {
         Ok((log, spec, events))
     }
 
-    /// Takes an event with all that follows from it: tasks, usage, what was learned, the ledger, and, if the turn goes
-    /// on, the messages `taking` that it goes on with. It is on disk after the next [`Log::commit`].
+    /// Appends an event with everything that follows from it: tasks, usage, learned facts, the ledger, and, if the turn
+    /// continues, the messages `taking` with which it continues. It is stored by the next [`Log::commit`].
     pub(super) fn append(
         &mut self,
         event: &Event,
@@ -216,7 +215,7 @@ impl Log {
             projection.taken = taking;
         }
         if !entry.clear {
-            // The task of the medium route has the words of the message. It is written again when it ends.
+            // The task of the medium route contains the user's message. It is rewritten when it ends.
             for row in &mut projection.tasks {
                 row.task = self.vault.seal_json(SEALED_RUN, &row.task)?;
             }
@@ -225,7 +224,7 @@ impl Log {
         Ok(())
     }
 
-    /// Commits what was appended, in one transaction.
+    /// Commits the appended events, in one transaction.
     pub(super) async fn commit(&mut self) -> Result<(), DriveError> {
         match self.batch.is_empty() {
             true => Ok(()),
@@ -233,7 +232,7 @@ impl Log {
         }
     }
 
-    /// Commits what was appended if that can be done at once: of a run that goes no further here.
+    /// Commits the appended events without retries, for a run that does not continue here.
     pub(super) async fn leave(&mut self) -> Result<(), DriveError> {
         match self.batch.is_empty() {
             true => Ok(()),
@@ -241,9 +240,8 @@ impl Log {
         }
     }
 
-    /// Commits what was appended, and this with it. What is in the way for a moment is waited for: a command whose result is
-    /// not on disk would be taken for one that was cut off. Where it stays in the way, nothing of it is lost: the next commit
-    /// tries again.
+    /// Commits the appended events together with `work`. Short obstacles are waited for: a command whose result is not stored
+    /// would look interrupted. If an obstacle persists, nothing is lost: the next commit tries again.
     async fn commit_with(
         &mut self,
         waits: &[Duration],
@@ -270,7 +268,7 @@ impl Log {
                     tokio::time::sleep(*wait).await;
                 }
                 None => {
-                    // The writer has let go of it before it answered.
+                    // The writer has released it before it responded.
                     self.batch = Arc::into_inner(work).map(|(batch, _)| batch).unwrap_or_default();
                     return Err(error.into());
                 }
@@ -278,7 +276,7 @@ impl Log {
         }
     }
 
-    /// Keeps the session's files for the other members of a fleet, if they may have changed; under which name.
+    /// Stores the session's files for the other members of a fleet, if they may have changed; returns their name.
     async fn keep_files(&mut self) -> Result<Option<[u8; 32]>, DriveError> {
         let Some(member) = self.member.clone().filter(|_| self.files_changed) else { return Ok(None) };
         let session = self.session.clone();
@@ -289,8 +287,8 @@ impl Log {
         Ok(Some(root))
     }
 
-    /// The event and its prompts as they are written down: sealed, until a model has looked at the message, and from then on
-    /// in clear, together with all that was sealed before.
+    /// Returns the event and its prompts in their stored form: sealed until a model has checked the message, and then in plain
+    /// text, together with everything that was sealed before.
     fn seal(
         &mut self,
         event: &Event,
@@ -304,14 +302,14 @@ impl Log {
         });
         let mut prompts: Vec<_> = prompts.collect();
         let body = secrets.redact_to_json(event)?;
-        // Whatever is committed must be readable. What comes in is bounded where it comes in; this is for what is not.
+        // Everything that is committed must be readable. Inputs are limited when they arrive; this catches the rest.
         if json::is_deeper(body.as_bytes(), json::MAX_COMMITTED) {
             return Err(DriveError::NotResumable(format!(
                 "the result of {} is nested too deeply",
                 event.result.name()
             )));
         }
-        // Messages that arrived are new ones, which no model has looked at.
+        // Newly arrived messages were not checked by a model yet.
         let closes = matches!(&event.result, StepResult::Finished { arrived, .. } if !arrived.is_empty());
         let opens = looked_at(event) && !closes;
         let clear = opens || self.sealed.is_none() && !closes;
@@ -342,7 +340,7 @@ impl Log {
         Ok(Entry { seq: self.seq, at_ms, kind, body: kept, prompts, clear, opens, rewrite, archived })
     }
 
-    /// What the event changes beside the log.
+    /// Returns the changes of the event outside of the log.
     fn project(&mut self, event: &Event, run: &Run, secrets: &Secrets, role: Option<Role>, at: i64) -> Projection {
         let usage = event.calls().map(|call| UsageLine {
             at_ms: at,
@@ -375,7 +373,7 @@ impl Log {
         }
     }
 
-    /// The rows of tasks that are not as they were written last.
+    /// Returns the rows of tasks that differ from the last stored ones.
     fn changed(&mut self, run: &Run, secrets: &Secrets, at: i64) -> Vec<TaskRow> {
         let mut changed = Vec::new();
         for (position, entry) in run.board().into_iter().enumerate() {
@@ -391,8 +389,9 @@ impl Log {
         changed
     }
 
-    /// The outcome and the reply, and what is to be done in the background, in one transaction with what is not on disk
-    /// yet. A session that has no name gets the `title`, if there is one. With `window_is_full`, its messages are summarized.
+    /// Stores the outcome and the reply, and schedules the background work, in one transaction with the events that are not
+    /// stored yet. A session without a name gets the `title`, if there is one. With `window_is_full`, its messages are
+    /// summarized.
     pub(super) async fn finish(
         &mut self,
         outcome: &Outcome,
@@ -411,11 +410,11 @@ impl Log {
         let reply = secrets.redact(&output::reply(outcome));
         let (durable, subagent) = (run.durable(), run.spec().policy.subagent);
         let (told, label) = (subagent::is_told(outcome), run.label());
-        // Only who has done something, and read nothing from outside, knows better than what was learned before.
+        // Only a run that did work, and read nothing from outside, can correct facts that were learned before.
         let worked = run.routing().is_some_and(|routing| routing.effort > Effort::Low) && label.is_ordinary();
         let worked = worked.then(|| secrets.redact(&format!("{}\n\n{reply}", run.spec().message)));
         let (id, session, context) = (self.id.clone(), self.session.clone(), context.clone());
-        // What nobody could look at for secrets does not become a title, which stands in clear.
+        // Text that no model could check for secrets is not used for a title, which is stored in plain text.
         let title = title.filter(|_| self.sealed.is_none());
         let title = title.map(|(title, usage)| (clean_title(&title, secrets), usage));
         let finish = move |tx: &Tx<'_>| {
@@ -437,7 +436,7 @@ impl Log {
             if window_is_full || is_needed(tx, DueKind::Summary, &session, &context)? {
                 tx.add_work(DueKind::Summary, &session, None, at)?;
             }
-            // What a subagent does is not a conversation: it has a name, and nothing is learned from it about anybody.
+            // The work of a subagent is not a conversation: its session has a name, and nothing about people is learned from it.
             if subagent {
                 return Ok(());
             }
@@ -460,8 +459,8 @@ impl Log {
     }
 }
 
-/// Whether there is something to do. To write it down, take it and strike it out would be three commits for nothing, after
-/// nearly every message.
+/// Returns whether there is work to do. Recording, claiming and deleting useless work would cost three commits after nearly every
+/// message.
 fn is_needed(tx: &Tx<'_>, kind: DueKind, session: &SessionName, context: &Context) -> Result<bool, StoreError> {
     let bounded = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     match kind {
@@ -475,7 +474,7 @@ fn is_needed(tx: &Tx<'_>, kind: DueKind, session: &SessionName, context: &Contex
     }
 }
 
-/// A fact in as many bytes as the store takes.
+/// Shortens a fact to the maximum size of the store.
 fn clip(fact: String) -> String {
     fact[..fact.floor_char_boundary(MAX_FACT_BYTES)].to_owned()
 }

@@ -1,12 +1,12 @@
-//! Of a fleet: keeping the files of a session for the other members, after somebody else than a run has changed them.
+//! Fleet: storing the files of a session for the other members, after a change that was not made by a run.
 
 use super::{DriveError, RunExecutor};
 use kiso_base::home::SessionName;
 use kiso_store::store::StoreError;
 
 impl RunExecutor {
-    /// Keeps a session's files as they are now, before whoever changed them hears that it is done. While a run works in the session,
-    /// that run keeps them with its next step: what is there in the middle of one is not a state to go on from.
+    /// Stores a session's files in their current state, before the change is acknowledged. While a run works in the session, the
+    /// run stores them with its next step, because the state in the middle of a step must not be used.
     pub async fn keep_files(&self, session: &SessionName) -> Result<(), DriveError> {
         let Some(member) = self.member.clone() else { return Ok(()) };
         let Ok(_lock) = self.home.lock_session(session) else { return Ok(()) };

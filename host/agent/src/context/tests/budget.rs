@@ -1,4 +1,4 @@
-//! What the pieces may take, and which of them give way.
+//! Sizes of the pieces, and which of them are shortened.
 
 use super::*;
 use kiso_llm::{Request, ToolSpec, Turn};
@@ -24,7 +24,7 @@ proptest! {
             if tokens(&whole) + 50 <= budget {
                 prop_assert_eq!(&prompt, &whole);
             }
-            // What is never cut stands there as it would with all the room there is.
+            // Pieces that are never cut look the same as with unlimited space.
             for piece in Piece::ALL.iter().filter(|piece| !shrinking().any(|of| of == **piece) && ![Piece::Caller, Piece::Now].contains(piece)) {
                 if let Some(section) = section(&whole, *piece) {
                     prop_assert!(prompt.contains(section) && least.contains(section), "{piece:?}");
@@ -40,7 +40,7 @@ proptest! {
         let prompt = render(&pieces, BOUNDARY, budget);
         let there: Vec<bool> = (0..count).map(|n| prompt.contains(&format!("No{n} "))).collect();
         prop_assert!(there[count - 2..].iter().all(|there| *there), "{}", prompt);
-        // No gap: once a message is there, all that are newer are there.
+        // No gaps: if a message is shown, all newer ones are, too.
         prop_assert!(there.windows(2).all(|pair| !pair[0] || pair[1]));
         if there[0] {
             prop_assert!(!prompt.contains("left out"));
@@ -52,7 +52,7 @@ proptest! {
     }
 }
 
-/// Pieces of these sizes: items of a list, and words in each of its texts.
+/// Pieces of these sizes: entries of a list, and words in each of its texts.
 fn sized(sizes: &[(usize, usize)]) -> Pieces {
     let mut fields = serde_json::to_value(planted()).unwrap();
     for (value, (count, words)) in fields.as_object_mut().unwrap().values_mut().zip(sizes) {
@@ -64,7 +64,7 @@ fn sized(sizes: &[(usize, usize)]) -> Pieces {
     serde_json::from_value(fields).unwrap()
 }
 
-/// The text of a piece with its heading and fence.
+/// Returns the text of a piece with its heading and fence.
 fn section(prompt: &str, piece: Piece) -> Option<&str> {
     let row = TABLE.iter().find(|row| row.piece == piece)?;
     let start = prompt.find(&format!("\n## {}\n", row.title))?;
@@ -73,7 +73,7 @@ fn section(prompt: &str, piece: Piece) -> Option<&str> {
 }
 
 /// Rule: "remaining = contextBudget * 0.9 - fixedTokens; slidingWindowN = min(context.slidingWindow,
-/// messagesfitting(remaining))": no cap of its own keeps the window from what is left.
+/// messagesfitting(remaining))": the window has no cap and gets all remaining space.
 #[test]
 fn the_window_takes_what_the_others_leave() {
     let message = |n: usize| ChatMessage::new("user", format!("No{n} {}", "abc ".repeat(1_000)));
@@ -85,7 +85,7 @@ fn the_window_takes_what_the_others_leave() {
     };
     assert_eq!(shown(&alone, 115_200), 18, "nine tenths of 128,000 have room for all");
     assert_eq!(shown(&alone, 10_000), 9);
-    // The fixed layers stand, and the window gives way.
+    // The fixed layers stay, and the window is shortened.
     let fixed = Pieces { summary: Some("s".repeat(6_000)), core: Some("c".repeat(6_000)), ..alone };
     let prompt = render(&fixed, BOUNDARY, 10_000);
     assert!(prompt.contains(&"s".repeat(6_000)) && prompt.contains(&"c".repeat(6_000)));
@@ -100,13 +100,13 @@ fn what_is_never_cut_is_what_the_work_is_about() {
     assert_eq!(kept, expected.iter().collect::<Vec<_>>());
 }
 
-/// Where there is little room, the planner still sees what it is asked, and something of everything else.
+/// With little space, the planner still sees the message, and something of everything else.
 #[test]
 fn a_small_context_keeps_something_of_everything() {
     let prompt = render(&select(Role::Planner, &sized(&[(5, 300); Piece::ALL.len()])), BOUNDARY, 6_000);
     assert!(tokens(&prompt) <= 6_000 && tokens(&prompt) > 5_000, "{}", tokens(&prompt));
     assert!(!prompt.contains("no room"), "{prompt}");
-    // With hardly any room the last messages outlive the background, as the new one may follow up on them.
+    // With hardly any space, the last messages outlive the background, because the new one may refer to them.
     let pieces = select(Role::Planner, &sized(&[(5, 300); Piece::ALL.len()]));
     let least = tokens(&render(&pieces, BOUNDARY, 0));
     let prompt = render(&pieces, BOUNDARY, least + 130);
@@ -154,7 +154,7 @@ fn room_is_what_the_rest_of_a_call_leaves() {
     ];
     request.tools.push(ToolSpec { name: "data".to_owned(), description: "x".repeat(40), parameters: json!({}) });
     assert_eq!(room(10_000, &request), 9_000 - 100 - 1_000 - (20 + 1 + 10) - (1 + 30) - 4 - (1 + 10 + 1));
-    // A small model must not spend all it has on an answer.
+    // A small model must not use its whole context for the answer.
     request.max_tokens = 8_000;
     assert_eq!(answer(4_000, &request), 1_000);
     assert_eq!(room(100, &request), 0);

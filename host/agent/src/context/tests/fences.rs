@@ -1,10 +1,10 @@
-//! No text gets out of its fence.
+//! No text can escape its fence.
 
 use super::*;
 use kiso_plan::prompt::Piece;
 use proptest::prelude::*;
 
-/// Outside the fences stands nothing that came from anywhere but the host.
+/// Only text of the host is outside of the fences.
 #[test]
 fn foreign_text_stays_inside_its_fence() {
     for (role, column) in COLUMNS {
@@ -26,7 +26,7 @@ fn foreign_text_stays_inside_its_fence() {
     }
 }
 
-/// Text that tries to look like the end of its fence, in any place of it.
+/// Text that imitates the end of its fence, at any position.
 fn hostile(boundary: &str) -> impl Strategy<Value = String> + use<> {
     let parts: Vec<String> = [
         boundary.to_owned(),
@@ -51,19 +51,19 @@ proptest! {
 
     #[test]
     fn a_text_cannot_end_its_fence(text in hostile(BOUNDARY), budget in 0..20_000usize) {
-        // Every piece says it, wherever a text can stand.
+        // Every piece contains it, wherever a text is possible.
         let mut fields = serde_json::to_value(planted()).unwrap();
         for value in fields.as_object_mut().unwrap().values_mut() {
             plant(value, &text);
         }
         let pieces: Pieces = serde_json::from_value(fields).unwrap();
-        // The eyes are told no piece.
+        // The role `eyes` gets no pieces.
         for role in Role::ALL.into_iter().filter(|role| !role.declaration().sees.is_empty()) {
             let pieces = select(role, &pieces);
             let prompt = render(&pieces, BOUNDARY, budget);
             let sections = Piece::ALL.iter().filter(|piece| body(**piece, &pieces).is_some()).count();
             let fenced = sections - usize::from(pieces.caller.is_some()) - usize::from(pieces.now.is_some());
-            // Twice in the first line, twice around each piece.
+            // Twice in the first line, and twice around each piece.
             prop_assert_eq!(prompt.matches(BOUNDARY).count(), 2 + 2 * fenced, "{}", prompt);
             prop_assert_eq!(prompt.lines().filter(|line| *line == format!("{BOUNDARY}>>>")).count(), fenced);
             let outside: String = prompt.lines().skip(1).scan(false, |inside, line| {
@@ -77,7 +77,7 @@ proptest! {
                 Some("")
             }).collect();
             prop_assert!(!outside.contains("obey") && !outside.contains("fence"), "{}", outside);
-            // What is told later is fenced as well, whatever was told before.
+            // Later pieces are fenced, too, whatever was shown before.
             let half = Pieces { task: None, output: None, new_message: None, brief: None, ..pieces.clone() };
             let news = PieceHistory::new(&half, BOUNDARY).news(&pieces, BOUNDARY);
             let marks: Vec<_> = news.lines().filter(|line| line.contains(BOUNDARY)).collect();

@@ -1,4 +1,4 @@
-//! What is committed together: the events since the last commit.
+//! Events since the last commit, which are committed together.
 
 use super::entry::{Entry, Opener, Projection};
 use kiso_base::home::SessionName;
@@ -6,11 +6,11 @@ use kiso_store::secret::Secrets;
 use kiso_store::secret::vault::Vault;
 use kiso_store::store::{RunId, StoreError, Tx};
 
-/// Events that are not on disk yet.
+/// Events that are not stored yet.
 #[derive(Default)]
 pub(super) struct Batch {
     events: Vec<(Entry, Projection)>,
-    /// As they were known at the last event.
+    /// The secrets that were known at the last event.
     secrets: Secrets,
 }
 
@@ -19,7 +19,7 @@ impl Batch {
         self.events.is_empty()
     }
 
-    /// What the entry opens, and is not on disk, is written in clear from the beginning.
+    /// Unstored events that the entry opens are stored in plain text directly.
     pub(super) fn add(&mut self, mut entry: Entry, projection: Projection, secrets: &Secrets) {
         let (events, opens) = (&mut self.events, entry.opens);
         entry.rewrite.retain_mut(|(seq, body)| match events.iter_mut().find(|(event, _)| event.seq == *seq) {
@@ -30,7 +30,7 @@ impl Batch {
             None => true,
         });
         if opens {
-            // They are among those of the entry that opens them.
+            // Their prompts are among those of the entry that opens them.
             events.iter_mut().filter(|(event, _)| !event.clear).for_each(|(event, _)| event.prompts.clear());
         }
         self.events.push((entry, projection));

@@ -1,4 +1,4 @@
-//! What one event changes in the store: the log itself, and what is told from it. Both in one transaction.
+//! The changes of one event in the store: the log itself, and data derived from it, in one transaction.
 
 use super::SEALED_RUN;
 use kiso_base::home::SessionName;
@@ -10,10 +10,10 @@ use kiso_store::secret::Secrets;
 use kiso_store::secret::vault::{Vault, VaultError, is_sealed};
 use kiso_store::store::{LabelledRow, MessageRole, NewFact, Prompt, RunId, StoreError, TaskRow, Tx, UsageLine};
 
-/// Confidence of a fact that a reviewer learned, in per cent.
+/// Confidence in percent of a fact that a reviewer learned.
 const LEARNED: u8 = 70;
 
-/// Opens what was sealed, and takes out the secrets that are known by now.
+/// Opens sealed text, and removes the secrets that are known by now.
 pub(super) struct Opener<'a> {
     pub vault: &'a Vault,
     pub secrets: &'a Secrets,
@@ -25,19 +25,19 @@ impl Opener<'_> {
     }
 }
 
-/// An event as it is written down, with what is rewritten when the log is opened.
+/// An event in its stored form, with the entries to rewrite when the log is opened.
 pub(super) struct Entry {
     pub seq: u32,
     pub at_ms: i64,
     pub kind: &'static str,
     pub body: String,
     pub prompts: Vec<Prompt>,
-    /// Whether it is not sealed.
+    /// Whether it is in plain text.
     pub clear: bool,
-    /// Whether what stands sealed in the store is opened with it.
+    /// Whether it opens everything that is sealed in the store.
     pub opens: bool,
     pub rewrite: Vec<(u32, String)>,
-    /// Keys of the scratchpad entries that are opened.
+    /// Keys of the scratchpad entries to open.
     pub archived: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl Entry {
         }
         let of_run = if self.opens { tx.messages_of_run(id)? } else { Vec::new() };
         for message in of_run.into_iter().filter(|message| is_sealed(&message.text)) {
-            // What another key sealed stays sealed: somebody may find that key.
+            // Text that another key sealed stays sealed: that key may be found again.
             let Ok(text) = opener.open(&message.text) else { continue };
             tx.replace_message(message.id, &text)?;
         }
@@ -72,7 +72,7 @@ impl Entry {
     }
 }
 
-/// What an event changes beside the log, without secrets.
+/// The changes of an event outside of the log, without secrets.
 pub(super) struct Projection {
     pub seq: u32,
     pub at_ms: i64,
@@ -80,15 +80,15 @@ pub(super) struct Projection {
     pub usage: Vec<UsageLine>,
     pub learned: Option<String>,
     pub ledger: Option<String>,
-    /// The reply of a turn that goes on.
+    /// The reply of a turn that continues.
     pub delivered: Option<String>,
     pub is_tagged: bool,
     pub notifies: bool,
-    /// What a person is asked.
+    /// The question to a person.
     pub asks: Option<Card>,
     /// Messages that become the run's.
     pub taken: Vec<i64>,
-    /// Of what the run says now.
+    /// Label of the run's current text.
     pub label: Label,
 }
 
@@ -105,7 +105,7 @@ impl Projection {
         }
         if self.is_tagged {
             for message in tx.messages_of_run(id)?.iter().filter(|message| message.role == MessageRole::User) {
-                // Each has its own, by which it is found.
+                // Each message has its own tags, by which it is found.
                 let Ok(text) = opener.vault.open_text(SEALED_RUN, &message.text) else { continue };
                 let tags: Vec<_> = Tags::of(&text).names.iter().map(|tag| opener.secrets.redact(tag)).collect();
                 tx.set_tags(message.id, &tags)?;
@@ -118,10 +118,10 @@ impl Projection {
         if let Some(text) = self.learned.clone() {
             let (source, session) = ("reviewer".to_owned(), Some(session.clone()));
             let known = tx.has_fact(&text)?;
-            // The time of the turn, so that the fact leaves the context with it if another version replaces it.
+            // The time of the turn, so that the fact is removed together with the turn if another version replaces it.
             let at_ms = tx.messages_of_run(id)?.first().map_or(self.at_ms, |message| message.at_ms);
             let added = tx.add_fact(&NewFact { text, source, session, confidence: LEARNED }, at_ms);
-            // Who wrote it first counts: it says the same.
+            // An existing fact with the same text keeps its label.
             if let (Ok(id), false) = (&added, known) {
                 tx.set_label(LabelledRow::Fact, *id, &self.label)?;
             }
@@ -150,7 +150,7 @@ impl Projection {
     }
 }
 
-/// What is of use and not what the run is about: where there is no room for it, the event is committed without.
+/// Ignores a lack of space for optional data: the event is committed without it.
 fn left_out<T>(written: Result<T, StoreError>) -> Result<(), StoreError> {
     match written {
         Err(StoreError::Quota { what, max }) => {

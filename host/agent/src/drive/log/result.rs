@@ -1,10 +1,10 @@
-//! How the log treats the results of steps.
+//! The effect of steps' results on the log.
 
 use kiso_graph::step::{Event, StepResult};
 use kiso_plan::effort::Effort;
 
-/// Whether a model has looked for secrets in the message, or the run goes on without one that could: from here on the
-/// log is in clear. Of a run that ends without it, all stays sealed.
+/// Returns whether a model has checked the message for secrets, or the run continues without a model that could: from then on the
+/// log is in plain text. If a run ends without it, everything stays sealed.
 pub(super) fn looked_at(event: &Event) -> bool {
     match &event.result {
         StepResult::Planned { .. } | StepResult::Conversed { .. } | StepResult::Acted { .. } => true,
@@ -14,7 +14,7 @@ pub(super) fn looked_at(event: &Event) -> bool {
     }
 }
 
-/// Whether a step with this result may have changed files of the session.
+/// Returns whether a step with this result may have changed files of the session.
 pub(super) fn may_change_files(result: &StepResult) -> bool {
     use StepResult::{Acted, Admitted, Called, Cancelled, Executed, Finished};
     matches!(result, Admitted { .. } | Executed { .. } | Called { .. } | Acted { .. } | Cancelled | Finished { .. })

@@ -5,10 +5,10 @@ use kiso_plan::clip::clip;
 use kiso_store::secret::Secrets;
 use kiso_store::store::{self, TaskRow};
 
-/// Characters of a task's output in the table of tasks; the event has all of it.
+/// Maximum length in characters of a task's output in the table of tasks; the event has all of it.
 const MAX_OUTPUT: usize = 16_000;
 
-/// The same state, as the store has it.
+/// Converts a task's state to that of the store.
 pub(super) fn state(state: TaskState) -> store::TaskState {
     match state {
         TaskState::Planned => store::TaskState::Planned,
@@ -20,7 +20,7 @@ pub(super) fn state(state: TaskState) -> store::TaskState {
     }
 }
 
-/// What is on record of a task at `position` of the plan.
+/// Returns the row of the task at `position` of the plan.
 pub(super) fn row(
     entry: &BoardTask<'_>,
     position: usize,
