@@ -1,4 +1,5 @@
-//! From a message in a session to its finished work: [`session`] takes it in, [`drive`] performs the steps that the graph decides.
+//! Turns a message of a session into finished work: [`session`] accepts messages, [`drive`] performs the steps that the graph
+//! decides.
 
 pub mod context;
 pub mod drive;

@@ -1,16 +1,16 @@
-//! Servers of the Model Context Protocol whose tools plans may use; docs/mcp.md describes it. The other side, kiso's own tools
-//! for the programs of others, is in `gateway`.
+//! MCP servers whose tools plans may use; docs/mcp.md describes this. The other side, kiso's own tools for other programs, is in
+//! `gateway`.
 //!
 //! ```text
-//!  tool ─▶ servers ─▶ what an administrator allowed (store) ─▶ client ─▶ transport ─┬─ http ─────────────▶ server
-//!                                     ▲                          │                  │         ┌ component: in the sandbox
-//!                                     └──── another definition ──┘ turns it off     └─ stdio ─┴ native: a program, confined
+//! tool ─▶ servers ─▶ allowed by an administrator (store) ─▶ client ─▶ transport ─┬─ http ─────────────▶ server
+//!                                     ▲                       │                  │         ┌ component: in the sandbox
+//!                                     └── changed definition ─┘ disables it      └─ stdio ─┴ native: a program, confined
 //! ```
 //!
-//! A server over HTTP may ask for a login (`oauth`); `authorized` adds its token to each message.
+//! A server over HTTP may require a login (`oauth`); `authorized` adds its token to each message.
 //!
-//! Nothing that a server says gives it or its tools any right: models are told what an administrator has looked at, arguments are
-//! checked against that, and each size and count that a server chooses has a limit here.
+//! Text of a server never gives it or its tools any rights: models get only definitions that an administrator has reviewed,
+//! arguments are checked against these, and each size and count that a server can choose is limited here.
 
 mod authorized;
 mod client;
@@ -36,7 +36,7 @@ pub use summary::{ServerKind, ServerSummary};
 use kiso_plan::code::ErrorCode;
 use kiso_sandbox::skill::LimitHit;
 
-/// Why a server gave nothing.
+/// Why a server failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("MCP server {server}: {fault}")]
 pub struct McpError {
@@ -44,7 +44,7 @@ pub struct McpError {
     pub fault: McpFault,
 }
 
-/// What was wrong. Texts of the server are cut and without control characters.
+/// The kind of failure. Texts of the server are shortened and contain no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum McpFault {
     #[error("the variable {0} is not set, or has characters that cannot be passed on")]
@@ -56,21 +56,21 @@ pub enum McpFault {
          config.toml starts it all the same"
     )]
     Unconfined(String),
-    /// Of the sandbox.
+    /// A limit of the sandbox.
     #[error("{0}")]
     Limit(LimitHit),
     #[error("it cannot be reached: {0}")]
     Unreachable(String),
     #[error("no answer within {0} s (timeout_s)")]
     Timeout(u64),
-    /// It writes, and no line of it is a message.
+    /// It sends output, but no line of it is a message.
     #[error("no answer within {0} s (timeout_s); a line of its standard output is no message: {1:?}")]
     Noise(u64, String),
     #[error("the connection ended before the answer did; whether the call was done is not known: {0}")]
     Broken(String),
     #[error("it refuses with status {0}; what headers_env names may be wrong or expired")]
     Refused(u16),
-    /// A refusal that says what it wants. No call ends with it.
+    /// A refusal with the server's requirements. No call ends with it.
     #[error("it refuses with status {0}")]
     Challenged(u16, oauth::Challenge),
     #[error("{0}")]
@@ -79,7 +79,7 @@ pub enum McpFault {
     Scope { server: String, scope: String },
     #[error("it answers with status {0}")]
     Status(u16),
-    /// The session that the server began with us is gone. It is begun anew.
+    /// The session with the server has expired. It is started again.
     #[error("it has ended the session")]
     SessionGone,
     #[error("it redirects to {0}, which is not followed; url in config.toml must be its own address")]
@@ -110,7 +110,7 @@ pub enum McpFault {
 }
 
 impl McpFault {
-    /// Stable and short.
+    /// Returns a stable, short identifier.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Variable(_) | Self::Start(_) | Self::Unreachable(_) | Self::Store(_) => ErrorCode::Unavailable,
@@ -131,7 +131,7 @@ impl McpFault {
         }
     }
 
-    /// Whether the same call may succeed later. Not where it may have been done already.
+    /// Returns whether the same call may succeed later. False if it may already have taken effect.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::SessionGone | Self::Status(429 | 502..=504) => true,
@@ -142,16 +142,16 @@ impl McpFault {
         }
     }
 
-    /// Whether what an administrator allowed is why.
+    /// Returns whether the administrator's settings are the reason.
     pub fn is_policy(&self) -> bool {
         matches!(self, Self::Changed(_) | Self::Unconfined(_))
     }
 }
 
-/// Characters of a server's text that an error shows.
+/// Maximum length in characters of a server's text in an error.
 const MAX_SHOWN: usize = 300;
 
-/// A text of a server, as an error may show it.
+/// Prepares a text of a server for an error.
 fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let mut shown: String = text.chars().take(MAX_SHOWN).map(plain).collect();

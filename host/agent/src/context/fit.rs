@@ -35,9 +35,9 @@ pub fn fit_text(text: &str, cap: usize) -> String {
 }
 
 impl Body {
-    /// Returns the parts as one text of at most `cap` tokens, or [`NO_ROOM`]. First, parts that are larger than a quarter of
-    /// `most` are shortened, so that a huge part does not displace its neighbours; `most` is the piece's cap, or `cap` if the
-    /// piece has none. Then spare parts are dropped, until `least` remain. Finally, all parts are shortened.
+    /// Returns the parts as one text of at most `cap` tokens, or [`NO_ROOM`]. If parts may be dropped, those that are larger than
+    /// a quarter of `most` are shortened first, so that a huge part does not displace its neighbours; `most` is the piece's cap, or
+    /// `cap` if the piece has none. Then parts are dropped, until `least` remain. Finally, the remaining ones are shortened.
     pub(super) fn fit(&self, cap: usize, most: usize, least: usize) -> String {
         if size(&self.items) <= cap.saturating_add(1) {
             return self.items.join("\n");

@@ -240,7 +240,7 @@ impl Log {
         }
     }
 
-    /// Commits the appended events together with `work`. Short obstacles are waited for: a command whose result is not stored
+    /// Commits the appended events together with `and`. Short obstacles are waited for: a command whose result is not stored
     /// would look interrupted. If an obstacle persists, nothing is lost: the next commit tries again.
     async fn commit_with(
         &mut self,

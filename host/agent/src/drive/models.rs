@@ -1,4 +1,4 @@
-//! Which model answers for which role, and what stands behind it: endpoints with their keys, fallbacks, slots, prices.
+//! Models of the roles, and their setup: endpoints with keys, fallbacks, slots, prices.
 
 mod opening;
 
@@ -22,16 +22,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tokens of an answer without which a prompt is not sent: a title has as many.
+/// Minimum size of an answer in tokens for which a prompt is sent: enough for a title.
 const LEAST_ANSWER: usize = 64;
 
-/// Tokens of an answer below which its form is bounded: what the roles with the shorter answers ask for.
+/// Size of an answer in tokens below which its form is limited: what roles with short answers ask for.
 const SHORT_ANSWER: u32 = 2_048;
 
-/// The part of a context that a message may take, as a divisor.
+/// Part of a context that a message may take, as a divisor.
 const MESSAGE_PART: usize = 3;
 
-/// The models of all roles. Cheap to clone; clones share slots, breakers and what was learned about tokens.
+/// The models of all roles. Clones are cheap and share slots, breakers and knowledge about tokens.
 #[derive(Clone)]
 pub struct Models(Arc<Inner>);
 
@@ -45,35 +45,35 @@ struct Inner {
     unready: Vec<ModelError>,
 }
 
-/// Models that give no answers.
+/// Models that do not generate answers.
 #[derive(Clone, Default)]
 struct ModelsApart {
     embedder: Option<Arc<Embedder>>,
     transcriber: Option<Arc<Transcriber>>,
 }
 
-/// Gives the value of an environment variable.
+/// Returns the value of an environment variable.
 type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What a role's prompts and answers may take.
+/// Limits of a role's prompts and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBudget {
-    /// Tokens of prompt and answer together, as kiso estimates them.
+    /// Tokens of prompt and answer together, as estimated by kiso.
     pub context_budget: usize,
-    /// The same as the provider counts them, which is what the file says.
+    /// The same as counted by the provider, which is the value in the configuration.
     pub context: u64,
-    /// Tokens of an answer, at most.
+    /// Maximum size of an answer in tokens.
     pub max_output_tokens: u32,
-    /// Whether the file says so. An answer may then have that much, whatever its role asks for.
+    /// Whether the configuration sets this size. An answer may then be that long, whatever its role asks for.
     pub output_is_set: bool,
-    /// Whether the file gives the model a context of its own, and not only the one for all.
+    /// Whether the configuration sets a context for this model, and not only the general one.
     pub budget_is_set: bool,
 }
 
 impl TokenBudget {
-    /// Tokens of an answer for which its role asks for `wanted`. What the administrator set counts more: a role knows
-    /// how long its answers are, and not how long the model thinks before them. A model with more room has more for each answer to
-    /// a message.
+    /// Returns the maximum size of an answer in tokens, if its role asks for `wanted`. The administrator's setting takes
+    /// precedence: a role knows the length of its answers, but not how long the model thinks before them. A model with a larger
+    /// context gets more for each answer to a message.
     pub fn answer(&self, role: Role, wanted: u32) -> u32 {
         if self.output_is_set {
             return self.max_output_tokens;
@@ -84,14 +84,14 @@ impl TokenBudget {
         u32::try_from(wanted.min(most)).unwrap_or(u32::MAX)
     }
 
-    /// Whether answers of so many tokens need a form in which they end before their limit: the context is small, or what is left for
-    /// the answer.
+    /// Returns whether answers of this size need a form that ends before their limit: the context is small, or the remaining
+    /// space for the answer.
     pub fn is_short(&self, max_tokens: u32) -> bool {
         self.context < LARGE_CONTEXT || max_tokens < SHORT_ANSWER
     }
 }
 
-/// One model that `config.toml` names, however often.
+/// A model in `config.toml`, even if it is named several times.
 #[derive(Clone)]
 pub struct ConfiguredModel {
     /// `provider:model`, "reflex" or "scripted:FILE".
@@ -100,20 +100,20 @@ pub struct ConfiguredModel {
     pub model: Arc<dyn Model>,
     /// Whether it is part of kiso and needs no network.
     pub built_in: bool,
-    /// Roles whose first choice it is.
+    /// Roles for which it is the first choice.
     pub roles: Vec<Role>,
-    /// Roles that fall back to it.
+    /// Roles that use it as a fallback.
     pub fallback_of: Vec<Role>,
-    /// Whether it is sent the schema of an answer, as far as the configuration says.
+    /// Whether it gets the schema of an answer, according to the configuration.
     takes_schemas: bool,
     link: Link,
     settings: TokenBudget,
-    /// Why it cannot be called, if it lacks its key.
+    /// Why it cannot be called, if its key is missing.
     unready: Option<ModelError>,
 }
 
 impl ConfiguredModel {
-    /// What calls cost that were made without a chain around them.
+    /// Returns usage with the cost of calls that were made without a chain.
     pub fn charge(&self, usage: Usage) -> Usage {
         self.link.remote.as_ref().map_or(usage, |remote| remote.price.charge(usage))
     }
@@ -131,7 +131,7 @@ impl std::fmt::Debug for Models {
     }
 }
 
-/// A model string that names nothing, or a model that cannot be called.
+/// A model string that is not valid, or a model that cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the model {name:?} of the role {role} cannot be used: {why}")]
 pub struct ModelError {
@@ -142,8 +142,8 @@ pub struct ModelError {
 }
 
 impl Models {
-    /// Opens the models that the configuration names, without calling any. `env` gives the value of an environment variable;
-    /// it is asked for the keys of those providers that are used. A key that is missing is an error.
+    /// Opens the models of the configuration, without calling any. `env` returns the value of an environment variable; it is
+    /// called for the keys of those providers that are used. A missing key is an error.
     pub fn open(
         config: &Config,
         env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
@@ -155,7 +155,7 @@ impl Models {
         }
     }
 
-    /// The same, where a model without its key answers that it has none.
+    /// The same, but a model with a missing key only reports that when it is called.
     pub fn open_anyway(
         config: &Config,
         env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
@@ -172,14 +172,14 @@ impl Models {
         Ok(models.with_unready(unready))
     }
 
-    /// The same, whose calls count together with those of the other processes of this home.
+    /// Counts calls together with those of the other processes of this home.
     pub fn in_home(self, home: &Home) -> Self {
         self.slots().share(home);
         self
     }
 
-    /// The models of another configuration. What is known about tokens is kept, and so are the slots, whose number follows the
-    /// configuration. A key that is missing is an error, unless it was missing before.
+    /// Opens the models of another configuration. Knowledge about tokens is kept, and so are the slots, whose number follows the
+    /// configuration. A missing key is an error, unless it was missing before.
     pub fn reopened(&self, config: &Config) -> Result<Self, ModelError> {
         let mut shared = self.0.shared.clone();
         shared.retries = retries(config);
@@ -192,7 +192,7 @@ impl Models {
         Ok(models)
     }
 
-    /// The built-in rules in the place of all models.
+    /// Uses the built-in rules instead of all models.
     pub fn built_in(&self, config: &Config) -> Result<Self, ModelError> {
         let Inner { shared, env, keys, .. } = &*self.0;
         Models::of_config(
@@ -205,9 +205,9 @@ impl Models {
         )
     }
 
-    /// The same models as a session wants them. A model for all is meant for every role that works on a message, also for
-    /// one that has its own in `config.toml`: whoever chooses a model wants to talk to it. What is done behind the reply
-    /// keeps its own. What is known of endpoints, their breakers and the slots are shared.
+    /// Returns the models as a session chooses them. A model for all applies to every role that works on a message, even one with
+    /// its own model in `config.toml`, because the user wants to talk to the chosen model. Background work keeps its models.
+    /// Knowledge about endpoints, breakers and slots are shared.
     pub fn chosen(&self, config: &Config, choice: &ModelChoice) -> Result<Self, ModelError> {
         let mut config = config.clone();
         if let Some(model) = &choice.all {
@@ -228,7 +228,7 @@ impl Models {
         Ok(chosen)
     }
 
-    /// The models that lack their keys, and why.
+    /// Returns the models with missing keys, and the errors.
     pub fn unready(&self) -> &[ModelError] {
         &self.0.unready
     }
@@ -240,7 +240,7 @@ impl Models {
         self
     }
 
-    /// An error if one of `others` lacks its key and none of these does for the same reason.
+    /// Fails if one of `others` lacks its key and none of these models fails for the same reason.
     fn check_unready(&self, others: &Models) -> Result<(), ModelError> {
         let is_new = |error: &&ModelError| !self.0.unready.iter().any(|known| known.why == error.why);
         others.0.unready.iter().find(is_new).map_or(Ok(()), |error| Err(error.clone()))
@@ -262,7 +262,7 @@ impl Models {
             let mut chain = vec![first];
             for name in config.fallbacks_of(role.name()) {
                 let next = opening.open(role, name)?;
-                // Asked once is enough, also where the list for all names a role's first choice.
+                // One attempt is enough, even if the general list contains a role's first choice.
                 if !chain.contains(&next) {
                     opening.opened[next].fallback_of.push(role);
                     chain.push(next);
@@ -270,7 +270,7 @@ impl Models {
             }
             let links: Vec<_> = chain.iter().map(|at| opening.opened[*at].link.clone()).collect();
             let mut settings = opening.opened[first].settings;
-            // A prompt is made once, for whoever answers in the end.
+            // A prompt is created once, for whichever model answers in the end.
             settings.context = config.context_of_role(role);
             settings.context_budget = size(settings.context);
             roles.insert(role, (model(links, &shared), settings));
@@ -282,8 +282,7 @@ impl Models {
         Ok(Self(Arc::new(Inner { roles, opened, shared, keys, env, apart, unready })))
     }
 
-    /// Each model that `config.toml` names, once and in the order of the roles, or why it cannot be opened: one that lacks
-    /// its key does not hide the others.
+    /// Opens each model in `config.toml` once, in the order of the roles; an error for one does not hide the others.
     pub fn each_of(config: &Config, env: impl Fn(&str) -> Option<String>) -> Vec<Result<ConfiguredModel, ModelError>> {
         let mut opening = ModelOpening::new(config, &env);
         let mut failed: Vec<ModelError> = Vec::new();
@@ -308,45 +307,44 @@ impl Models {
         ready.map(Ok).chain(failed.into_iter().map(Err)).collect()
     }
 
-    /// A model of a provider of the configuration that need not be in use, with the keys of these; the model itself, without retries
-    /// and fallbacks.
+    /// Opens a model of a configured provider that need not be in use, with the same keys, without retries and fallbacks.
     pub fn single(&self, config: &Config, string: &str) -> Result<ConfiguredModel, ModelError> {
         let mut opening = ModelOpening::new(config, self.0.env.as_ref());
         let at = opening.open_ready(Role::Worker, string)?;
         Ok(opening.opened.swap_remove(at))
     }
 
-    /// Where a provider of the configuration is reached.
+    /// Returns the endpoint of a configured provider.
     pub fn endpoint(&self, config: &Config, provider: &Provider) -> Result<Endpoint, String> {
         ModelOpening::new(config, self.0.env.as_ref()).endpoint(provider, "", None)
     }
 
-    /// [`Models::each_of`] with the environment of these.
+    /// [`Models::each_of`] with the same environment.
     pub fn each_in(&self, config: &Config) -> Vec<Result<ConfiguredModel, ModelError>> {
         Models::each_of(config, self.0.env.as_ref())
     }
 
-    /// Whether there is a value for the variable of a provider's key.
+    /// Returns whether the variable of a provider's key has a value.
     pub fn has_key(&self, variable: &str) -> bool {
         (self.0.env)(variable).is_some_and(|value| !value.trim().is_empty())
     }
 
-    /// Whether every call costs nothing and says the same when it is made again: no model is asked but the built-in rules.
+    /// Returns whether every call is free and repeatable, because only the built-in rules are used.
     pub fn are_free(&self) -> bool {
         self.0.apart.embedder.is_none() && self.0.opened.iter().all(|opened| opened.name == reflex::NAME)
     }
 
-    /// The model of a role, with its retries and fallbacks.
+    /// Returns the model of a role, with its retries and fallbacks.
     pub fn of(&self, role: Role) -> &dyn Model {
         self.0.roles[&role].0.as_ref()
     }
 
-    /// The model of each role, by the names of both.
+    /// Returns the model names of each role, by the role's name.
     pub fn by_role(&self) -> BTreeMap<&'static str, String> {
         Role::ALL.into_iter().map(|role| (role.name(), self.of(role).name().to_owned())).collect()
     }
 
-    /// The planner's model, and those of the roles that have others: "openai:a (router: openai:b; summarizer and titler:
+    /// Returns the planner's model, and the models of roles that differ: "openai:a (router: openai:b; summarizer and titler:
     /// reflex)".
     pub fn summary(&self) -> String {
         let first = self.of(Role::Planner).name();
@@ -363,16 +361,17 @@ impl Models {
         if others.is_empty() { first.to_owned() } else { format!("{first} ({})", others.join("; ")) }
     }
 
-    /// What a role's models may be given, the fallbacks included, and what its first choice may answer with. The budget is
-    /// in estimated tokens, of which it gets fewer when the provider turns out to count more than the estimate.
+    /// Returns the budget of a role's models including fallbacks, and the answer size of its first choice. The budget is in
+    /// estimated tokens; it decreases if the provider counts more tokens than the estimate.
     pub fn settings(&self, role: Role) -> TokenBudget {
         let (model, settings) = &self.0.roles[&role];
         let context_budget = self.0.shared.estimator.estimated(model.name(), settings.context_budget);
         TokenBudget { context_budget, ..*settings }
     }
 
-    /// The setting that a prompt for this role, of so many tokens by the plain estimate, is too large for, if it is: the pieces that are never cut, such as the
-    /// message itself, take the whole context. The provider would refuse it, or cut off its beginning.
+    /// Returns the setting that is too small for a prompt of this role with this estimated size, if there is one: pieces that are
+    /// never cut, such as the message itself, take the whole context. The provider would refuse the prompt, or cut off its
+    /// beginning.
     pub fn too_small_for(&self, role: Role, tokens: usize) -> Option<LimitReached> {
         let budget = self.settings(role).context_budget;
         if tokens + LEAST_ANSWER <= budget {
@@ -387,57 +386,57 @@ impl Models {
         Some(LimitReached { limit: "context_budget".to_owned(), value, setting, because: None })
     }
 
-    /// Tokens that a message may have before it is put away: what is told of it must fit into the prompts that show the
-    /// whole of it, beside everything else.
+    /// Returns the maximum size in tokens of a message that is not archived: it must fit into the prompts that show the whole
+    /// message, with everything else.
     pub fn message_tokens(&self) -> usize {
         let budgets = [Role::Router, Role::Planner].into_iter().filter(|role| self.smallest(*role).is_some());
         budgets.map(|role| self.settings(role).context_budget / MESSAGE_PART).min().unwrap_or(usize::MAX)
     }
 
-    /// Whether a schema of the answer means anything to a model of the role: what is built in has its own forms.
+    /// Returns whether a model of the role uses a schema for its answer: built-in models have their own formats.
     pub fn read_schemas(&self, role: Role) -> bool {
         self.smallest(role).is_some()
     }
 
-    /// Whether the form of a role's answer is sent as a schema, so that its prompt need not say how JSON is told from talk.
+    /// Returns whether the form of a role's answer is sent as a schema, so that its prompt need not explain the format.
     pub fn send_schemas(&self, role: Role) -> bool {
         let mut remote = self.0.opened.iter().filter(|opened| opened.roles.contains(&role) && !opened.built_in);
         remote.next().is_some_and(|opened| opened.takes_schemas)
     }
 
-    /// The model of a role that has the smallest context. What is built in reads prompts of any size.
+    /// Returns the role's model with the smallest context. Built-in models read prompts of any size.
     fn smallest(&self, role: Role) -> Option<&ConfiguredModel> {
         let of_role = |opened: &&ConfiguredModel| opened.roles.contains(&role) || opened.fallback_of.contains(&role);
         let remote = self.0.opened.iter().filter(of_role).filter(|opened| !opened.built_in);
         remote.min_by_key(|opened| opened.settings.context_budget)
     }
 
-    /// What the provider of the role's first choice will count, where `estimated` tokens are sent.
+    /// Returns the number of tokens that the provider of the role's first choice will count for `estimated` tokens.
     pub fn counted(&self, role: Role, estimated: usize) -> usize {
         self.0.shared.estimator.counted(self.of(role).name(), estimated)
     }
 
-    /// Each model once, in the order of the roles.
+    /// Returns each model once, in the order of the roles.
     pub fn each(&self) -> &[ConfiguredModel] {
         &self.0.opened
     }
 
-    /// The model that gives passages and questions their vectors, where one is configured.
+    /// Returns the embedding model for passages and queries, if one is configured.
     pub fn embedder(&self) -> Option<&Embedder> {
         self.0.apart.embedder.as_deref()
     }
 
-    /// The model that writes down speech, if one is configured.
+    /// Returns the model for transcription, if one is configured.
     pub fn transcriber(&self) -> Option<&Transcriber> {
         self.0.apart.transcriber.as_deref()
     }
 
-    /// The slots that all calls share.
+    /// Returns the slots that all calls share.
     pub fn slots(&self) -> &Slots {
         &self.0.shared.slots
     }
 
-    /// The keys that are in use, by the variable that holds each: values that must be kept out of everything written.
+    /// Returns the keys in use, with their variables: values that must be redacted everywhere.
     pub fn keys(&self) -> Vec<(String, SecretValue)> {
         self.0.keys.clone()
     }
@@ -450,7 +449,7 @@ fn retries(config: &Config) -> Retries {
     }
 }
 
-/// A first choice with its fallbacks. What is built in and has none needs nothing around it.
+/// Returns a first choice with its fallbacks. A built-in model without fallbacks needs no chain.
 fn model(mut links: Vec<Link>, shared: &ChainContext) -> Arc<dyn Model> {
     let first = links.remove(0);
     if links.is_empty() && first.remote.is_none() {

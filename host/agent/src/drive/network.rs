@@ -1,4 +1,4 @@
-//! The hosts that command lines of a run may reach: by the rules, by what was accepted in the run, and by its own message.
+//! The hosts that command lines of a run may reach: by the rules, by approvals in the run, and by its message.
 
 use super::DriveError;
 use super::run_context::RunContext;
@@ -15,7 +15,7 @@ use kiso_sandbox::effect::sink::Permit;
 use std::collections::BTreeSet;
 
 impl RunContext<'_> {
-    /// The network of a command line of this run, or of a call of a bundled skill.
+    /// Returns the network access of a command line of this run, or of a call of a bundled skill.
     pub(super) async fn network(&self, run: &Run) -> Result<Network, DriveError> {
         let mut rules = rules_of(&self.drive.store, &self.drive.config, &self.session).await?;
         for (decision, effect) in run.decisions() {
@@ -40,12 +40,12 @@ impl RunContext<'_> {
     }
 
     fn rule(&self, host: &str, access: NetworkAccess, methods: Vec<String>) -> NetworkRule {
-        // To others, this machine's own network is closed whatever they say.
+        // For other callers, this machine's own network is always closed.
         let private = self.caller == CallerScope::Admin && is_near(host);
         NetworkRule { methods, private, ..NetworkRule::new(host, access) }
     }
 
-    /// The questions about hosts that a task names, to be asked before it starts.
+    /// Returns the questions about hosts that a task names, to be asked before it starts.
     pub(super) fn named_hosts(&self, network: &Network, task: &Task, labels: &CallLabels) -> Vec<CallEffect> {
         let mut wanted = self.drive.tools.named_requests(task, labels);
         wanted.retain(|wanted| {
@@ -60,7 +60,7 @@ impl RunContext<'_> {
         host_effects(&wanted, &shown(task))
     }
 
-    /// The card for what a task turned out to want, if it can be done once more after the answer.
+    /// Returns the card for requests that a task made without permission, if the task can be repeated after the answer.
     pub(super) async fn card_for_wanted(
         &self,
         run: &Run,
@@ -76,7 +76,7 @@ impl RunContext<'_> {
     }
 }
 
-/// The call that wants hosts, as a card shows it.
+/// Returns the call that requests hosts, as shown on a card.
 fn shown(task: &Task) -> Vec<(String, String)> {
     match &task.skill {
         Some(skill) => vec![("for".to_owned(), skill.clone())],

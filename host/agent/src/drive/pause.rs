@@ -1,9 +1,8 @@
-//! Leaving runs where they are, so that another process takes them up.
+//! Suspends runs, so that another process resumes them.
 
 use tokio::sync::watch;
 
-/// Lets the runs that it is given to end after the step that is under way. They are not cancelled: they go on when they
-/// are resumed. Cheap to clone.
+/// Ends runs after the active step. They are not cancelled: they continue when they are resumed. Clones are cheap.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pause(watch::Sender<bool>);
 
@@ -20,9 +19,9 @@ impl Pause {
         *self.0.borrow()
     }
 
-    /// Returns when they are to end.
+    /// Completes when runs must end.
     pub(crate) async fn paused(&self) {
-        // The sender is this one, and outlives the wait.
+        // This value is the sender, so it outlives the wait.
         let _ = self.0.subscribe().wait_for(|paused| *paused).await;
     }
 }

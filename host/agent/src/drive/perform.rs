@@ -1,4 +1,4 @@
-//! The steps of a run, performed.
+//! Performing the steps of a run.
 
 use super::approve::Clearance;
 use super::run_context::RunContext;
@@ -25,7 +25,7 @@ use kiso_store::memory;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Lines of observational memory.
+/// Maximum number of lines of observational memory.
 const DIGEST: u32 = 5;
 
 impl RunContext<'_> {
@@ -81,8 +81,8 @@ impl RunContext<'_> {
         self.without_secrets(result)
     }
 
-    /// What a model says goes into prompts, to the terminal and into the log, and what is replayed must be what was done.
-    /// So it is cleaned before anything is made of it; a report was cleaned already and keeps its task as it was planned.
+    /// Removes secrets from a result before it is used, because text of a model goes into prompts, to the terminal and into the
+    /// log, and a replay must equal the original. A report was cleaned already and keeps its task as planned.
     fn without_secrets(&self, result: StepResult) -> Result<StepResult, DriveError> {
         if matches!(result, StepResult::Executed { .. }) {
             return Ok(result);
@@ -108,7 +108,7 @@ impl RunContext<'_> {
         Ok(found.result)
     }
 
-    /// What memory holds that bears on a goal.
+    /// Returns the passages in memory that relate to a goal.
     async fn remembered(&self, goal: &str) -> Result<Vec<String>, DriveError> {
         let meaning = self.meaning(goal).await?;
         let told = memory::ShownTimes { session: self.session.clone(), times: self.earlier.told.clone() };
@@ -153,7 +153,8 @@ impl RunContext<'_> {
         }
         let in_use = self.agent_skills_in_use(run);
         skills.retain(|card| allows(&in_use, &wire_name(&card.name), &card.category));
-        // Before the planner is asked: of every skill that it may choose. The plan puts those of its own in that place.
+        // Before the planner is called: the environment of every skill that it may choose. The plan then replaces it by that of
+        // its own skills.
         let names = skills.iter().map(|card| card.name.as_str());
         let mut skill_environment = vec![self.drive.tools.commands()];
         skill_environment.extend(self.drive.tools.environment(names, &self.secrets));
@@ -162,7 +163,7 @@ impl RunContext<'_> {
             skills: Some(skills),
             environment: Some(environment),
             skill_environment: Some(skill_environment),
-            // What its lane was seeded with stands there.
+            // The messages with which its lane was started.
             messages: Some(self.trusted_talk(run, &ask.replies).into_iter().map(without_result).collect()),
             ..self.trusted_known(run)
         };
@@ -177,8 +178,8 @@ impl RunContext<'_> {
         let planning = planner::call(&model, &request, &self.drive.tools, &run.spec().limits, &mut voice).await;
         voice.finish();
         let integrity = run.planner_label().integrity;
-        // Before the event, so that nothing that follows can write a secret down. A planner that has read what anybody could have
-        // written is not heard: it could have every word of the message struck.
+        // Before the event, so that nothing that follows can record a secret. Secrets from a planner that has read text from
+        // anybody are ignored: it could have every word of the message redacted.
         match integrity {
             Integrity::User => self.keep(run, planning.secrets).await?,
             Integrity::Attached => self.keep_asked_for(run, planning.secrets).await?,
@@ -243,7 +244,7 @@ impl RunContext<'_> {
                     Err(limit) => return Ok(StepResult::Stopped { limit }),
                 };
                 let model = self.model(by);
-                // One that is to be reviewed is shown once it is accepted.
+                // A task with a review is shown only after it is accepted.
                 let (report, call) = if brief.task.notify && !brief.task.review {
                     let mut voice = Voice::new(writer, &self.secrets, listener);
                     let written = worker::call(&model, &request, &brief.task, &mut voice).await;
@@ -309,9 +310,10 @@ impl RunContext<'_> {
             }
         };
         report.millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        // Here, because from here it goes into prompts, the reply, the terminal and the log.
+        // Redacted here, because from here the text goes into prompts, the reply, the terminal and the log.
         let task_as_planned = report.task.clone();
-        // The task itself stands in later prompts, also where nothing was done. What a model writes is made of all that it was told.
+        // The task itself appears in later prompts, even if nothing was done. Text of a model gets the label of everything that
+        // the model has read.
         report.label.join(&if report.task.kind == TaskKind::Msg { run.label() } else { run.decision_label() });
         report = self.secrets.redact_document(report)?;
         report.task = task_as_planned;
@@ -321,7 +323,7 @@ impl RunContext<'_> {
         Ok(StepResult::Executed { task, report: Box::new(report), call })
     }
 
-    /// An answer without tools: the worker writes, and what it writes about is the message itself.
+    /// Answers without tools: the worker writes, and its task is the message itself.
     async fn converse(&self, run: &Run, message: &str, listener: &mut dyn Listener) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Worker)?;
         let request = worker::talk(

@@ -1,17 +1,17 @@
-//! A run's place among those that work at once: "Enforces 10-job concurrency limit". It counts for the home, so
-//! that `kiso run` beside a daemon has no places of its own.
+//! Places for active runs: "Enforces 10-job concurrency limit". The limit applies to the home, so `kiso run` beside a daemon has
+//! no places of its own.
 
 use super::{Cancel, DriveError, RunExecutor};
 use kiso_base::home::HomeLock;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often somebody who waits looks whether a place is free: who frees one may be another process.
+/// How often a waiting run checks for a free place: another process may free one.
 const LOOK: Duration = Duration::from_millis(200);
 
 impl RunExecutor {
-    /// Waits for a place, which is given back when what this returns is dropped. `full` is called once where none is free
-    /// at first. `None` where the wait was given up: it was cancelled, or the daemon is shutting down.
+    /// Waits for a place, which is returned when the result is dropped. `full` is called once if none is free at first. `None` if
+    /// the wait was cancelled, or the daemon is shutting down.
     pub async fn place(&self, cancel: &Cancel, full: impl FnOnce(u64)) -> Result<Option<HomeLock>, DriveError> {
         let mut full = Some(full);
         loop {

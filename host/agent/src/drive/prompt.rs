@@ -1,8 +1,8 @@
-//! A prompt as it stands in a trace.
+//! A prompt as text for a trace.
 
 use kiso_llm::{Request, Turn};
 
-/// A prompt as a person reads it in a trace.
+/// Returns a prompt as a person reads it in a trace.
 pub(super) fn as_text(request: &Request) -> String {
     let mut text = format!("[system]\n{}", request.system.trim());
     if !request.user.trim().is_empty() {

@@ -1,5 +1,4 @@
-//! The review of a task, performed: the reviewer is asked, with the whole transcript of an action as far as its context has
-//! room.
+//! Reviewing a task: the reviewer gets the transcript of an action, as much of it as its context allows.
 
 use super::DriveError;
 use super::run_context::RunContext;
@@ -22,7 +21,7 @@ use kiso_sandbox::effect::files::FileLabels;
 use kiso_store::memory::with_day;
 use kiso_store::scratchpad;
 
-/// Files that a reviewer can ask to see before it decides about a task.
+/// Maximum number of files that a reviewer can read before it decides about a task.
 const MAX_LOOKS: usize = 1;
 
 impl RunContext<'_> {
@@ -32,7 +31,7 @@ impl RunContext<'_> {
         let listed = retrieval::environment(self.files(run).await?);
         let mut request = reviewer::request(&system, run, &ask, &listed, None, &self.boundary);
         if !ask.transcript.is_empty() && !self.fits(&request) {
-            // A scratchpad that is full must not end the run.
+            // A full scratchpad must not end the run.
             let mark = match self.put_transcript_away(&ask, &run.label()).await {
                 Ok(key) => scratchpad::mark(&key),
                 Err(error) => format!("[{error}]"),
@@ -68,8 +67,8 @@ impl RunContext<'_> {
         }
     }
 
-    /// A file of the workspace as the reviewer is shown it. Its label is kept: the conversation with the reviewer goes on for the
-    /// whole run.
+    /// Returns a file of the workspace for the reviewer. Its label is kept, because the conversation with the reviewer continues
+    /// for the whole run.
     async fn look(&mut self, path: &str) -> String {
         let cap = TABLE.iter().find(|row| row.piece == Piece::LookedAt).map_or(0, |row| row.cap);
         let (home, session, name) = (self.drive.home.clone(), self.session.clone(), path.to_owned());
@@ -90,7 +89,7 @@ impl RunContext<'_> {
         }
     }
 
-    /// The transcript with the turns that summaries of it stand for.
+    /// Returns the transcript with the original turns in place of their summaries.
     async fn whole_transcript(&self, transcript: &[TranscriptTurn]) -> Result<Vec<TranscriptTurn>, DriveError> {
         let mut whole = Vec::with_capacity(transcript.len());
         for turn in transcript {
@@ -106,14 +105,14 @@ impl RunContext<'_> {
         Ok(whole)
     }
 
-    /// Whether a prompt stands whole in the context of its model.
+    /// Returns whether a prompt fits completely into the context of its model.
     fn fits(&self, request: &Request) -> bool {
         let settings = self.drive.models.settings(request.role);
         let max_tokens = settings.answer(request.role, request.max_tokens);
         node::fits(&Request { max_tokens, ..request.clone() }, settings.context_budget)
     }
 
-    /// Archives what the reviewer's context has no room for, once for each task, and returns the key.
+    /// Archives the transcript that does not fit into the reviewer's context, once per task, and returns the key.
     async fn put_transcript_away(&mut self, ask: &ReviewAsk, label: &Label) -> Result<String, DriveError> {
         if let Some((task, key)) = &self.transcript
             && *task == ask.task
@@ -126,7 +125,7 @@ impl RunContext<'_> {
         Ok(key)
     }
 
-    /// What a reviewer learned counts at once, for the plan that may follow.
+    /// A fact that a reviewer learned applies at once, for the plan that may follow.
     pub(super) fn learn(&mut self, reviewed: &StepResult) {
         if let StepResult::Reviewed { verdict: Verdict { learn: Some(fact), .. }, .. } = reviewed {
             let facts = &mut self.earlier.facts;

@@ -1,4 +1,4 @@
-//! What a caller may do, as the planner is told it: what differs between administrators and users, and nothing else.
+//! The rights of a caller, in the form for the planner: only the differences between administrators and users.
 
 use super::run_context::RunContext;
 use crate::tool::builtin::SAVE_TO_FOLDER;
@@ -7,15 +7,15 @@ use kiso_base::home::{SHARED, SessionFolder};
 use kiso_graph::run::Run;
 use kiso_plan::plan::CallerScope;
 
-/// Whether the tasks of a run see the files that all sessions share: not if its message is of somebody whom they do not belong to.
+/// Returns whether the tasks of a run see the files that all sessions share: not if its message is from somebody outside.
 pub(super) fn sees_shared(run: &Run) -> bool {
     run.spec().label.is_shown_to_planners()
 }
 
 impl RunContext<'_> {
-    /// The line for the caller of this run.
+    /// Returns the line about the caller of this run.
     pub(super) fn rights(&self, run: &Run) -> String {
-        // Folders that cannot be read are reported where a command line wants them.
+        // Folders that cannot be read are reported when a command line needs them.
         let config = &self.drive.config;
         let folders = config.visible_folders(&self.drive.home, &self.session, self.caller).unwrap_or_default();
         let mut rights = rights(self.caller, &self.drive.config.mounts, &folders, sees_shared(run));

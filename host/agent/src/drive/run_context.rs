@@ -1,4 +1,4 @@
-//! What the steps of a run have in common: what the run knows, and how a request of it becomes one that may be sent.
+//! State that the steps of a run share, and the preparation of its requests.
 
 use super::clean::clean;
 use super::dialog::Dialogs;
@@ -31,7 +31,7 @@ use kiso_store::store::RunId;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::OnceCell;
 
-/// Facts that the actor is told, the surest first: they stand in every one of its requests.
+/// Maximum number of facts for the actor, by confidence: they are in each of its requests.
 const STATED: usize = 20;
 
 /// A run that is being performed.
@@ -41,23 +41,23 @@ pub(super) struct RunContext<'a> {
     pub session: SessionName,
     pub caller: CallerScope,
     pub subagent: bool,
-    /// The last event before the step.
+    /// Number of the last event before the step.
     pub seq: u32,
     pub secrets: Secrets,
     pub earlier: Earlier,
-    /// What fences foreign text in its prompts.
+    /// The boundary that fences foreign text in its prompts.
     pub boundary: String,
-    /// What its roles were sent and answered.
+    /// The conversations with its roles.
     pub dialogs: Dialogs,
-    /// What retrieval found, until something ran.
+    /// The files that retrieval found; reset when something runs.
     pub environment: Option<Vec<FileCard>>,
-    /// Of the files that the reviewer was shown.
+    /// Label of the files that the reviewer has read.
     pub looked_at: Label,
-    /// The files that the actor is shown, from its task's first round on.
+    /// The files for the actor, from its task's first round on.
     pub files_of_task: Mutex<Option<Vec<FileCard>>>,
-    /// Which tools are offered, decided when the run's actor is asked first.
+    /// The offered tools, determined at the first call of the run's actor.
     pub tool_uses: OnceCell<ToolUses>,
-    /// When the run began or was taken up, as the user says it, and where the user is.
+    /// Time when the run started or was resumed, in the user's format, and the user's location.
     pub now: String,
     /// BCP 47 tag of the user.
     pub locale: String,
@@ -65,17 +65,17 @@ pub(super) struct RunContext<'a> {
     pub transcript: Option<(usize, String)>,
     /// Messages that become the run's with the next event.
     pub taking: Vec<i64>,
-    /// Slots that this run takes of the window of the runs after it.
+    /// Number of slots that this run takes in the window of later runs.
     pub slots: usize,
-    /// What models were asked since the last event.
+    /// Prompts of models since the last event.
     asked: Mutex<Vec<(Role, String)>>,
-    /// What models used since the last event.
+    /// Usage of models since the last event.
     pub meter: Meter,
     /// Milliseconds that models thought before they answered.
     pub thought_ms: u64,
 }
 
-/// What a call came to, where it is not an answer.
+/// The outcome of a call without an answer.
 pub(super) enum ModelFailure {
     Limit(LimitReached),
     Failed(LlmError),
@@ -93,7 +93,7 @@ impl ModelFailure {
 impl<'a> RunContext<'a> {
     pub(super) fn new(drive: &'a RunExecutor, log: &Log, spec: &RunSpec, secrets: Secrets, earlier: Earlier) -> Self {
         let (run, session) = (log.id.clone(), log.session.clone());
-        // A run from before it was kept has one for each process that takes it up.
+        // A run from before the boundary was stored gets a new one in each process that resumes it.
         let locale = drive.config.locale();
         let boundary = Some(spec.segment.boundary.clone()).filter(|kept| !kept.is_empty()).unwrap_or_else(boundary);
         Self {
@@ -122,7 +122,7 @@ impl<'a> RunContext<'a> {
         }
     }
 
-    /// What the session knows: the part of every prompt that talks to the user.
+    /// Returns the session's knowledge: the part of every prompt that is for talking to the user.
     pub(super) fn known(&self, run: &Run) -> Pieces {
         let Earlier { summary, core, facts, .. } = &self.earlier;
         let memory = run.lane().shared(SharedKind::ObservationalMemory);
@@ -140,8 +140,8 @@ impl<'a> RunContext<'a> {
         }
     }
 
-    /// [`RunContext::known`] for the actor: of the facts, those that the user has stated, as its text may be the reply. Behind a plan,
-    /// what its planner was not shown of the conversation is data.
+    /// [`RunContext::known`] for the actor: only the facts that the user has stated, because its text may be the reply. After a
+    /// plan, the parts of the conversation that its planner did not see are data.
     pub(super) fn known_to_actor(&self, run: &Run, direct: bool) -> Pieces {
         let mut known = self.known(run);
         let stated: Vec<_> = self.earlier.facts.iter().filter(|fact| fact.is_stated).take(STATED).collect();
@@ -156,7 +156,7 @@ impl<'a> RunContext<'a> {
         known
     }
 
-    /// [`RunContext::known`] for who plans and routes: of what anybody else than the user may have written, only that it is there.
+    /// [`RunContext::known`] for planner and router: text that anybody else may have influenced is replaced by a note.
     pub(super) fn trusted_known(&self, run: &Run) -> Pieces {
         let Earlier { summary_label, core_label, .. } = &self.earlier;
         let mut known = self.known(run);
@@ -169,7 +169,7 @@ impl<'a> RunContext<'a> {
         known
     }
 
-    /// [`RunContext::talk`] for them.
+    /// [`RunContext::talk`] for planner and router.
     pub(super) fn trusted_talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
         let mut messages = self.talk(run, replies);
         if !run.spec().policy.shows_all {
@@ -187,8 +187,8 @@ impl<'a> RunContext<'a> {
         messages
     }
 
-    /// What was said before the message that the run is at: before the run, and in earlier cycles of it, but for the
-    /// `replies` that stand elsewhere in the prompt.
+    /// Returns the messages before the run's current message: from before the run, and from earlier cycles of it, except for the
+    /// `replies` that are elsewhere in the prompt.
     pub(super) fn talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
         let mut messages = self.earlier.messages.clone();
         let said = |from: &str, text: &String| Some(ChatMessage::new(from, text.clone()));
@@ -200,7 +200,7 @@ impl<'a> RunContext<'a> {
         messages
     }
 
-    /// Whether messages leave the window after this run. A subagent's window slides by the message, and so do small ones.
+    /// Returns whether messages leave the window after this run. A subagent's window and small windows slide by single messages.
     pub(super) fn window_is_full(&self) -> bool {
         let most = usize::try_from(self.drive.window()).unwrap_or(usize::MAX);
         !self.subagent && hop(most) > 0 && slots_of(&self.earlier.messages) + self.slots > most
@@ -211,13 +211,13 @@ impl<'a> RunContext<'a> {
         Ok(scratchpad::put_away(&self.drive.store, &self.session, stem, text, label, now_ms()).await?)
     }
 
-    /// What a question to memory means, if a model says so in time.
+    /// Returns the embedding of a query to memory, if the model answers in time.
     pub(super) async fn meaning(&self, question: &str) -> Result<Option<Meaning>, DriveError> {
         let (session, run, used) = (Some(&self.session), Some(&self.run), self.meter.used());
         self.drive.meaning(question, &self.secrets, session, run, used).await
     }
 
-    /// The model of a role, with what it uses counted.
+    /// Returns the model of a role, with metering.
     pub(super) fn model(&self, role: Role) -> MeteredModel<'_> {
         self.meter.of(self.drive.models.of(role))
     }
@@ -233,7 +233,7 @@ impl<'a> RunContext<'a> {
         self.complete_by(run, request, by, sink).await
     }
 
-    /// [`RunContext::complete`] with the model of another role than the one that the prompt is of.
+    /// [`RunContext::complete`] with the model of another role than the prompt's.
     pub(super) async fn complete_by(
         &self,
         run: &Run,
@@ -248,13 +248,13 @@ impl<'a> RunContext<'a> {
         Ok(self.model(by).complete(&request, sink).await.map_err(ModelFailure::Failed))
     }
 
-    /// The request as it may be sent: without secrets, in its model's context, and within what is left of every limit.
+    /// Prepares a request for sending: removes secrets, fits it into its model's context, and checks the remaining limits.
     pub(super) async fn ready(&self, run: &Run, request: Request) -> Result<Result<Request, LimitReached>, DriveError> {
         let by = request.role;
         self.ready_for(run, request, by).await
     }
 
-    /// [`RunContext::ready`] for the model of another role than the one that the prompt is of.
+    /// [`RunContext::ready`] for the model of another role than the prompt's.
     pub(super) async fn ready_for(
         &self,
         run: &Run,
@@ -275,7 +275,7 @@ impl<'a> RunContext<'a> {
             let short = settings.is_short(request.max_tokens);
             request = node::formed(request, max_tasks, short);
         }
-        // A conversation that has no room any more begins anew.
+        // A conversation without remaining space is restarted.
         let next = self.dialogs.next(&request, &self.secrets, boundary);
         let request = next.filter(|next| node::fits(next, settings.context_budget)).unwrap_or(request);
         let mut request = node::fit(request, boundary, settings.context_budget);
@@ -286,7 +286,7 @@ impl<'a> RunContext<'a> {
             }
             return Ok(Err(limit));
         }
-        // Of the calls that this step has made already; one step may make many.
+        // Includes the calls that this step has already made; one step may make many.
         let unwritten = self.meter.used();
         if let Some(limit) = self.drive.over_limit(&self.session, unwritten).await? {
             return Ok(Err(limit));
@@ -312,7 +312,7 @@ impl<'a> RunContext<'a> {
         Ok(Ok(request))
     }
 
-    /// What a role that was asked said, as it may be shown to it again.
+    /// Records a role's answer, in the form in which it may be shown to the role again.
     pub(super) fn answered(&self, text: Option<String>) {
         if let Some(text) = text {
             self.dialogs.answered(&self.secrets.redact(&text), &self.boundary);
@@ -323,12 +323,12 @@ impl<'a> RunContext<'a> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((role, prompt));
     }
 
-    /// What models were asked since this was last called.
+    /// Returns the prompts of models since the last call of this function.
     pub(super) fn take_asked(&self) -> Vec<(Role, String)> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Where the call at this place among those that are made together comes from.
+    /// Returns the context of the call at this index among concurrent calls.
     pub(super) fn at(&self, place: usize, label: Label, result_tokens: usize) -> CallContext {
         CallContext {
             context_budget: self.shown_budget(),
@@ -345,15 +345,15 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// A note in place of a text that is neither the user's nor of a file that they attached; `None` where it is. It has nothing that those outside could choose: no name of a host, and
-/// not how long the text is.
+/// Returns a note that replaces a text that is neither from the user nor from a file that they attached; `None` for other texts.
+/// The note contains nothing that outsiders could choose: no host name, and not the length of the text.
 fn withheld(what: &str, label: &Label) -> Option<String> {
     let note = "with text from outside, withheld from plans: act and msg tasks are shown it, so let one read it";
     (!label.is_shown_to_planners()).then(|| format!("[{what} {note}]"))
 }
 
-/// The same for all requests of a role in a segment, which begin alike, and for no others. The boundary itself goes nowhere but into
-/// prompts.
+/// Returns the same key for all requests of a role in a segment, which begin alike, and for no others. The boundary itself is
+/// used only in prompts.
 fn cache_key(boundary: &str, role: Role) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, format!("{role} {boundary}").as_bytes());
     data_encoding::HEXLOWER.encode(&digest.as_ref()[..8])

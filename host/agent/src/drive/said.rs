@@ -1,4 +1,4 @@
-//! What was said in a session, as prompts have it: messages that the gatekeeper put away stay away.
+//! Messages of a session for prompts: archived inputs stay archived.
 
 use super::{DriveError, RunExecutor, SEALED_RUN};
 use kiso_graph::step::{Event, StepResult};
@@ -7,8 +7,8 @@ use kiso_store::scratchpad;
 use kiso_store::store::{Message, MessageRole, RunId};
 
 impl RunExecutor {
-    /// Messages of the store for a prompt. A user's message that is too large for one has its preview there, with the ref
-    /// that it got when it was admitted.
+    /// Converts stored messages for a prompt. A user's message that is too large is replaced by its preview, with the ref from
+    /// its admission.
     pub(super) async fn said(&self, messages: Vec<Message>) -> Result<Vec<ChatMessage>, DriveError> {
         let limit = usize::try_from(self.config.limits.input_limit_tokens).unwrap_or(usize::MAX);
         let mut said = Vec::with_capacity(messages.len());
@@ -25,7 +25,7 @@ impl RunExecutor {
         Ok(said)
     }
 
-    /// The key under which the input of a run stands in the scratchpad. A run that put away several cannot tell whose it was.
+    /// Returns the scratchpad key of a run's input. If a run has archived several inputs, the right one is unknown.
     async fn archived(&self, run: Option<&RunId>) -> Result<Option<String>, DriveError> {
         let Some(run) = run.cloned() else { return Ok(None) };
         let events = self.store.read(move |view| view.events(&run)).await?;

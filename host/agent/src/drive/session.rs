@@ -1,4 +1,4 @@
-//! What a session changes about how its messages are worked on.
+//! Settings of a session for its runs.
 
 use super::{DriveError, Models, RunExecutor};
 use kiso_base::home::SessionName;
@@ -6,8 +6,8 @@ use kiso_store::secret::Secrets;
 use kiso_store::store::ModelChoice;
 
 impl RunExecutor {
-    /// The drive as it is now, with the session's models, if it has some of its own. One that the configuration no longer
-    /// has gives way to what is configured.
+    /// Returns the newest executor with the session's own models, if it has some. A model that is no longer configured is
+    /// replaced by the default.
     pub async fn for_session(&self, session: &SessionName) -> Result<RunExecutor, DriveError> {
         let name = session.clone();
         let mut choice = self.store.peek(move |view| view.model_choice(&name)).await?;
@@ -33,7 +33,7 @@ impl RunExecutor {
         }
     }
 
-    /// The models as a session wants them, each of which must be one that the configuration mentions.
+    /// Returns the models with a session's choice, each of which must be in the configuration.
     pub fn models_with(&self, choice: &ModelChoice) -> Result<Models, String> {
         if choice.is_default() {
             return Ok(self.models.clone());
@@ -50,12 +50,13 @@ impl RunExecutor {
         }
     }
 
-    /// The secrets that a call in this session knows, with those of the environment.
+    /// Returns the secrets for a call in this session, including those of the environment.
     pub async fn secrets_with(&self, session: &SessionName, environment: Secrets) -> Result<Secrets, DriveError> {
         self.with_session(session, environment).await
     }
 
-    /// What must not be written down in clear in this session: what was found in its messages, and the keys of providers.
+    /// Returns the secrets that must not be stored in plain text in this session: those found in its messages, and the keys of
+    /// providers.
     pub async fn secrets_of(&self, session: &SessionName) -> Result<Secrets, DriveError> {
         self.with_session(session, Secrets::default()).await
     }

@@ -21,12 +21,12 @@ pub enum SharedFailure {
     Drive(#[from] DriveError),
 }
 
-/// A change that was made to the shared files.
+/// A completed change of the shared files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedEditDone {
-    /// The name under which the session keeps it, to undo it.
+    /// The name of the change in the session, for undoing it.
     pub run: String,
-    /// A sentence for each change that met one of somebody else.
+    /// One sentence for each conflict with somebody else's change.
     pub notes: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ impl RunExecutor {
         caller: CallerScope,
         edit: SharedEdit,
     ) -> Result<SharedEditDone, SharedFailure> {
-        // A file that somebody brings may hold the words of anybody.
+        // A file from a person may contain anybody's text.
         let (author, limit_mib) = (author(caller, Label::attached()), self.config.engine.shared_mib);
         let (home, of) = (self.home.clone(), session.clone());
         let edited =
@@ -49,7 +49,8 @@ impl RunExecutor {
         Ok(SharedEditDone { run, notes })
     }
 
-    /// Does work that changes the shared files for a session at rest. Returns the name under which the session keeps it, and what came of it.
+    /// Runs work that changes the shared files, for an idle session. Returns the name of the change in the session, and the
+    /// result of the work.
     pub(super) async fn change_shared<T: Send + 'static>(
         &self,
         session: &SessionName,
@@ -61,7 +62,7 @@ impl RunExecutor {
         let run = format!("files-{}", now_ms());
         let origin = Origin { run: run.clone(), task: 1, seq: 0, place: 0 };
         let work = self.undo.begin(session, origin, limits(&self.config));
-        // To its end, whoever waits for it: the lock goes with it.
+        // Runs to its end even if the caller stops waiting, because the lock is held until then.
         let done = tokio::task::spawn_blocking(move || {
             let done = change(work.as_deref());
             if let Some(work) = work {

@@ -1,4 +1,4 @@
-//! What calls of models cost.
+//! Usage and cost of model calls.
 
 use crate::context::without_marks;
 use kiso_graph::step::{Call, ModelReasoning};
@@ -8,42 +8,43 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tracing::Instrument;
 
-/// Bytes of a model's thoughts that are kept for a call. A thought of this length takes a model minutes.
+/// Maximum size in bytes of a model's thoughts that are kept per call. A model needs minutes for a thought of this length.
 const MAX_REASONING: usize = 32 << 10;
 
-/// Calls of a step whose thoughts are kept; a step with more has many similar calls.
+/// Maximum number of calls per step whose thoughts are kept; a step with more has many similar calls.
 const MAX_REASONED: usize = 8;
 
-/// What the calls of one step cost so far: the run learns of it with the step's event and not before.
+/// Usage of one step's calls so far: the run gets it with the step's event, and not before.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     spent: Mutex<Spent>,
-    /// What fences foreign text in the prompts. A model that copies it must not hand it on to what it calls.
+    /// The boundary that fences foreign text in the prompts. It is removed from answers, so that a model that copies it does not
+    /// pass it on.
     boundary: String,
 }
 
 #[derive(Debug, Default)]
 struct Spent {
-    /// Of calls that were answered; the step's result has them, too.
+    /// Usage of answered calls, which the step's result also contains.
     answered: Usage,
-    /// Of calls that were not.
+    /// Usage of failed calls.
     lost: Option<Call>,
     /// The thoughts of models before they answered.
     reasoning: Vec<ModelReasoning>,
 }
 
 impl Meter {
-    /// Of prompts with this boundary.
+    /// Creates a meter for prompts with this boundary.
     pub(super) fn new(boundary: String) -> Self {
         Self { boundary, ..Self::default() }
     }
 
-    /// `model`, with all that it uses counted here.
+    /// Returns `model` with its usage counted here.
     pub(super) fn of<'a>(&'a self, model: &'a dyn Model) -> MeteredModel<'a> {
         MeteredModel { model, meter: self }
     }
 
-    /// What was used since the last event.
+    /// Returns the usage since the last event.
     pub(super) fn used(&self) -> Usage {
         let spent = self.spent();
         let mut used = spent.answered;
@@ -53,7 +54,7 @@ impl Meter {
         used
     }
 
-    /// Starts counting for the next event; returns what was used and is in no result.
+    /// Starts counting for the next event; returns the usage that is not in a result.
     pub(super) fn take(&self) -> Option<Call> {
         let mut spent = self.spent();
         let reasoning = std::mem::take(&mut spent.reasoning);
@@ -89,7 +90,7 @@ impl Meter {
     }
 }
 
-/// A model whose calls are counted, whether they are answered, fail, or are given up.
+/// A model whose calls are counted, whether they are answered, fail, or are cancelled.
 pub(super) struct MeteredModel<'a> {
     model: &'a dyn Model,
     meter: &'a Meter,
@@ -137,7 +138,7 @@ struct Counted<'a> {
     of: &'a MeteredModel<'a>,
     sink: &'a mut dyn Sink,
     reasoning: ModelReasoning,
-    /// When the model began to think; `None` as long as it does not.
+    /// When the model began to think; `None` while it is not thinking.
     since: Option<Instant>,
 }
 
@@ -150,7 +151,7 @@ impl Counted<'_> {
     }
 }
 
-/// Also of a call that failed or was given up: somebody saw it.
+/// Includes failed and cancelled calls, because their thoughts were shown.
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.end_thought();

@@ -1,4 +1,4 @@
-//! What a run changes in its workspace, kept while it works, rolled back where it was cut off, and undone when somebody asks.
+//! File changes of a run: recorded while it works, rolled back if it is interrupted, and undone on request.
 
 use super::run_context::RunContext;
 use super::{DriveError, RunExecutor};
@@ -18,22 +18,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// Stands for the start of a machine that does not tell it.
+/// Placeholder on a machine that does not report its boot.
 const ANY_BOOT: &str = "unknown";
 
-/// How long a member waits until it knows that it owns the home: longer than a lease lasts, after which its process is replaced.
+/// How long a member waits until it knows that it owns the home: longer than a lease, after which its process is replaced.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether a session is at rest that no run works in any more.
+/// How often to check whether a session that no run works in is idle.
 const LOOKS: u32 = 300;
 
-/// The same for a question that can be asked again.
+/// The same for a request that can be repeated.
 const LOOKS_SOON: u32 = 20;
 
-/// Begins the commands that a refusal names.
+/// Beginning of the commands that an error suggests.
 const PROGRAM: &str = "kiso";
 
-/// Between two looks.
+/// Delay between two checks.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Why nothing was undone.
@@ -43,7 +43,7 @@ pub enum UndoFailure {
     AtWork { session: SessionName },
     #[error(transparent)]
     Undo(#[from] UndoError),
-    /// Changes of the run came into a folder after it, and stand in the way.
+    /// Changes of the run were accepted into a folder after it, and prevent the undo.
     #[error("{reason}")]
     Accepted { reason: String },
     #[error(transparent)]
@@ -51,7 +51,7 @@ pub enum UndoFailure {
 }
 
 impl RunContext<'_> {
-    /// The work of the step that is about to be done, or of the call at this place among those that are made together.
+    /// Returns the transaction of the next step, or of the call at this index among concurrent calls.
     pub(super) fn transaction(&self, run: &Run, place: usize) -> Option<Arc<Transaction>> {
         let origin = Origin { run: self.run.to_string(), task: run.tasks_recorded() + 1, seq: self.seq, place };
         let work = self.drive.undo.begin(&self.session, origin, limits(&self.drive.config))?;
@@ -62,8 +62,8 @@ impl RunContext<'_> {
     }
 }
 
-/// What a step of a fleet's member goes through before it reaches something outside: nobody else may own the home, and whoever is the next
-/// to own it must know of the step. What is kept to undo it stays on this machine.
+/// Prepares a step of a fleet's member for an effect outside: ensures that nobody else owns the home, and that the next owner
+/// will know of the step. The undo data stays on this machine.
 fn departure(
     member: Arc<dyn FleetMember>,
     store: Store,
@@ -87,7 +87,7 @@ fn departure(
         }
         Ok(())
     };
-    // What the sandbox calls cannot always await; a thread that others need goes on with something else.
+    // Called from synchronous code of the sandbox; the runtime moves other tasks to another thread meanwhile.
     move || match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(&waits),
         _ => waits(),
@@ -95,16 +95,16 @@ fn departure(
 }
 
 impl RunExecutor {
-    /// What a run that begins or is taken up now has for [`boot`]; none where nothing is kept.
+    /// Returns the value of [`boot`] for a run that starts or is resumed now; `None` if undo is disabled.
     pub(super) fn boot(&self) -> Option<String> {
         (self.config.undo.max_mib > 0).then(|| boot().unwrap_or(ANY_BOOT).to_owned())
     }
 
-    /// Brings to an end what was cut off in the session, before anybody works in it. The caller holds its lock.
+    /// Completes interrupted work in the session, before anybody works in it. The caller holds its lock.
     pub(super) async fn settle(&self, session: &SessionName) -> Result<(), DriveError> {
         self.undo.quiet(session).await;
         Overlay::drop_unshared(&self.home, session).map_err(|error| undoing(session, error))?;
-        // Most sessions have nothing, which one look tells; to hand that over takes longer.
+        // Most sessions have none, so this is checked first; switching threads would take longer.
         if self.undo.keeps_any(session) {
             let (undo, of) = (self.undo.clone(), session.clone());
             let recovered = compute::run("rolling back what was cut off", move || undo.recover(&of)).await?;
@@ -114,7 +114,8 @@ impl RunExecutor {
         Ok(())
     }
 
-    /// Rolls back the step that a run was cut off in, if it was in one. Whether it may be done again: nothing of it remained.
+    /// Rolls back the step in which a run was interrupted, if there is one. Returns whether it may be repeated because no effect
+    /// remained.
     pub(super) async fn roll_back_step(
         &self,
         session: &SessionName,
@@ -136,8 +137,8 @@ impl RunExecutor {
             None => true,
         };
         Ok(match found {
-            // A log that was not on disk when the machine went down says nothing. A member of a fleet begins with the files as they
-            // were at the last commit, whatever was changed since, and with what is on record of the rest.
+            // If the machine went down before the log was on disk, the log is not reliable. A member of a fleet starts with the
+            // files of the last commit, whatever was changed since, and with the record of other effects.
             CutOff::Nothing if boot.is_none() || self.member.is_none() && boot != self.boot() => CutOff::Files,
             CutOff::Nothing if !is_kept => CutOff::Files,
             CutOff::Nothing if has_left => CutOff::Outside,
@@ -145,7 +146,7 @@ impl RunExecutor {
         })
     }
 
-    /// Puts what is kept of a run that has ended in order.
+    /// Cleans up the undo data of a run that has ended.
     pub(super) fn close_undo(&self, session: &SessionName, id: &RunId) {
         if let Err(error) = self.undo.tidy(session, id.as_str()) {
             tracing::warn!(%session, "what is kept to undo a run could not be tidied: {error}");
@@ -153,7 +154,7 @@ impl RunExecutor {
         self.count_undo(session);
     }
 
-    /// Tells the store how much is kept for the session, where that has changed by much.
+    /// Tells the store the size of the session's undo data, if it has changed significantly.
     pub(super) fn count_undo(&self, session: &SessionName) {
         if let Some(bytes) = self.undo.bytes_if_changed(session) {
             let session = session.clone();
@@ -161,14 +162,14 @@ impl RunExecutor {
         }
     }
 
-    /// What can be undone and redone in a session, oldest first.
+    /// Returns what can be undone and redone in a session, oldest first.
     pub async fn undo_entries(&self, session: &SessionName) -> Result<Vec<UndoEntry>, UndoFailure> {
         let (undo, of) = (self.undo.clone(), session.clone());
         let read = compute::run("reading what is kept", move || undo.entries(&of)).await.map_err(DriveError::from)?;
         Ok(read.map_err(UndoError::from)?)
     }
 
-    /// What undoing or redoing it would do.
+    /// Returns the changes that an undo or redo would make.
     pub async fn undo_plan(
         &self,
         session: &SessionName,
@@ -192,7 +193,7 @@ impl RunExecutor {
         self.undo.quiet(session).await;
         let (undo, of, limits) = (self.undo.clone(), session.clone(), limits(&self.config));
         let named = choice.run.clone();
-        // To its end, whoever waits for it: the lock goes with it.
+        // Runs to its end even if the caller stops waiting, because the lock is held until then.
         let done = tokio::task::spawn_blocking(move || {
             let done = undo.apply(&of, kind, &choice, force, limits);
             drop(lock);
@@ -215,8 +216,8 @@ impl RunExecutor {
         Ok(result)
     }
 
-    /// Undoes what the runs changed that the next version of a turn replaces, if its sender wants that. The caller holds the session's
-    /// lock. What cannot be undone is logged, and keeps no message from being answered.
+    /// Undoes the changes of the runs that the next version of a turn replaces, if its sender wants that. The caller holds the
+    /// session's lock. Failures are logged, and do not prevent the answer.
     pub(super) async fn undo_replaced(&self, session: &SessionName) -> Result<(), DriveError> {
         let of = session.clone();
         let Some((branch, runs)) = self.store.read(move |view| view.undo_before(&of)).await? else { return Ok(()) };
@@ -234,7 +235,8 @@ impl RunExecutor {
         Ok(self.store.write(move |tx| tx.set_undone(branch)).await?)
     }
 
-    /// Why a run cannot be undone or redone, if changes that it made to a folder were accepted after it: which command comes first.
+    /// Returns why a run cannot be undone or redone, if its changes of a folder were accepted after it: names the command to use
+    /// first.
     async fn accepted_since(
         &self,
         session: &SessionName,
@@ -271,12 +273,12 @@ impl RunExecutor {
         Ok(None)
     }
 
-    /// The session's lock, if no run works in it. One whose reply was just told may still hold it for a moment.
+    /// Returns the session's lock, if no run works in it. A run whose reply was just sent may hold it for a moment longer.
     pub(super) async fn lock_at_rest(&self, session: &SessionName) -> Result<HomeLock, UndoFailure> {
         self.lock_after(session, LOOKS).await
     }
 
-    /// The same for a question that is asked often, and that a shell of a terminal in this session must not hold up.
+    /// The same for a frequent request, which must not block a shell of a terminal in this session.
     pub(super) async fn lock_soon(&self, session: &SessionName) -> Result<HomeLock, UndoFailure> {
         self.lock_after(session, LOOKS_SOON).await
     }
@@ -298,7 +300,7 @@ impl RunExecutor {
         Err(UndoFailure::AtWork { session: session.clone() })
     }
 
-    /// Drops what is kept for longer than `[undo] keep_days`, of every session that nobody works in.
+    /// Deletes undo data that is older than `[undo] keep_days`, of every idle session.
     pub fn sweep_undo(&self, now_ms: i64) {
         const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
         let days = i64::try_from(self.newest_config().undo.keep_days).unwrap_or(i64::MAX);

@@ -1,9 +1,8 @@
-//! Runs that were cut off: taken up again, given up, or held until a person says that they are to be tried again.
+//! Interrupted runs: resumed, ended, or held until a person retries them.
 //!
-//! A run may be what brought its process down. So it is counted, before anything of it is read, that it is taken up
-//! again; and one that was cut off `daemon.hold_after` times at the same step waits for a person. Its session goes on
-//! without it. A run that got further in between is not counted: a daemon that is killed again and again by something else
-//! still brings every message to its end.
+//! A run may have crashed its process. So each resumption is counted before anything of the run is read, and a run that was
+//! interrupted `daemon.hold_after` times at the same step waits for a person. Its session continues without it. The count
+//! restarts when a run makes progress: a daemon that is killed repeatedly for other reasons still completes every message.
 
 use super::log::Log;
 use super::run_context::RunContext;
@@ -21,12 +20,11 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 impl RunExecutor {
-    /// Takes up a run that was cut off, because its turn has come and nobody said so: replays its events and goes on where
-    /// it was. What had started is rolled back and done again, if nothing of it remained; what may have taken effect is reported as
-    /// interrupted. The caller holds
-    /// the session's lock, so that nobody else drives the run. A run that somebody stopping before it was cut off is
-    /// ended as cancelled. One that was cut off too often is left as it is ([`DriveError::CutOff`]); [`RunExecutor::hold`] has it
-    /// wait.
+    /// Resumes an interrupted run when its turn comes: replays its events and continues where it was. Started effects are rolled
+    /// back and repeated, if nothing of them remained; those that may have taken effect are reported as interrupted. The caller
+    /// holds the session's lock, so that nobody else performs the run. A run that was asked to stop before the interruption is
+    /// ended as cancelled. A run that was interrupted too often stays unchanged ([`DriveError::CutOff`]); [`RunExecutor::hold`]
+    /// makes it wait.
     pub async fn take_up(
         &self,
         id: &RunId,
@@ -37,7 +35,7 @@ impl RunExecutor {
         let wanted = id.clone();
         let read = self.store.read(move |view| Ok((view.times_resumed(&wanted)?, view.cancel_requested(&wanted)?)));
         let (times, asked) = read.await?;
-        // What went wrong in this process did not bring it down.
+        // A failure in this process did not crash it.
         let enough = u64::from(times.saturating_add(1)) >= self.config.daemon.hold_after;
         if enough && !asked && !cancel.is_cancelled() && !self.ours.holds(id) {
             return Err(DriveError::CutOff { times: times + 1 });
@@ -45,7 +43,7 @@ impl RunExecutor {
         self.resume(id, secrets, cancel, listener).await
     }
 
-    /// [`RunExecutor::take_up`] for a person, who may try as often as they like.
+    /// [`RunExecutor::take_up`] for a person, without a limit of attempts.
     pub async fn resume(
         &self,
         id: &RunId,
@@ -66,7 +64,7 @@ impl RunExecutor {
         if asked {
             stopped.cancel();
         }
-        // A run that is only ended brings nothing down. Any other may already do so when it is read.
+        // Ending a run cannot crash the process. Any other run may do so as soon as it is read.
         if !cancel.is_cancelled() && !self.ours.holds(id) {
             let resumed = id.clone();
             self.store.write(move |tx| tx.count_resumed(&resumed)).await?;
@@ -77,7 +75,7 @@ impl RunExecutor {
         let mut run = Run::replay(spec, &events)?;
         listener.begun(&log.id);
         let cut_off = self.roll_back_step(&session, id, log.seq, &run).await?;
-        // What nothing remained of is simply the next step once more.
+        // A step without remaining effects is simply repeated.
         if cut_off != CutOff::Nothing
             && let Some(event) = run.interrupt(cut_off == CutOff::Outside)?
         {
@@ -94,7 +92,7 @@ impl RunExecutor {
         executor.drive(run, log, at_work, cancel, listener).await
     }
 
-    /// Has a run that was cut off `times` times wait for a person, and says so in its session. Returns what was said.
+    /// Makes a run that was interrupted `times` times wait for a person, and reports that in its session. Returns the message.
     pub async fn hold(&self, id: &RunId, times: u32) -> Result<String, DriveError> {
         let times = often(times);
         let text = format!(
@@ -114,8 +112,8 @@ impl RunExecutor {
         Ok(text)
     }
 
-    /// Ends a run that cannot be taken up again, for the reason in `why`, so that it does not stand in the way of others.
-    /// Its events stay as they are; of its tasks, none is left waiting or running. Returns the reply.
+    /// Ends a run that cannot be resumed, for the reason `why`, so that it does not block others. Its events stay unchanged; none
+    /// of its tasks stays waiting or running. Returns the reply.
     pub async fn abandon(&self, id: &RunId, why: &DriveError) -> Result<String, DriveError> {
         let reason = format!("The run was interrupted and cannot be resumed: {why}");
         let outcome = Outcome::in_words(Ending::Failed { reason: reason.clone() }, reason.clone());
@@ -133,14 +131,14 @@ impl RunExecutor {
         Ok(reason)
     }
 
-    /// The runs of a session, or of all, that were cut off and are not held, oldest first.
+    /// Returns the interrupted runs of a session, or of all, that are not held, oldest first.
     pub async fn unfinished(&self, session: Option<&SessionName>) -> Result<Vec<RunId>, StoreError> {
         let session = session.cloned();
         self.store.peek(move |view| view.unfinished_runs(session.as_ref())).await
     }
 
-    /// Ends a run that nobody drives as cancelled, with what it has done so far on record. The caller holds the session's
-    /// lock. Fails finally ([`DriveError::is_final`]) where that record cannot be read.
+    /// Ends an inactive run as cancelled, with its results so far recorded. The caller holds the session's lock. Fails
+    /// permanently ([`DriveError::is_final`]) if the record cannot be read.
     pub async fn end_cancelled(&self, id: &RunId, secrets: Secrets) -> Result<(), DriveError> {
         struct Silent;
         impl Listener for Silent {}
@@ -150,8 +148,8 @@ impl RunExecutor {
     }
 }
 
-/// The runs that this process has in hand. One of them that could not go on, for lack of disk or of a prompt, has brought
-/// nothing down, so that taking it up again is not counted. Cheap to clone; clones share it.
+/// The runs of this process. A run that could not continue here, for lack of disk space or a prompt, has crashed nothing, so its
+/// resumption is not counted. Clones are cheap and share the set.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RunSet(Arc<Mutex<HashSet<RunId>>>);
 
@@ -164,14 +162,14 @@ impl RunSet {
         self.runs().contains(id)
     }
 
-    /// From now on it is in hand, until it has ended or a panic shows that it might have brought the process down.
+    /// Adds a run until it has ended, or a panic shows that it might have crashed the process.
     pub(super) fn take(&self, id: &RunId) -> InHand {
         self.runs().insert(id.clone());
         InHand { runs: self.clone(), id: id.clone() }
     }
 }
 
-/// A run that is in hand.
+/// A run of this process.
 #[must_use = "it tells a panic from an end"]
 pub(super) struct InHand {
     runs: RunSet,

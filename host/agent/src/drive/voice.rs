@@ -1,4 +1,4 @@
-//! What a run tells those who watch it: steps, tokens, events, and the thought stream.
+//! The live output of a run for observers: steps, tokens, events, and the thought stream.
 
 use crate::tool::{EXEC, Tools};
 use kiso_base::role::Role;
@@ -12,16 +12,16 @@ use kiso_store::secret::Secrets;
 use kiso_store::store::RunId;
 use serde_json::Value;
 
-/// Characters of a line of thought that are told.
+/// Maximum length in characters of a line of thought.
 const MAX_LINE: usize = 240;
 
-/// Characters of a command line in what a run is busy with.
+/// Maximum length in characters of a command line in a run's activity.
 const MAX_COMMAND: usize = 80;
 
-/// Bytes of a line of thought that are kept until it ends.
+/// Maximum size in bytes of an incomplete line of thought.
 const MAX_HELD: usize = 4_000;
 
-/// Hears what a run does, while it does it. Must return at once.
+/// Receives the progress of a run. Methods must return at once.
 pub trait Listener: Send {
     /// The run has an id; nothing else has happened.
     fn begun(&mut self, _run: &RunId) {}
@@ -29,26 +29,26 @@ pub trait Listener: Send {
     /// A step is about to be performed; its event will have the number `seq`.
     fn step(&mut self, _seq: u32, _step: &Step) {}
 
-    /// What the run is busy with, for a person.
+    /// The run's current activity, for a person.
     fn thought(&mut self, _thought: &Thought) {}
 
-    /// Text as it arrives: of the planner beside its plan, of the worker, of the actor. Without secrets.
+    /// Text as it arrives: from the planner beside its plan, from the worker, from the actor. Without secrets.
     fn token(&mut self, _role: Role, _text: &str) {}
 
-    /// A piece of what a model of this role thinks before it answers. Without secrets.
+    /// A piece of the thoughts of this role's model before its answer. Without secrets.
     fn reasoning(&mut self, _role: Role, _text: &str) {}
 
-    /// The text of this role that was heard since the step began is void: it begins anew.
+    /// The text of this role since the beginning of the step is void, because the role starts again.
     fn restart(&mut self, _role: Role) {}
 
-    /// A piece that a command line writes on "stdout" or "stderr", without secrets. `call` is its place among the calls of
-    /// the action loop that run at once; 0 for a task of a plan.
+    /// Output of a command line on "stdout" or "stderr", without secrets. `call` is its index among the concurrent calls of the
+    /// action loop; 0 for a task of a plan.
     fn output(&mut self, _call: usize, _stream: &'static str, _text: &str) {}
 
-    /// One of the calls of the action loop has ended; others may still run.
+    /// One of the calls of the action loop has ended; others may still be running.
     fn call_ended(&mut self, _call: usize, _result: &ToolResult) {}
 
-    /// An event was accepted. It is on disk, or, where all models are built in, before the next effect and the reply.
+    /// An event was accepted. It is stored; if all models are built in, it is stored before the next effect and the reply.
     fn event(&mut self, _seq: u32, _event: &Event, _run: &Run) {}
 }
 
@@ -57,7 +57,7 @@ pub trait Listener: Send {
 pub enum Thought {
     Analyzing,
     Routing,
-    /// To the tools of these categories.
+    /// The tools of these categories were selected.
     Routed {
         categories: Vec<String>,
     },
@@ -67,9 +67,9 @@ pub enum Thought {
     Briefing {
         task: String,
     },
-    /// About what to call next.
+    /// Deciding about the next call.
     Thinking,
-    /// A line of what the model writes before its answer.
+    /// A line of the model's thoughts before its answer.
     Reasoning {
         text: String,
     },
@@ -77,7 +77,7 @@ pub enum Thought {
     Working {
         what: Vec<String>,
     },
-    /// Hosts that a skill asks, and MCP servers.
+    /// Hosts that a skill contacts, and MCP servers.
     Interrogating {
         sources: Vec<String>,
     },
@@ -89,7 +89,7 @@ pub enum Thought {
 }
 
 impl Thought {
-    /// A stable word for programs.
+    /// Returns a stable identifier for programs.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Analyzing => "analyzing",
@@ -106,7 +106,7 @@ impl Thought {
         }
     }
 
-    /// For a person.
+    /// Returns the text for a person.
     pub fn text(&self) -> String {
         match self {
             Self::Analyzing => "looking at the request".to_owned(),
@@ -126,7 +126,7 @@ impl Thought {
     }
 }
 
-/// Tells the thoughts that go with a step.
+/// Reports the thoughts of a step.
 pub(super) fn think(step: &Step, tools: &Tools, listener: &mut dyn Listener) {
     let thought = match step {
         Step::Admit { .. } => Thought::Analyzing,
@@ -164,7 +164,7 @@ pub(super) fn think(step: &Step, tools: &Tools, listener: &mut dyn Listener) {
     }
 }
 
-/// A call in a few words: the first line of a command line, or the name of the tool.
+/// Returns a short description of a call: the first line of a command line, or the name of the tool.
 fn doing(call: &ToolCall) -> String {
     let args: Value = serde_json::from_str(&call.args).unwrap_or_default();
     let command = args["command"].as_str().filter(|_| call.name == EXEC);
@@ -177,7 +177,7 @@ fn doing(call: &ToolCall) -> String {
     }
 }
 
-/// Tells what an event has led to, before the next step begins.
+/// Reports the results of an event, before the next step starts.
 pub(super) fn conclude(event: &Event, listener: &mut dyn Listener) {
     if let StepResult::Routed { routing, .. } = &event.result
         && !routing.categories.is_empty()
@@ -186,14 +186,14 @@ pub(super) fn conclude(event: &Event, listener: &mut dyn Listener) {
     }
 }
 
-/// A model's text on its way to the listener: without secrets and banners, however its pieces fall. A self-assessment,
-/// which has a banner, is not streamed.
+/// Filters a model's text for the listener: removes secrets and banners, wherever the text is split. A self-assessment, which has
+/// a banner, is not streamed.
 pub(super) struct Voice<'a> {
     role: Role,
     secrets: &'a Secrets,
     /// `None` once the text has ended.
     filters: Option<(kiso_store::secret::RedactionStream, Stripper)>,
-    /// The line of thought that is not whole yet.
+    /// The incomplete line of thought.
     line: String,
     /// The filter that removes secrets from thoughts; `None` between them.
     reasoning: Option<kiso_store::secret::RedactionStream>,
@@ -206,7 +206,7 @@ impl<'a> Voice<'a> {
         Self { role, secrets, filters, line: String::new(), reasoning: None, listener }
     }
 
-    /// Lets go what was held back.
+    /// Passes on text that was held back.
     pub(super) fn finish(&mut self) {
         self.end_reasoning();
         self.end_line();
@@ -216,7 +216,7 @@ impl<'a> Voice<'a> {
         }
     }
 
-    /// Tells the rest of the thoughts.
+    /// Passes on the rest of the thoughts.
     fn end_reasoning(&mut self) {
         if let Some(stream) = self.reasoning.take() {
             let rest = stream.finish();
@@ -226,7 +226,7 @@ impl<'a> Voice<'a> {
         }
     }
 
-    /// Tells the line of thought as far as it came.
+    /// Passes on the incomplete line of thought.
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let line = self.secrets.redact(&line);
@@ -256,7 +256,7 @@ impl Sink for Voice<'_> {
         self.tell(&shown);
     }
 
-    /// As it comes, and a line at a time: a status line is read as a whole.
+    /// Passes on thoughts as they arrive, and also line by line, because a status line is read as a whole.
     fn thought(&mut self, piece: &str) {
         let shown = self.reasoning.get_or_insert_with(|| self.secrets.streaming()).push(piece);
         if !shown.is_empty() {

@@ -1,4 +1,4 @@
-//! The window of a session: the last messages of the segment, with what was called for them.
+//! The window of a session: the last messages of the segment, with their calls.
 //!
 //! "User messages, assistant responses, tool calls, and tool results all count as individual messages; a single tool call +
 //! result pair uses two window slots." Calls are those of the action loop, and the command lines and skills of a plan.
@@ -19,68 +19,68 @@ use kiso_store::store::{self, Fact, LabelledRow, MAX_JOINED, Message, MessageRol
 use std::collections::{BTreeSet, HashMap};
 use std::ops::RangeInclusive;
 
-/// Messages that wait in a session and are looked at when a turn may go on.
+/// Number of waiting messages that are examined when a turn may continue.
 pub(super) const WAITING: u32 = 20;
 
-/// Facts that a prompt is made from; the context shows those that fit.
+/// Maximum number of facts for a prompt; the context shows those that fit.
 const MAX_FACTS: u32 = 100;
 
-/// Who "says" a call with its result.
+/// Author of a call with its result.
 pub(super) const CALL: &str = "call";
 
-/// Tokens of a call's arguments that the window shows in any context, and the part of a larger one: they are scripts and texts of files,
-/// which the next message builds on.
+/// Tokens of a call's arguments that the window shows in any context, and the share of a larger context: arguments are scripts
+/// and texts of files, to which the next message refers.
 const ARGS: usize = 250;
 const ARGS_SHARE: u64 = 64;
 
-/// Tokens of its result: of one that is larger the head and the tail, with the ref under which the whole can be read if it was archived.
-/// The reply has the parts that matter.
+/// Tokens of its result. Of a larger one, head and tail are shown, with the ref of the archived whole if there is one. The reply
+/// has the important parts.
 const RESULT: usize = 400;
 
-/// Stands between a call and its result.
+/// Separates a call from its result.
 const RESULT_MARK: &str = "\nresult [";
 
-/// Slots of the window that a call takes with its result, which are never separated.
+/// Number of window slots for a call and its result, which are never separated.
 const PAIR: usize = 2;
 
-/// A window that is full gives up this part of itself at once, and not a message for each that comes: what is left begins
-/// with the same messages for a while, and need not be read again for each. A summary holds what is gone.
+/// Part of a full window that is dropped at once, as a divisor, instead of one message for each new one: the rest then begins
+/// with the same messages for a while, so models need not read it again. A summary contains the dropped messages.
 const HOP: usize = 2;
 
-/// A window whose hop were smaller slides by the message.
+/// A window with a smaller hop slides by single messages.
 const LEAST_HOP: usize = 4;
 
-/// A full window grows to this multiple of its slots while no summary holds the messages that are to leave it. A summarizer that
-/// never answers does not make prompts longer than that.
+/// A full window grows to this multiple of its slots while no summary contains the messages to be dropped. Even without a working
+/// summarizer, prompts do not get longer than that.
 const STRETCH: usize = 2;
 
-/// Events that tell of calls.
+/// Events that contain calls.
 const KINDS: [&str; 5] = ["retrieved", "acted", "called", "executed", "finished"];
 
-/// A message of the window: its number if it is one of the store, what it says, and whose words that is.
+/// A message of the window: its number if it is stored, its content, and its label.
 type WindowMessage = (Option<i64>, ChatMessage, Label);
 
-/// What the session knows before a run.
+/// The session's knowledge before a run.
 #[derive(Debug, Clone)]
 pub(super) struct Earlier {
     pub messages: Vec<ChatMessage>,
     pub summary: Option<String>,
-    /// Core memory as text; `None` where it is empty.
+    /// Core memory as text; `None` if it is empty.
     pub core: Option<String>,
     pub facts: Vec<KnownFact>,
-    /// When was said what stands in the window or the summary.
+    /// Times of the messages in the window or the summary.
     pub told: Vec<RangeInclusive<i64>>,
-    /// What its prompts have in common with those before.
+    /// The parts that its prompts share with earlier ones.
     pub segment: Segment,
-    /// The message with which the window begins as soon as a summary holds those before it; 0 for the first of the segment.
+    /// The message with which the window begins as soon as a summary contains those before it; 0 for the first of the segment.
     pub leaves: i64,
-    /// Of each of the messages.
+    /// Label of each message.
     pub labels: Vec<Label>,
     pub summary_label: Label,
     pub core_label: Label,
 }
 
-/// A fact as prompts have it.
+/// A fact in the form for prompts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KnownFact {
     /// With its day.
@@ -90,7 +90,7 @@ pub(super) struct KnownFact {
 }
 
 impl KnownFact {
-    /// Without its day.
+    /// Returns the fact without its day.
     pub(super) fn text(&self) -> &str {
         self.line.rsplit_once(" (").map_or(self.line.as_str(), |(text, _)| text)
     }
@@ -103,13 +103,13 @@ impl From<Fact> for KnownFact {
 }
 
 impl Earlier {
-    /// The worst of it that router and planner are shown.
+    /// Returns the lowest integrity of what router and planner see.
     pub(super) fn shown(&self) -> Integrity {
         let all = self.labels.iter().chain([&self.summary_label, &self.core_label]);
         all.filter(|label| label.is_shown_to_planners()).map(|label| label.integrity).max().unwrap_or_default()
     }
 
-    /// Of all of it.
+    /// Returns the joined label of everything.
     pub(super) fn label(&self) -> Label {
         let mut label = Label::join_all(&self.labels);
         if self.summary.is_some() {
@@ -126,7 +126,7 @@ impl Earlier {
 }
 
 impl RunExecutor {
-    /// What the session knows before this run.
+    /// Returns the session's knowledge before this run.
     pub(super) async fn earlier(
         &self,
         session: &SessionName,
@@ -139,7 +139,7 @@ impl RunExecutor {
         let read = self.store.read(move |view| {
             let most = slots.saturating_mul(if hop(slots as usize) > 0 { STRETCH as u32 } else { 1 });
             let mut messages = view.last_of_segment(&session, most.saturating_add(MAX_JOINED + WAITING))?;
-            // Nobody has heard yet what waits for a run of its own. Of the run itself, its lane knows what was said.
+            // Excludes messages that wait for their own run, and those of the run itself, which its lane already contains.
             messages.retain(|message| match &message.run {
                 Some(of) => run.as_ref() != Some(of),
                 None => message.role != MessageRole::User,
@@ -195,31 +195,31 @@ impl RunExecutor {
         Ok(Earlier { messages, summary, core, facts, told, segment, leaves, labels, summary_label, core_label })
     }
 
-    /// Slots of the window of a session.
+    /// Returns the number of slots in the window of a session.
     pub(super) fn window(&self) -> u64 {
         self.config.window_at(self.models.settings(Role::Actor).context)
     }
 
-    /// Tokens of a call's arguments in it.
+    /// Returns the maximum size in tokens of a call's arguments in the window.
     fn args_tokens(&self) -> usize {
         let share = self.models.settings(Role::Actor).context / ARGS_SHARE;
         usize::try_from(share).unwrap_or(usize::MAX).max(ARGS)
     }
 
-    /// What the prompts of the run that this is the first event of had in common with those before.
+    /// Returns the parts that the prompts of this run, given by its first event, shared with earlier ones.
     fn segment_of(&self, spec: &store::Event) -> Option<Segment> {
         let body = self.vault.open_text(SEALED_RUN, &spec.body).ok()?;
         Some(serde_json::from_str::<RunSpec>(&body).ok()?.segment)
     }
 
-    /// The messages with their numbers, and the calls that were made for them, oldest first.
+    /// Returns the messages with their numbers, and their calls, oldest first.
     async fn with_calls(
         &self,
         messages: Vec<Message>,
         mut events: HashMap<RunId, Vec<store::Event>>,
     ) -> Result<Vec<WindowMessage>, DriveError> {
-        // Behind the message that stands first: from the end, the calls of each cycle go before its reply, and what no reply
-        // follows goes behind the last message of its run.
+        // Calls come after the first message of their run. Assigned from the end: the calls of each cycle precede its reply, and
+        // calls without a reply follow the last message of their run.
         let mut calls: HashMap<RunId, Vec<Vec<(ChatMessage, Label)>>> = HashMap::new();
         let mut window: Vec<Vec<WindowMessage>> = Vec::new();
         let called = |calls: Vec<_>| calls.into_iter().map(|(call, label)| (None, call, label)).collect();
@@ -242,12 +242,12 @@ impl RunExecutor {
         Ok(window.into_iter().rev().flatten().collect())
     }
 
-    /// The calls of a run with their results, a list for each of its cycles and one for what no reply followed. What cannot be read
-    /// is left out: the messages matter more.
+    /// Returns the calls of a run with their results: a list for each cycle, and one for calls without a reply. Unreadable events
+    /// are left out, because the messages matter more.
     #[expect(clippy::expect_used, reason = "there is one from the beginning")]
     fn cycles(&self, events: &[store::Event]) -> Vec<Vec<(ChatMessage, Label)>> {
         let (mut cycles, mut wanted, most) = (vec![Vec::new()], Vec::new(), self.args_tokens());
-        // What was called later was decided from what came before.
+        // Later calls were decided from earlier results.
         let mut seen = Label::default();
         for event in events {
             let Ok(body) = self.vault.open_text(SEALED_RUN, &event.body) else { continue };
@@ -284,7 +284,7 @@ impl RunExecutor {
     }
 }
 
-/// Slots that messages take of a window.
+/// Returns the number of window slots that messages take.
 pub(super) fn slots_of(messages: &[ChatMessage]) -> usize {
     messages.iter().map(slots_of_message).sum()
 }
@@ -297,7 +297,7 @@ fn slots_of_message(message: &ChatMessage) -> usize {
     }
 }
 
-/// Slots that a step of a run takes of the window of the runs after it.
+/// Returns the number of slots that a step of a run takes in the window of later runs.
 pub(super) fn slots_of_result(result: &StepResult) -> usize {
     match result {
         // The message, and the reply to it.
@@ -308,7 +308,7 @@ pub(super) fn slots_of_result(result: &StepResult) -> usize {
     }
 }
 
-/// Slots that a window of so many gives up when it is full; 0 if it slides by the message.
+/// Returns the number of slots that a full window of this size drops; 0 if it slides by single messages.
 pub(super) fn hop(slots: usize) -> usize {
     if slots / HOP < LEAST_HOP { 0 } else { slots / HOP }
 }
@@ -317,14 +317,14 @@ pub(super) fn hop(slots: usize) -> usize {
 #[derive(Debug, PartialEq)]
 struct Window {
     messages: Vec<(ChatMessage, Label)>,
-    /// The first message of it that has a number.
+    /// The first message with a number.
     begins: i64,
     /// As in [`Earlier::leaves`].
     leaves: i64,
 }
 
-/// The window of `said` that has so many slots and began with the message `from`. It grows until it is full; then it begins with a
-/// later question, as soon as a summary, which reaches to the message `summarized`, holds what is before that.
+/// Returns the window of `said` with this number of slots, which began with the message `from`. It grows until it is full; then
+/// it begins with a later question, as soon as a summary up to the message `summarized` contains everything before that.
 fn last_of(mut said: Vec<WindowMessage>, slots: usize, from: i64, summarized: i64) -> Window {
     let newest = |said: &[WindowMessage], slots: usize| {
         let mut left = slots;
@@ -336,7 +336,7 @@ fn last_of(mut said: Vec<WindowMessage>, slots: usize, from: i64, summarized: i6
     };
     let number = |said: &[WindowMessage]| said.iter().find_map(|(id, ..)| *id).unwrap_or(0);
     let asks = |at: &usize| said.get(*at).is_some_and(|(id, message, _)| id.is_some() && message.from == "user");
-    // Where the window began is not among what was read, if more was said since than it has slots.
+    // If more messages arrived than the window has slots, its former beginning is not among them.
     let began = if from == 0 { Some(0) } else { said.iter().position(|(id, ..)| *id == Some(from)) };
     let hop = hop(slots);
     let mut first = newest(&said, slots).max(began.unwrap_or(0));
@@ -345,7 +345,7 @@ fn last_of(mut said: Vec<WindowMessage>, slots: usize, from: i64, summarized: i6
     if began != Some(first) && hop > 0 && !said.is_empty() {
         let later = newest(&said, slots - hop);
         let question = (first..=later.min(said.len() - 1)).rfind(asks);
-        // One turn with many calls takes the whole window: it goes with its question, or goes as a whole.
+        // A single turn with many calls can fill the window: it is dropped together with its question, or as a whole.
         let question = question.or_else(|| (kept..first).rfind(asks)).or_else(|| (first..said.len()).find(asks));
         first = question.unwrap_or(first);
     }
@@ -360,7 +360,7 @@ fn last_of(mut said: Vec<WindowMessage>, slots: usize, from: i64, summarized: i6
     Window { messages: said.into_iter().map(|(_, message, label)| (message, label)).collect(), begins, leaves }
 }
 
-/// The events that tell of calls of the runs that the messages are of, each in order: of the newest runs, until the window is full.
+/// Returns the events with calls of these messages' runs, each in order: of the newest runs, until the window is full.
 fn events_of_calls(
     view: &View<'_>,
     messages: &[Message],
@@ -373,7 +373,7 @@ fn events_of_calls(
         }
         used += 1;
         let Some(run) = message.run.as_ref().filter(|run| !events.contains_key(*run)) else { continue };
-        // For each call at most: what came with its message, what was wanted, what came of it, and the end of its cycle.
+        // At most four events per call: its message, the request, the result, and the end of its cycle.
         let mut last = view.last_events(run, &KINDS, slots.saturating_mul(4))?;
         last.reverse();
         used += PAIR * last.iter().filter(|event| event.kind == "called" || event.kind == "executed").count();
@@ -382,7 +382,7 @@ fn events_of_calls(
     Ok(events)
 }
 
-/// A command line or a skill of a plan. A message of a plan is not a call.
+/// Returns a command line or a skill of a plan; `None` for a message of a plan, which is not a call.
 fn of_task(report: &TaskReport, most: usize) -> Option<ChatMessage> {
     let Task { kind, detail, args, .. } = &report.task;
     let call = match kind {
@@ -399,7 +399,7 @@ fn of_task(report: &TaskReport, most: usize) -> Option<ChatMessage> {
     Some(pair(&call, most, if trouble.is_some() { "error" } else { "ok" }, &text.join("\n")))
 }
 
-/// A call and its result in one, so that nothing can come between them. Of the call, `most` tokens are shown.
+/// Joins a call and its result, so that nothing can come between them. At most `most` tokens of the call are shown.
 fn pair(call: &str, most: usize, status: &str, result: &str) -> ChatMessage {
     let text = format!(
         "{}{RESULT_MARK}{status}]: {}",
@@ -409,7 +409,7 @@ fn pair(call: &str, most: usize, status: &str, result: &str) -> ChatMessage {
     ChatMessage::new(CALL, text)
 }
 
-/// A call with how it ended, and without what came of it.
+/// Returns a call with its status, but without its result.
 pub(super) fn without_result(message: ChatMessage) -> ChatMessage {
     if message.from != CALL {
         return message;
@@ -446,12 +446,12 @@ mod tests {
         window.messages.iter().map(|(message, _)| message.text.as_str()).collect()
     }
 
-    /// A window that were full with every message would have the model read all of it again with every message.
+    /// A window that is full at every message would force the model to read all of it again each time.
     #[test]
     fn a_full_window_begins_later_and_stays_there() {
         let (mut from, mut begins, mut summarized) = (0, Vec::new(), 0);
         for turns in 1..=40 {
-            // No more of them is read.
+            // Only this many are read.
             let read = said(turns * 2).split_off((turns as usize * 2).saturating_sub(20));
             let window = last_of(read, 20, from, summarized);
             let shown = texts(&window);
@@ -465,7 +465,7 @@ mod tests {
         }
         begins.dedup();
         assert!(begins.len() <= 8, "{begins:?}");
-        // A small one has no room for that.
+        // A small window is too small for that.
         let window = last_of(said(9), 5, 1, 0);
         assert_eq!((window.messages.len(), window.begins, window.leaves), (5, 5, 5));
     }
@@ -475,7 +475,7 @@ mod tests {
     #[test]
     fn a_message_stays_in_the_window_until_a_summary_holds_it() {
         for slots in [8, 20, 33] {
-            // A summary that comes at once, late, in parts, or never.
+            // A summary that is made at once, late, in parts, or never.
             for (late, part) in [(0, i64::MAX), (3, i64::MAX), (0, 3), (i64::MAX, 0)] {
                 let (mut from, mut summarized, mut full_since, mut longest) = (0, 0, None, 0);
                 for turns in 1..=60_i64 {
@@ -487,7 +487,7 @@ mod tests {
                     if late < i64::MAX {
                         assert!(from <= summarized + 1, "{} to {from} are nowhere", summarized + 1);
                     }
-                    // What is done behind the reply.
+                    // Background work after the reply.
                     if window.leaves > summarized + 1 {
                         let since = *full_since.get_or_insert(turns);
                         if turns - since >= late {
@@ -502,7 +502,7 @@ mod tests {
         }
     }
 
-    /// A turn with more calls than the window has slots does not lose its question, as long as there is room for both.
+    /// A turn with more calls than window slots keeps its question, as long as there is space for both.
     #[test]
     fn a_turn_with_many_calls_keeps_its_question() {
         let with_calls = |calls: usize, turns: i64| {
@@ -517,7 +517,7 @@ mod tests {
         }
     }
 
-    /// Whoever plans has the replies, which say what mattered of the results.
+    /// The planner sees the replies, which contain the important parts of the results.
     #[test]
     fn a_call_can_be_told_without_its_result() {
         let script = "x".repeat(6_000);
@@ -531,7 +531,7 @@ mod tests {
         assert_eq!(without_result(said.clone()), said);
     }
 
-    /// What comes between two messages has no number; it goes with what it was called for.
+    /// Entries between two messages have no number and stay with their message.
     #[test]
     fn a_call_goes_with_its_message() {
         let mut with_calls = said(24);

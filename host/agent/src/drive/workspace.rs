@@ -1,4 +1,4 @@
-//! The workspace of a run's session, as prompts show it.
+//! The workspace of a run's session, for prompts.
 
 use super::run_context::RunContext;
 use super::{DriveError, rights};
@@ -14,13 +14,13 @@ use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::overlay::Overlay;
 
 impl RunContext<'_> {
-    /// The files of the workspace that the roles of this run are shown: those of the user, and those that were attached before it has read
-    /// the list for the first time, as its answers are known to be made of them.
+    /// Returns the files of the workspace for the roles of this run: those of the user, and those that were attached before the
+    /// run first read the list, because the label of its answers covers them.
     pub(super) async fn files(&self, run: &Run) -> Result<Vec<FileCard>, DriveError> {
         Ok(self.labelled_files(run, |label| label.is_trusted() || run.expects(label)).await?.0)
     }
 
-    /// The files that `admits` lets pass, with the label of all. Whoever wrote them may have made them hard to read.
+    /// Returns the files that `admits` accepts, with their joined label. Their authors may have made them hard to parse.
     pub(super) async fn labelled_files(
         &self,
         run: &Run,
@@ -34,7 +34,7 @@ impl RunContext<'_> {
             cards.map(|card| (files::label(&work, &card.path, &labels), card)).collect::<Vec<_>>()
         });
         let found = read.await.unwrap_or_else(|overdue| {
-            // They are of use for a plan, and no plan fails for the lack of them.
+            // The list is optional, so a plan does not fail without it.
             tracing::warn!(session = %self.session, "{overdue}");
             Vec::new()
         });
@@ -62,7 +62,7 @@ impl RunContext<'_> {
         Ok((cards.collect(), all))
     }
 
-    /// The files of an outcome that were removed or renamed since they were made.
+    /// Returns the files of an outcome that were removed or renamed since.
     pub(super) fn gone_files(&self, outcome: &Outcome) -> Vec<String> {
         if outcome.files.is_empty() {
             return Vec::new();
@@ -72,7 +72,7 @@ impl RunContext<'_> {
         outcome.files.iter().map(|file| file.path.clone()).filter(|path| !is_there(path)).collect()
     }
 
-    /// What the workspace says about who kiso is and what it is to heed: a few files of a known size.
+    /// Returns the workspace's guidance about kiso's identity and instructions: a few files of limited size.
     pub(super) fn guidance(&self) -> Option<Vec<String>> {
         let work = self.drive.home.open_work(&self.session).ok()?;
         let labels = FileLabels::of_session(&self.drive.home, &self.session);
@@ -83,11 +83,11 @@ impl RunContext<'_> {
     }
 }
 
-/// Names of a folder that are shown, and the characters of one.
+/// Maximum number of names that are shown for a folder, and maximum length of one in characters.
 const MAX_NAMES: usize = 60;
 const MAX_NAME: usize = 80;
 
-/// A card for the shared files, with those of their names that are shown. `None` if there are none.
+/// Returns a card for the shared files, with the names that may be shown. `None` if there are none.
 fn shared_card(names: Vec<(String, Label)>, admits: impl Fn(&Label) -> bool) -> Option<(Label, FileCard)> {
     let mut all = Label::default();
     let mut shown = Vec::new();
@@ -103,7 +103,7 @@ fn shared_card(names: Vec<(String, Label)>, admits: impl Fn(&Label) -> bool) -> 
     (!shown.is_empty()).then(|| (all, FileCard { path: format!("{SHARED}/"), notes, ..FileCard::default() }))
 }
 
-/// A card for each of a session's folders, with the names in it.
+/// Returns a card for each of a session's folders, with the names in it.
 fn folder_cards(home: &Home, session: &SessionName, folders: Vec<SessionFolder>) -> Vec<FileCard> {
     let card = |(number, folder): (usize, SessionFolder)| {
         let overlay = Overlay::open(home, session, &folder).ok()?;

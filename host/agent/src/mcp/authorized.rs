@@ -1,4 +1,4 @@
-//! A message to a server over HTTP, with the token of a login where there is one.
+//! Sends a message to a server over HTTP, with the token of a login if there is one.
 
 use ::http::header::AUTHORIZATION;
 use ::http::{HeaderMap, Uri};
@@ -10,8 +10,8 @@ use super::http::{self, Bounds, RpcAnswer};
 use super::oauth::{Account, OauthError};
 use kiso_base::rpc::RequestId;
 
-/// Sends it. A token that the server refuses is renewed once, and the message sent again: who refuses it did not take it. What
-/// the server says of the token is taken out of its answer.
+/// Sends a message. If the server refuses the token, the token is renewed once and the message is sent again, because a refused
+/// message was not processed. The token is removed from the server's answer.
 pub(super) async fn exchange(
     account: Option<(&Account, &str)>,
     uri: &Uri,

@@ -1,4 +1,4 @@
-//! A server as a client knows it: which era it speaks, its session, and what it says of its tools.
+//! A connected server: its protocol era, its session, and its tools.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -27,42 +27,42 @@ use kiso_sandbox::skill::server::FileStamp;
 use kiso_store::secret::SecretValue;
 use kiso_store::store::Store;
 
-/// Tools that a server may list.
+/// Maximum number of tools in a server's list.
 const MAX_TOOLS: usize = 1_000;
 
-/// Answers that a list may be divided into.
+/// Maximum number of pages of the list.
 const MAX_PAGES: usize = 64;
 
-/// Size in KiB of an answer that is no tool's: a page of the list of tools.
+/// Maximum size in KiB of a page of the list of tools.
 const MAX_LIST_KIB: u64 = 4_096;
 
-/// How long a list is relied on at most. A tool that changes is noticed by then.
+/// How long a list is used at most. Changed tools are detected by then.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// Calls of a server at once; more wait.
+/// Maximum number of concurrent calls of a server; more wait.
 const MAX_CALLS: usize = 8;
 
-/// How long a server that is started may be silent at first. One of the older era may not answer what it does not know.
+/// How long a new server may be silent at first. A server of the older era may not answer unknown messages.
 const SILENCE: Duration = Duration::from_secs(5);
 
 const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// How a server is spoken to.
+/// The protocol era of a connection.
 #[derive(Debug, Clone)]
 enum Speaks {
-    /// Each request says everything about itself.
+    /// Each request contains all metadata.
     Modern,
     /// After `initialize`.
     Legacy { version: &'static str, session: Option<HeaderValue> },
 }
 
-/// A way to a server that is open.
+/// An open connection to a server.
 #[derive(Debug, Clone)]
 struct Connection {
     speaks: Speaks,
-    /// Where it is not reached over HTTP.
+    /// The process or component, unless it is reached over HTTP.
     server: Option<Arc<StdioServer>>,
 }
 
@@ -72,24 +72,24 @@ impl Connection {
     }
 }
 
-/// What is known of a server until its list is old.
+/// Cached knowledge about a server.
 #[derive(Debug, Clone)]
 struct Known {
     connection: Connection,
     tools: Arc<BTreeMap<String, ToolDefinition>>,
     until: Instant,
-    /// The file that it was then.
+    /// The file at the time of the start.
     file: Option<FileStamp>,
 }
 
-/// A server that can be asked.
+/// A client of one server.
 #[derive(Debug)]
 pub(super) struct McpClient {
     pub settings: McpSettings,
     transport: Transport,
-    /// The login, where one is possible: at a server over HTTP that is sent no key of the administrator's.
+    /// The login, if one is possible: for a server over HTTP without an administrator's key.
     account: Option<Account>,
-    /// Values of headers and variables, by the variables that have them.
+    /// Values of headers and variables, with the names of their variables.
     pub keys: Vec<(String, SecretValue)>,
     known: Mutex<Option<Known>>,
     slots: Arc<Semaphore>,
@@ -97,7 +97,7 @@ pub(super) struct McpClient {
 }
 
 impl McpClient {
-    /// Does not connect, and starts nothing. `environment` has the values of headers and variables.
+    /// Creates a client without connecting or starting anything. `environment` has the values of headers and variables.
     pub(super) fn new(
         settings: McpSettings,
         skills: &Skills,
@@ -115,12 +115,12 @@ impl McpClient {
         McpClient { settings, transport, account, keys, known, slots, count }
     }
 
-    /// What runs on this machine, where something does.
+    /// Returns the transport of the server.
     pub(super) fn transport(&self) -> &Transport {
         &self.transport
     }
 
-    /// Ends what was started. What is asked of it later starts another one.
+    /// Stops a started server. A later request starts another one.
     pub(super) async fn stop(&self) {
         let known = self.known.lock().await.take();
         if let Some(server) = known.and_then(|known| known.connection.server) {
@@ -128,7 +128,7 @@ impl McpClient {
         }
     }
 
-    /// What the server says of its tools now.
+    /// Returns the server's current list of tools.
     pub(super) async fn list(&self) -> Result<Arc<BTreeMap<String, ToolDefinition>>, McpError> {
         self.transport.load().await.map_err(|fault| self.error(fault))?;
         let bounds = self.bounds();
@@ -137,7 +137,7 @@ impl McpClient {
         known.map(|known| known.tools).map_err(|fault| self.error(self.before_call(fault)))
     }
 
-    /// Calls a tool, if the server says the same of it as was allowed. What it says otherwise comes with the error.
+    /// Calls a tool, if its definition is the allowed one. Otherwise the error contains the changed definition.
     #[tracing::instrument(name = "mcp.call", level = "debug", skip_all, fields(server = %self.settings.name, tool = allowed.name.as_str()))]
     pub(super) async fn call(
         &self,
@@ -149,7 +149,7 @@ impl McpClient {
         let work = async {
             let _slot = kiso_base::compute::permit(&self.slots).await;
             let params = json!({ "name": allowed.name, "arguments": args });
-            // What a session that is gone did not take can be sent once more.
+            // A message that an expired session refused can be sent once more.
             let mut again = true;
             loop {
                 let known = self.known(bounds).await.map_err(|fault| (self.before_call(fault), None))?;
@@ -171,7 +171,7 @@ impl McpClient {
                     Ok(answer) => return McpOutcome::read(answer.result).map_err(|fault| (fault, None)),
                     Err(fault) => {
                         let gone = fault == McpFault::SessionGone;
-                        // Who cannot be reached may be another one by the next time.
+                        // After a failed connection, another server may be there the next time.
                         if gone || matches!(fault, McpFault::Unreachable(_) | McpFault::Broken(_)) {
                             *self.known.lock().await = None;
                         }
@@ -191,12 +191,12 @@ impl McpClient {
         self.account.as_ref().map(|account| (account, self.settings.name.as_str()))
     }
 
-    /// How its login stands; `None` where there can be none.
+    /// Returns the state of its login; `None` if a login is not possible.
     pub(super) fn login(&self) -> Option<LoginState> {
         self.account.as_ref().map(Account::state)
     }
 
-    /// Asks a person to log in; the issuer. `None` where there can be no login.
+    /// Starts a login by a person; returns the issuer. `None` if a login is not possible.
     pub(super) async fn log_in(
         &self,
         told: impl FnOnce(&str),
@@ -204,8 +204,8 @@ impl McpClient {
     ) -> Option<Result<String, McpError>> {
         let (Some(account), Transport::Http { uri, .. }) = (&self.account, &self.transport) else { return None };
         let asked = async {
-            // What it wants is told to who comes without a token. One of another era refuses this in another way, and may want a
-            // login all the same.
+            // A request without a token reveals the server's requirements. A server of another era refuses this differently, and
+            // may still require a login.
             let message = rpc::request(&RequestId::Number(0), "server/discover", json!({ "_meta": about_us() }));
             let headers = self.headers(&Speaks::Modern, Some("server/discover"))?;
             let bounds = Bounds { max_kib: MAX_LIST_KIB, ..self.bounds() };
@@ -221,7 +221,7 @@ impl McpClient {
         Some(asked.await.map_err(|fault| self.error(fault)))
     }
 
-    /// Forgets the login: whether there was one, and why the authorization server could not be told.
+    /// Deletes the login; returns whether there was one, and why the authorization server could not be notified.
     pub(super) async fn log_out(&self) -> Option<Result<(bool, Option<OauthError>), McpError>> {
         let out = self.account.as_ref()?.log_out().await;
         Some(out.map_err(|error| self.error(McpFault::Login(error))))
@@ -231,7 +231,7 @@ impl McpClient {
         McpError { server: self.settings.name.clone(), fault }
     }
 
-    /// A fault of a server that was only started yet.
+    /// Converts a fault of a server that was only just started.
     fn before_call(&self, fault: McpFault) -> McpFault {
         match (fault, &self.transport) {
             (fault, Transport::Http { .. }) => fault,
@@ -245,12 +245,12 @@ impl McpClient {
         Bounds { end: Instant::now() + Duration::from_secs(timeout_s), timeout_s, max_kib: max_result_kib }
     }
 
-    /// Connects where that was not done, or long ago, and lists the tools.
+    /// Connects if necessary, and lists the tools.
     async fn known(&self, bounds: Bounds) -> Result<Known, McpFault> {
         let bounds = Bounds { max_kib: MAX_LIST_KIB, ..bounds };
         let file = self.transport.file();
         let mut kept = self.known.lock().await;
-        // Whatever comes of it, the old list counts no more.
+        // The old list is no longer used, whatever happens.
         let connection = match kept.take() {
             Some(known) if Instant::now() < known.until && !known.connection.is_over() && known.file == file => {
                 return Ok(kept.insert(known).clone());
@@ -274,8 +274,7 @@ impl McpClient {
         Ok(known)
     }
 
-    /// Finds out which era the server speaks: the newer one is tried first, which has no state. `known` is how it was spoken to
-    /// before.
+    /// Detects the server's era: tries the newer one first, which has no state. `known` is the era of the previous connection.
     async fn connect(&self, known: Option<&Speaks>, bounds: Bounds) -> Result<Connection, McpFault> {
         let mut connection = Connection { speaks: Speaks::Modern, server: self.transport.start().await? };
         match known {
@@ -284,7 +283,7 @@ impl McpClient {
             None => match self.discover(&connection, bounds).await {
                 Ok(true) => return Ok(connection),
                 Ok(false) => {}
-                // One of the older era may end, or say nothing more, at what it does not know.
+                // A server of the older era may end, or fall silent, after an unknown message.
                 Err(McpFault::Broken(_) | McpFault::Timeout(_) | McpFault::Noise(..)) if connection.is_over() => {
                     connection.server = self.transport.start().await?;
                 }
@@ -310,7 +309,7 @@ impl McpClient {
         Ok(connection)
     }
 
-    /// Whether it speaks the newer era.
+    /// Returns whether the server supports the newer era.
     async fn discover(&self, connection: &Connection, bounds: Bounds) -> Result<bool, McpFault> {
         let mut bounds = bounds;
         if connection.server.is_some() {
@@ -327,7 +326,7 @@ impl McpClient {
         }
     }
 
-    /// All tools, and for how long that holds.
+    /// Returns all tools, and how long the list is valid.
     async fn tools(
         &self,
         connection: &Connection,
@@ -416,7 +415,7 @@ fn about_us() -> Value {
     json!({ VERSION: MODERN, CLIENT: client_info(), CAPABILITIES: Map::new() })
 }
 
-/// The login of a server that can have one.
+/// Returns the login of a server that can have one.
 fn account(
     settings: &McpSettings,
     skills: &Skills,

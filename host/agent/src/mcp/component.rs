@@ -1,7 +1,7 @@
-//! A server that is a component. One is started for each call, and ends with it.
+//! A server that is a component. One instance is started for each call, and ends with it.
 //!
-//! So no call sees what another one left, a server that died or hangs is another one with the next call, and none holds a place and
-//! memory of the sandbox while nothing is asked of it. Starting one takes a fraction of a millisecond.
+//! So no call sees state of another one, a server that crashed or hangs does not affect the next call, and idle servers use no
+//! place and memory of the sandbox. Starting one takes a fraction of a millisecond.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use kiso_sandbox::exec::{Channel, Stdio, pipe};
 use kiso_sandbox::skill::SkillError;
 use kiso_sandbox::skill::server::ServerComponent;
 
-/// An instance that runs.
+/// A running instance.
 #[derive(Debug)]
 struct ServerInstance {
     task: AbortHandle,
     ended: watch::Receiver<Option<McpFault>>,
 }
 
-/// Starts one. It ends when the returned value is dropped.
+/// Starts an instance. It ends when the returned value is dropped.
 pub(super) fn start(component: &Arc<ServerComponent>) -> StdioServer {
     let ((stdin, input), (output, stdout)) = (pipe(), pipe());
     let (told, ended) = watch::channel(None);
@@ -41,7 +41,7 @@ pub(super) fn start(component: &Arc<ServerComponent>) -> StdioServer {
     StdioServer::new(life, ServerInput::Component(input), ServerOutput::Component(output))
 }
 
-/// What an error of the sandbox is for the one who calls.
+/// Converts an error of the sandbox for the caller.
 pub(super) fn fault(error: SkillError) -> McpFault {
     match (error.limit, error.blame, &error.code) {
         (Some(hit), ..) => McpFault::Limit(*hit),

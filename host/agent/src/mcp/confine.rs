@@ -1,8 +1,8 @@
-//! What is kept from an MCP server that is a program of this machine.
+//! Confinement of an MCP server that is a program of this machine.
 //!
-//! Such a program is not in the sandbox: it is no component, and its memory and time are not limited. It runs as the user who runs
-//! kiso, and everything of that user's would be its own. So kiso starts itself once more, which confines itself and then becomes the
-//! program:
+//! Such a program is not in the sandbox: it is not a component, and its memory and time are not limited. It runs as kiso's user
+//! and could otherwise access everything of that user. So kiso starts itself once more; that process confines itself and then
+//! executes the program:
 //!
 //! ```text
 //! kiso                                  kiso confine-server            the program
@@ -11,9 +11,10 @@
 //!                                         ends with kiso
 //! ```
 //!
-//! Landlock leaves it one directory to write to, what it needs to start and what `read` names to read, and the TCP ports of
-//! `connect_ports`, at whatever host. seccomp keeps from it what Landlock knows nothing of ([`filter`]): above all sockets of other
-//! kinds, so that it reaches neither `kiso.sock` nor the session bus. Both hold for all that it starts, and cannot be taken back.
+//! Landlock allows writing to one directory, reading the files that it needs to start and those in `read`, and connecting to the
+//! TCP ports of `connect_ports` at any host. seccomp blocks what Landlock does not cover ([`filter`]): above all other kinds of
+//! sockets, so that it can reach neither `kiso.sock` nor the session bus. Both apply to all its child processes and are
+//! permanent.
 
 #[cfg(target_os = "linux")]
 mod filter;
@@ -28,10 +29,10 @@ use std::process::Command;
 /// Name of the hidden command.
 pub const COMMAND: &str = "confine-server";
 
-/// Exit code where the program was not started; standard error says why.
+/// Exit code if the program was not started; standard error contains the reason.
 pub const NOT_STARTED: u8 = 126;
 
-/// What is started, and what it is left.
+/// The program to start, and its permissions.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Confinement {
     /// The only directory that can be written to
@@ -43,10 +44,10 @@ pub struct Confinement {
     /// TCP ports that can be connected to
     #[arg(long)]
     pub port: Vec<u16>,
-    /// The process with which it ends
+    /// The parent process, with which it ends
     #[arg(long)]
     pub parent: u32,
-    /// Keep nothing from it
+    /// Do not confine the program
     #[arg(long)]
     pub unconfined: bool,
     /// The program and its arguments
@@ -55,7 +56,7 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// As the command takes them.
+    /// Returns the arguments of the command.
     pub fn to_args(&self) -> Vec<OsString> {
         let mut args: Vec<OsString> = vec!["--parent".into(), self.parent.to_string().into()];
         args.extend(["--dir".into(), self.dir.clone().into()]);
@@ -68,7 +69,7 @@ impl Confinement {
     }
 }
 
-/// Confines this process, and becomes the program. Comes back where it cannot, with the reason.
+/// Confines this process, and executes the program. Returns only on failure, with the reason.
 #[expect(clippy::expect_used, reason = "the command line needs one")]
 pub fn serve(confinement: &Confinement) -> String {
     if let Err(why) = prepare(confinement) {
@@ -84,11 +85,11 @@ fn prepare(confinement: &Confinement) -> Result<(), String> {
     use rustix::process::{Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit};
     let failed = |what: &'static str| move |error: rustix::io::Errno| format!("{what}: {error}");
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed("it cannot be made to end with kiso"))?;
-    // Whose end comes before that is not noticed any more.
+    // If the parent has ended before this, its end goes unnoticed.
     if getppid().is_none_or(|parent| parent.as_raw_nonzero().get().unsigned_abs() != confinement.parent) {
         return Err("kiso has ended".to_owned());
     }
-    // What it had in memory would lie in a file.
+    // A core dump would write its memory to a file.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).map_err(failed("no limit can be set"))?;
     close_others()?;
     if confinement.unconfined {
@@ -102,11 +103,11 @@ fn prepare(confinement: &Confinement) -> Result<(), String> {
     })
 }
 
-/// Has all files that are open here, but for the standard streams, closed when the program begins.
+/// Marks all open files except the standard streams to be closed when the program starts.
 #[cfg(target_os = "linux")]
 fn close_others() -> Result<(), String> {
     const CLOEXEC: libc::c_uint = 4;
-    // SAFETY: the call takes three numbers. Descriptors stay open until the program begins, so nothing here loses one that it has.
+    // SAFETY: the call takes three numbers. Descriptors stay open until the program starts, so nothing in this process loses one.
     let done = unsafe { libc::syscall(libc::SYS_close_range, 3 as libc::c_uint, libc::c_uint::MAX, CLOEXEC) };
     match done {
         0 => Ok(()),
@@ -122,14 +123,14 @@ fn prepare(confinement: &Confinement) -> Result<(), String> {
     }
 }
 
-/// Whether this machine can confine a program, one that may connect to `tcp` ports or none. Otherwise what is missing.
+/// Checks that this machine can confine a program, with or without `tcp` ports. The error names what is missing.
 #[cfg(target_os = "linux")]
 pub fn support(tcp: bool) -> Result<(), String> {
     ruleset::support(tcp)?;
     filter::support()
 }
 
-/// Whether this machine can confine a program. Otherwise what is missing.
+/// Checks that this machine can confine a program. The error names what is missing.
 #[cfg(not(target_os = "linux"))]
 pub fn support(_: bool) -> Result<(), String> {
     Err("kiso can confine programs on Linux only".to_owned())

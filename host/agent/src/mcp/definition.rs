@@ -1,17 +1,17 @@
-//! What a server says of a tool, and what of that a model is told.
+//! Definitions of tools from servers, and their text for models.
 
 use serde_json::{Map, Value, json};
 
-/// Bytes of all that a server says of one tool, as JSON. It stands in prompts.
+/// Maximum size in bytes of a tool's definition as JSON. It is part of prompts.
 pub(super) const MAX_DEFINITION: usize = 32 << 10;
 
-/// Characters of a description that models are told.
+/// Maximum length in characters of a description for models.
 const MAX_TOLD: usize = 1_000;
 
-/// The parts of a definition that say what a tool is. Another one of these is another tool.
+/// The members that identify a tool's definition. A change of one of them makes it another tool.
 const PARTS: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
 
-/// What a server says of a tool.
+/// A server's definition of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
     pub name: String,
@@ -19,30 +19,30 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
-    /// Reads an entry of `tools/list`; none where it has no name.
+    /// Parses an entry of `tools/list`; `None` if it has no name.
     pub fn read(entry: &Value) -> Option<ToolDefinition> {
         let name = entry.get("name")?.as_str().filter(|name| (1..=256).contains(&name.len()))?;
         let parts = PARTS.iter().filter_map(|part| Some(((*part).to_owned(), entry.get(*part)?.clone())));
         Some(ToolDefinition { name: name.to_owned(), parts: parts.collect() })
     }
 
-    /// Reads what was kept of one.
+    /// Parses a stored definition.
     pub fn parse(name: &str, text: &str) -> Option<ToolDefinition> {
         let Value::Object(parts) = serde_json::from_str(text).ok()? else { return None };
         Some(ToolDefinition { name: name.to_owned(), parts })
     }
 
-    /// JSON, to be kept.
+    /// Returns the JSON for storage.
     pub fn text(&self) -> String {
         Value::from(self.parts.clone()).to_string()
     }
 
-    /// The same for people, a part a line and more.
+    /// Returns the definition for people, on several lines.
     pub fn pretty(&self) -> String {
         serde_json::to_string_pretty(&sorted(&Value::from(self.parts.clone()))).unwrap_or_default()
     }
 
-    /// The schema of its arguments. One that takes any object stands for one that is missing; keywords without a value are left out.
+    /// Returns the schema of its arguments. A missing schema accepts any object; keywords without a value are left out.
     pub fn schema(&self) -> Value {
         match self.parts.get("inputSchema") {
             Some(Value::Object(schema)) => schema
@@ -54,7 +54,7 @@ impl ToolDefinition {
         }
     }
 
-    /// Its description in one line, as models are told it.
+    /// Returns its description in one line, as for models.
     pub fn summary(&self) -> String {
         let said = ["description", "title"].iter().find_map(|part| self.parts.get(*part)?.as_str());
         let line = said.unwrap_or_default().split(|c: char| c.is_whitespace() || c.is_control());
@@ -63,7 +63,7 @@ impl ToolDefinition {
     }
 }
 
-/// The same with the keys of objects in order, so that two can be compared line by line.
+/// Sorts the keys of objects, so that two definitions can be compared line by line.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {

@@ -1,5 +1,5 @@
-//! One message to a server and its answer, over Streamable HTTP. A server decides how long an answer is, how it comes and whether it
-//! ends; all of that is bounded here.
+//! One message to a server and its answer, over Streamable HTTP. The server chooses the length, form and end of the answer, so
+//! all of these are limited here.
 
 use std::time::Duration;
 
@@ -19,31 +19,31 @@ use kiso_base::rpc::{self, RequestId, RpcMessage};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// Notifications and other messages before an answer. Progress comes a few times a second.
+/// Maximum number of notifications and other messages before an answer. Progress arrives a few times per second.
 pub(super) const MAX_MESSAGES: usize = 10_000;
 
-/// Bytes of the body of a refusal, in which an error of the protocol may stand.
+/// Maximum size in bytes of the body of a refusal, which may contain a protocol error.
 const MAX_REFUSAL: usize = 64 << 10;
 
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Within which an exchange has to stay.
+/// Limits of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub end: Instant,
-    /// Seconds, of which `end` was made.
+    /// Seconds, from which `end` was computed.
     pub timeout_s: u64,
     pub max_kib: u64,
 }
 
-/// What answers a request.
+/// The answer to a request.
 pub(super) struct RpcAnswer {
     pub result: Value,
-    /// The session that the server begins.
+    /// The session that the server starts.
     pub session: Option<HeaderValue>,
 }
 
-/// Sends a message. The answer to a request is that with its id; a notification has none.
+/// Sends a message. For a request, returns the answer with its id; a notification has none.
 pub(super) async fn exchange(
     uri: &Uri,
     headers: HeaderMap,
@@ -99,7 +99,7 @@ fn media(headers: &HeaderMap) -> String {
     kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// A refusal: an error of the protocol if it says one, else its status.
+/// Converts a refusal: a protocol error if it contains one, otherwise its status.
 async fn refusal(response: Response<Incoming>, bounds: Bounds) -> McpFault {
     let status = McpFault::Status(response.status().as_u16());
     if media(response.headers()) != "application/json" {
@@ -118,10 +118,10 @@ async fn refusal(response: Response<Incoming>, bounds: Bounds) -> McpFault {
     }
 }
 
-/// A body that is read within its bounds.
+/// A body that is read within its limits.
 struct Reading {
     body: Incoming,
-    /// Bytes that may still come.
+    /// Remaining bytes.
     left: usize,
     bounds: Bounds,
 }
@@ -133,7 +133,7 @@ impl Reading {
 
     async fn next(&mut self) -> Result<Option<Bytes>, McpFault> {
         loop {
-            // Also where nothing has to be waited for: a flood is always ready.
+            // Checked even if data is ready, because a flood always has data ready.
             if self.bounds.end <= Instant::now() {
                 return Err(McpFault::Timeout(self.bounds.timeout_s));
             }
@@ -165,19 +165,19 @@ async fn whole(response: Response<Incoming>, id: &RequestId, bounds: Bounds) -> 
     }
 }
 
-/// The first answer counts; what comes after it is not read.
+/// Returns the first answer; anything after it is not read.
 async fn streamed(response: Response<Incoming>, id: &RequestId, bounds: Bounds) -> Result<Value, McpFault> {
     let (mut reading, mut parser) = (Reading::new(response.into_body(), bounds), Parser::default());
     let (mut events, mut others) = (Vec::new(), 0);
     loop {
         let data = reading.next().await?;
         let ended = data.is_none();
-        // An event that the stream ended in was cut off, and is none.
+        // An event that was cut off by the end of the stream is ignored.
         if let Some(data) = data {
             parser.feed(&data, &mut events).map_err(|error| McpFault::BadAnswer(error.to_string()))?;
         }
         for event in events.drain(..) {
-            // An event without data only keeps the connection.
+            // An event without data only keeps the connection alive.
             if event.data.is_empty() {
                 continue;
             }
@@ -200,8 +200,7 @@ async fn streamed(response: Response<Incoming>, id: &RequestId, bounds: Bounds) 
     }
 }
 
-/// The result in a message, if it is the answer to the request. kiso offers servers nothing to ask for, so what they ask is not
-/// answered.
+/// Returns the result in a message, if it answers the request. kiso offers servers no requests, so theirs are not answered.
 fn answer_in(bytes: &[u8], id: &RequestId) -> Result<Option<Value>, McpFault> {
     match rpc::read(bytes).map_err(|(_, error)| McpFault::BadAnswer(shown(&error.message)))? {
         RpcMessage::Response { id: Some(of), result: Ok(result) } if of == *id => Ok(Some(result)),

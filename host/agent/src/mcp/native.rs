@@ -1,8 +1,9 @@
-//! A server that is a program of this machine. It runs outside the sandbox, so only `config.toml` can name one; [`confine`] says what
-//! is kept from it all the same.
+//! A server that is a program of this machine. It runs outside of the sandbox, so only `config.toml` can name one; [`confine`]
+//! restricts it nevertheless.
 //!
-//! It is started with the first call and goes on: such servers keep state, and take long to start. One that has ended is started anew.
-//! A thread of its own starts it and waits for its end, since the system ends the program when that thread is gone.
+//! It is started with the first call and keeps running, because such servers have state and start slowly. After it has ended, it
+//! is started again. A dedicated thread starts it and waits for its end, because the system kills the program when that thread
+//! ends.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -27,10 +28,10 @@ use kiso_base::home::{Home, HomeError};
 use kiso_base::system::this_program;
 use kiso_store::secret::SecretValue;
 
-/// Bytes of standard error that are kept, the last ones: why a program ended.
+/// Maximum size in bytes of standard error that is kept for the reason of a failure; the end is kept.
 const MAX_SAID: usize = 4 << 10;
 
-/// How long the rest of standard error of a program that has ended is waited for.
+/// How long to wait for the rest of standard error of a program that has ended.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// A program that can be started as a server.
@@ -39,7 +40,7 @@ pub(super) struct NativeServer {
     name: String,
     place: CommandPlace,
     home: Home,
-    /// The port in `config.toml` that kiso listens on.
+    /// kiso's port from `config.toml`.
     gateway_port: u64,
     env: Vec<(String, SecretValue)>,
 }
@@ -55,18 +56,18 @@ impl NativeServer {
         NativeServer { name: name.to_owned(), place: place.clone(), home: home.clone(), gateway_port, env }
     }
 
-    /// The only directory that it can write to.
+    /// Returns the only directory that it can write to.
     pub(super) fn dir(&self) -> PathBuf {
         self.home.server_dir(&self.name)
     }
 
-    /// Whether it would be confined, or why it cannot be started at all.
+    /// Returns whether it would be confined, or why it cannot be started at all.
     pub(super) fn check(&self) -> Result<bool, McpFault> {
-        // Both would give it what the confinement is there to keep from it.
+        // Both would bypass the confinement.
         if let Some(path) = self.place.read.iter().find(|path| self.home.overlaps(Path::new(path))) {
             return Err(McpFault::Start(format!("read = {path:?} has kiso's own home in it, or is in it")));
         }
-        // The daemon may have been started with another port than that of config.toml.
+        // The daemon may have been started with another port than in config.toml.
         let listening = self.home.daemon_port().map_err(|error| McpFault::Start(error.to_string()))?;
         let is_own = |port: &&u16| u64::from(**port) == self.gateway_port || Some(**port) == listening;
         if let Some(port) = self.place.connect_ports.iter().find(is_own) {
@@ -100,14 +101,14 @@ impl NativeServer {
     }
 }
 
-/// A program that runs, with what it has started.
+/// A running program, with its child processes.
 #[derive(Debug)]
 struct NativeProcess {
     group: Group,
     ended: watch::Receiver<Option<McpFault>>,
 }
 
-/// The process group of a program. Its id is another one's as soon as somebody has waited for the program.
+/// The process group of a program. The id can be reused as soon as the program was waited for.
 #[derive(Debug, Clone)]
 struct Group(Arc<Mutex<Option<Pid>>>);
 
@@ -118,9 +119,9 @@ impl Group {
         }
     }
 
-    /// Waits for the program, ends what it has left, and takes note of its end.
+    /// Waits for the program, kills its remaining child processes, and records its end.
     fn wait(&self, child: &mut Child, pid: Pid) -> io::Result<std::process::ExitStatus> {
-        // Its id stays its own until it is waited for below.
+        // The id stays reserved until it is waited for below.
         let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         let mut group = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = kill_process_group(pid, Signal::KILL);
@@ -129,7 +130,7 @@ impl Group {
     }
 }
 
-/// Streams of a program that was started.
+/// Streams of a started program.
 struct Started {
     input: OwnedFd,
     output: OwnedFd,
@@ -182,7 +183,7 @@ fn live(mut command: Command, env: &[(String, SecretValue)], started: oneshot::S
     told.send_replace(Some(McpFault::Broken(why)));
 }
 
-/// The last of what a program says on standard error.
+/// The end of a program's standard error.
 struct Tail {
     bytes: Arc<Mutex<Vec<u8>>>,
     ended: mpsc::Receiver<()>,
@@ -208,9 +209,9 @@ impl Tail {
         Tail { bytes, ended }
     }
 
-    /// The last line that is not empty, of a program that has ended.
+    /// Returns the last non-empty line of a program that has ended.
     fn last_line(&self) -> String {
-        // What it has started may hold the stream open for longer.
+        // Its child processes may keep the stream open for longer.
         let _ = self.ended.recv_timeout(LAST_WORDS);
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&bytes);
@@ -218,7 +219,7 @@ impl Tail {
     }
 }
 
-/// A text without the values of variables.
+/// Returns a text without the values of variables.
 fn redact(env: &[(String, SecretValue)], text: &str) -> String {
     let values = env.iter().map(|(name, value)| (name, value.expose())).filter(|(_, value)| value.len() >= 8);
     values.fold(text.to_owned(), |text, (name, value)| text.replace(value, &format!("[secret {name}]")))

@@ -1,4 +1,4 @@
-//! Logins at servers that ask for one: OAuth 2.1 as the protocol's authorization specification says.
+//! Logins at servers that require one: OAuth 2.1 as in the protocol's authorization specification.
 //!
 //! ```text
 //!  401 ─ challenge ─▶ discovery: resource metadata ─▶ metadata of its authorization server
@@ -6,7 +6,7 @@
 //!  kiso mcp login ─▶ flow: registration, PKCE, browser ─▶ redirect (loopback) ─▶ token ─▶ account (vault)
 //! ```
 //!
-//! Both servers are strangers: each address, size and time of theirs is checked here, and no redirect of theirs is followed.
+//! Neither server is trusted: each of their addresses, sizes and times is checked here, and their redirects are not followed.
 
 mod account;
 mod challenge;
@@ -20,7 +20,7 @@ pub use account::LoginState;
 pub(super) use account::{Account, AccountSetup};
 pub(super) use challenge::Challenge;
 
-/// Why a login did not come about. Texts of servers are cut and without control characters.
+/// Why a login failed. Texts of servers are shortened and contain no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OauthError {
     #[error("{0} cannot be reached: {1}")]

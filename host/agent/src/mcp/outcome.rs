@@ -1,4 +1,4 @@
-//! What a call of a tool came to.
+//! The result of a tool call.
 
 use serde_json::Value;
 
@@ -6,20 +6,20 @@ use super::McpFault;
 use data_encoding::BASE64;
 use kiso_plan::picture::MAX_PICTURES;
 
-/// What a tool gave.
+/// The output of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpOutcome {
     pub text: String,
     /// Its structured result.
     pub data: Option<Value>,
-    /// Whether the tool itself says that it failed.
+    /// Whether the tool reports a failure.
     pub is_error: bool,
-    /// Pictures among its content, as files.
+    /// Pictures in its content, as files.
     pub pictures: Vec<Vec<u8>>,
 }
 
 impl McpOutcome {
-    /// Reads the result of `tools/call`.
+    /// Parses the result of `tools/call`.
     pub(super) fn read(mut result: Value) -> Result<McpOutcome, McpFault> {
         match result.get("resultType").and_then(Value::as_str) {
             None | Some("complete") => {}
@@ -47,13 +47,13 @@ impl McpOutcome {
     }
 }
 
-/// The bytes of a block that is a picture.
+/// Returns the bytes of a content block with a picture.
 fn picture(block: &Value) -> Option<Vec<u8>> {
     let data = block.get("data")?.as_str().filter(|_| block["type"] == "image")?;
     BASE64.decode(data.as_bytes()).ok()
 }
 
-/// A block of content as text. What is no text is named and left out.
+/// Returns a content block as text. Other kinds are named and left out.
 fn told(block: &Value) -> String {
     let field = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
     match field("type") {

@@ -1,4 +1,4 @@
-//! The servers of `config.toml`, and which of their tools an administrator allowed.
+//! The servers of `config.toml`, and the tools that an administrator allowed.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,10 +17,10 @@ use kiso_sandbox::skill::{ArgsSchema, Skills};
 use kiso_store::secret::SecretValue;
 use kiso_store::store::{McpToolRow, Store};
 
-/// Where the values of headers are looked up.
+/// Returns the values of headers.
 type Environment = fn(&str) -> Option<String>;
 
-/// The servers of a home. Cheap to clone; clones share their connections.
+/// The servers of a home. Clones are cheap and share their connections.
 #[derive(Debug, Clone)]
 pub struct McpServers {
     store: Store,
@@ -30,64 +30,64 @@ pub struct McpServers {
     allowed: Arc<Mutex<Kept>>,
 }
 
-/// What may be called, as of a revision of the store.
+/// The callable tools for a revision of the store.
 #[derive(Debug, Default)]
 struct Kept {
     revision: Option<(i64, i64)>,
     tools: Arc<Vec<Arc<AllowedTool>>>,
 }
 
-/// A tool that may be called.
+/// An allowed tool.
 #[derive(Debug)]
 pub struct AllowedTool {
     /// "SERVER.TOOL".
     pub name: String,
     pub server: String,
     pub summary: String,
-    /// Whether a person must have accepted each call.
+    /// Whether a person must accept each call.
     pub ask: bool,
-    /// What it does, as far as the administrator says.
+    /// Its effect, as stated by the administrator.
     pub effect: Option<ToolEffect>,
-    /// Of what it answers.
+    /// Label of its answers.
     pub answers: Label,
-    /// What arguments are checked against.
+    /// The schema that arguments are checked against.
     pub args: ArgsSchema,
     definition: ToolDefinition,
-    /// The same as it is kept.
+    /// Its stored form.
     text: String,
 }
 
-/// How a tool of a server stands.
+/// State of a server's tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolState {
     /// It may be called.
     Allowed,
-    /// `allow` of `config.toml` names it, and nobody has looked at it yet.
+    /// `allow` in `config.toml` names it, and it was not reviewed yet.
     New,
-    /// The server says something else of it than was allowed, which was this; it is off.
+    /// The server has changed its definition; this is the allowed one. The tool is disabled.
     Changed(ToolDefinition),
-    /// `allow` of `config.toml` does not name it.
+    /// `allow` in `config.toml` does not name it.
     Unlisted,
     /// `allow` names it, and the server does not have it.
     Missing,
 }
 
 impl AllowedTool {
-    /// Whether a call may change something: unless the administrator says otherwise.
+    /// Returns whether a call may change something: true unless the administrator states otherwise.
     pub fn changes(&self) -> bool {
         !matches!(self.effect, Some(ToolEffect::Reads(_)))
     }
 }
 
 impl McpServers {
-    /// Does not connect to any, and starts none. Components run in the sandbox of `skills`.
+    /// Opens the servers without connecting or starting any. Components run in the sandbox of `skills`.
     pub fn open(config: &Config, store: Store, skills: Skills, environment: Environment) -> McpServers {
         let none = McpServers { store, skills, clients: Arc::default(), environment, allowed: Arc::default() };
         none.reopened(config, &none.skills)
     }
 
-    /// The same under a configuration that was read anew. What is known of a server, and one that runs, is kept if nothing of it
-    /// has changed.
+    /// Returns the servers for a reloaded configuration. Knowledge about a server, and a running one, are kept if its settings
+    /// are unchanged.
     pub fn reopened(&self, config: &Config, skills: &Skills) -> McpServers {
         let same = self.skills.is_same(skills);
         let client = |settings: &McpSettings| {
@@ -104,27 +104,28 @@ impl McpServers {
         McpServers { clients, skills: skills.clone(), allowed: Arc::default(), ..self.clone() }
     }
 
-    /// Ends every program that was started as a server.
+    /// Stops every program that was started as a server.
     pub async fn stop(&self) {
         futures_util::future::join_all(self.clients.iter().map(|client| client.stop())).await;
     }
 
-    /// What a person is told of each before it is asked for anything.
+    /// Returns the description of each server for a person, without a request to it.
     pub fn summaries(&self) -> Vec<ServerSummary> {
         self.clients.iter().map(|client| summary::of(client)).collect()
     }
 
-    /// What `config.toml` says of each.
+    /// Returns the settings of each server.
     pub fn settings(&self) -> impl Iterator<Item = &McpSettings> {
         self.clients.iter().map(|client| &client.settings)
     }
 
-    /// The values of headers and variables, by the variables that have them: values that must be kept out of everything written.
+    /// Returns the values of headers and variables, with the names of their variables: they must be redacted everywhere.
     pub fn keys(&self) -> impl Iterator<Item = (String, SecretValue)> {
         self.clients.iter().flat_map(|client| client.keys.clone())
     }
 
-    /// The tools that may be called now. The same list as long as nothing has changed. Reads the store, and no server.
+    /// Returns the tools that may be called now. The list stays the same as long as nothing has changed. Reads the store, and
+    /// sends no requests.
     pub fn allowed(&self) -> Arc<Vec<Arc<AllowedTool>>> {
         if self.clients.is_empty() {
             return Arc::default();
@@ -167,7 +168,7 @@ impl McpServers {
         self.clients.iter().find(|client| client.settings.name == server)
     }
 
-    /// Calls a tool with arguments that fit its schema. One that is another than was allowed is turned off.
+    /// Calls a tool with arguments that match its schema. A tool with a changed definition is disabled.
     pub async fn call(&self, tool: &AllowedTool, args: &Value) -> Result<McpOutcome, McpError> {
         let gone = || McpError { server: tool.server.clone(), fault: McpFault::Gone(tool.definition.name.clone()) };
         let client = self.client(&tool.server).ok_or_else(gone)?;
@@ -186,7 +187,7 @@ impl McpServers {
         Err(error)
     }
 
-    /// Asks a person to log in at a server; the issuer. `None` where there can be no login.
+    /// Starts a login by a person at a server; returns the issuer. `None` if a login is not possible.
     pub async fn log_in(
         &self,
         settings: &McpSettings,
@@ -196,12 +197,12 @@ impl McpServers {
         self.client(&settings.name)?.log_in(told, pasted).await
     }
 
-    /// Forgets a login: whether there was one, and why the authorization server could not be told.
+    /// Deletes a login; returns whether there was one, and why the authorization server could not be notified.
     pub async fn log_out(&self, settings: &McpSettings) -> Option<Result<(bool, Option<OauthError>), McpError>> {
         self.client(&settings.name)?.log_out().await
     }
 
-    /// How the tools of a server stand, as it lists them now; then those that it should have.
+    /// Returns the state of a server's tools as it lists them now, followed by the missing ones.
     pub async fn look(&self, settings: &McpSettings) -> Result<Vec<(ToolDefinition, ToolState)>, McpError> {
         let Some(client) = self.client(&settings.name) else { return Ok(Vec::new()) };
         let listed = client.list().await?;
@@ -214,7 +215,7 @@ impl McpServers {
             let row = rows.iter().find(|row| row.server == settings.name && row.tool == tool.name);
             let Some(row) = row.filter(|row| row.source == settings.place.source()) else { return ToolState::New };
             match ToolDefinition::parse(&row.tool, &row.definition) {
-                // One that was turned off stays so, also if the server has taken the change back.
+                // A disabled tool stays disabled, even if the server has reverted the change.
                 Some(allowed) if allowed == *tool && row.seen.is_none() => ToolState::Allowed,
                 Some(allowed) => ToolState::Changed(allowed),
                 None => ToolState::New,
@@ -227,8 +228,8 @@ impl McpServers {
         Ok(tools)
     }
 
-    /// Allows a tool as it is, and returns the patterns that its arguments are not checked against. Refused, with the reason, where its
-    /// schema cannot be checked against.
+    /// Allows a tool with its current definition, and returns the patterns that cannot be checked in its arguments. Fails if its
+    /// schema cannot be checked at all.
     pub async fn allow(
         &self,
         settings: &McpSettings,
@@ -257,7 +258,7 @@ impl McpServers {
     }
 }
 
-/// What is kept of a definition that is not used, only shown to be another one.
+/// Shortens a definition that is stored only to show the change.
 fn cut_off(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(MAX_DEFINITION));
     text

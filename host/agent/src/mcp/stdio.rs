@@ -1,7 +1,7 @@
-//! A server that speaks on its standard streams: a message a line, to and fro, any number of calls at once.
+//! A server on standard streams: one message per line in both directions, with any number of concurrent calls.
 //!
-//! Whoever waits for an answer reads for all who wait, and nobody reads where nobody waits: a server that floods then only fills its
-//! own pipe. What has to be read before an answer is bounded, and a server that goes beyond that is ended.
+//! A task that waits for an answer reads for all waiting tasks, and nobody reads if nobody waits: a server that floods then only
+//! fills its own pipe. The data before an answer is limited, and a server that exceeds the limit is killed.
 
 mod streams;
 
@@ -23,27 +23,27 @@ use super::http::{Bounds, MAX_MESSAGES};
 use super::{McpFault, shown};
 use kiso_base::rpc::{self, RequestId, RpcError, RpcMessage};
 
-/// How long a program has to end by itself when kiso does.
+/// How long a program may take to end by itself when kiso does.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Some write it before their first line.
+/// Some programs write it before their first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// How long one that has closed its streams has to end.
+/// How long a program that has closed its streams may take to end.
 const CLOSING: Duration = Duration::from_secs(10);
 
-/// What runs at the other end of the streams.
+/// The process or component at the other end of the streams.
 pub(super) trait ServerLife: Debug + Send + Sync {
-    /// Ends it, if it has not ended.
+    /// Kills it, if it has not ended.
     fn end(&self);
 
     /// Asks it to end by itself; [`ServerLife::end`] follows.
     fn ask_to_end(&self) {}
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     fn is_over(&self) -> bool;
 
-    /// Waits until it has ended, and says why.
+    /// Waits until it has ended, and returns the reason.
     fn ended(&self) -> BoxFuture<'_, McpFault>;
 }
 

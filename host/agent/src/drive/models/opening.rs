@@ -1,4 +1,4 @@
-//! Opens what `config.toml` names, each model once.
+//! Opens the models of `config.toml`, each once.
 
 use super::{ConfiguredModel, ModelError, ModelsApart, TokenBudget, size};
 use kiso_base::config::{self, AbilityUse, Config, ModelName, Provider, ProviderKind};
@@ -27,7 +27,7 @@ pub(super) struct ModelOpening<'a> {
     pub(super) opened: Vec<ConfiguredModel>,
     pub(super) keys: Vec<(String, SecretValue)>,
     pub(super) apart: ModelsApart,
-    /// Models that give no answers and lack their keys.
+    /// Models of other kinds whose keys are missing.
     pub(super) unready: Vec<ModelError>,
 }
 
@@ -36,13 +36,13 @@ impl<'a> ModelOpening<'a> {
         Self { config, env, opened: Vec::new(), keys: Vec::new(), apart: ModelsApart::default(), unready: Vec::new() }
     }
 
-    /// With what was opened before.
+    /// Adds models that were opened before.
     pub(super) fn with(mut self, opened: Vec<ConfiguredModel>, keys: Vec<(String, SecretValue)>) -> Self {
         (self.opened, self.keys) = (opened, keys);
         self
     }
 
-    /// The same for one that can be called.
+    /// The same for a model that can be called.
     pub(super) fn open_ready(&mut self, role: Role, string: &str) -> Result<usize, ModelError> {
         let at = self.open(role, string)?;
         match &self.opened[at].unready {
@@ -51,16 +51,17 @@ impl<'a> ModelOpening<'a> {
         }
     }
 
-    /// The keys of all connected providers, so that none is written down, whether it is in use or not.
+    /// Adds the keys of all connected providers, used or not, so that they are redacted.
     pub(super) fn take_connected_keys(&mut self) {
         let config = self.config;
         for provider in config.providers.iter().filter(|provider| provider.connected) {
-            // One that is missing is an error where a model needs it.
+            // A missing key is an error only if a model needs it.
             let _ = self.key(provider);
         }
     }
 
-    /// Opens a model unless it is; its place in the list. One that lacks its key is opened as one that says so.
+    /// Opens a model unless it is open already; returns its position in the list. A model with a missing key reports that when it
+    /// is called.
     pub(super) fn open(&mut self, role: Role, string: &str) -> Result<usize, ModelError> {
         let wrong = |why: String| wrong(role.name(), string, why);
         let named = self.config.named(string).map_err(wrong)?;
@@ -104,7 +105,7 @@ impl<'a> ModelOpening<'a> {
         Ok(self.opened.len() - 1)
     }
 
-    /// Opens the models that give vectors and write down speech, those that are configured.
+    /// Opens the models for embeddings and transcription, if they are configured.
     pub(super) fn apart(mut self, shared: &ChainContext) -> Result<Self, ModelError> {
         let (memory, audio) = (&self.config.memory, &self.config.audio);
         if let Some(string) = memory.embedding_model.as_deref() {
@@ -114,7 +115,7 @@ impl<'a> ModelOpening<'a> {
             let price = price(self.config.named(string).ok().and_then(|named| self.config.settings_of(named)));
             let (slots, time) = (shared.slots.clone(), shared.time.clone());
             if let Some(mut endpoint) = endpoint {
-                // One answer, which comes whole.
+                // The answer arrives as a whole.
                 endpoint.patience.total = total;
                 endpoint.patience.first_token = total;
                 let embedder = Embedder::new(endpoint, dimensions, (self.breaker(), price), slots, time);
@@ -125,7 +126,7 @@ impl<'a> ModelOpening<'a> {
         if let Some(string) = audio.transcription_model.as_deref()
             && let Some(mut endpoint) = self.endpoint_apart(transcribe::ROLE, string, "transcriptions")?
         {
-            // An hour of speech is heard before the first word of the answer.
+            // An hour of speech is processed before the first word of the answer.
             endpoint.patience.first_token = endpoint.patience.total;
             let (slots, time) = (shared.slots.clone(), shared.time.clone());
             let transcriber = Transcriber::new(endpoint, self.breaker(), slots, time);
@@ -135,7 +136,7 @@ impl<'a> ModelOpening<'a> {
         Ok(self)
     }
 
-    /// Where a model is reached that gives something else than answers; `None` if it lacks its key.
+    /// Returns the endpoint of a model that does not generate answers; `None` if its key is missing.
     fn endpoint_apart(
         &mut self,
         role: &'static str,
@@ -157,7 +158,7 @@ impl<'a> ModelOpening<'a> {
         Breaker::new(failures, Duration::from_secs(llm.breaker_pause_s))
     }
 
-    /// Where a model is reached; an error if its key is missing.
+    /// Returns the endpoint of a model; fails if its key is missing.
     pub(super) fn endpoint(
         &mut self,
         provider: &Provider,
@@ -185,7 +186,7 @@ impl<'a> ModelOpening<'a> {
         })
     }
 
-    /// The provider's key, out of the environment.
+    /// Returns the provider's key from the environment.
     fn key(&mut self, provider: &Provider) -> Result<Option<SecretValue>, String> {
         let Some(variable) = &provider.key_env else { return Ok(None) };
         if let Some((_, key)) = self.keys.iter().find(|(known, _)| known == variable) {
@@ -193,7 +194,7 @@ impl<'a> ModelOpening<'a> {
         }
         let (provider, connected) = (&provider.name, provider.connected);
         let value = (self.env)(variable).map(SecretValue::new);
-        // What reads a key from a file often leaves a line break behind it.
+        // Keys that are read from a file often end with a line break.
         let key = value.map(|value| SecretValue::new(value.expose().trim().to_owned()));
         let Some(key) = key.filter(|key| !key.expose().is_empty()) else {
             if connected {
@@ -227,7 +228,7 @@ fn price(said: Option<&config::ModelSettings>) -> Price {
     Price { input: price(|said| said.input_price), cached, output: price(|said| said.output_price) }
 }
 
-/// The model's limit as the file sets it, or as it follows from its context.
+/// Returns the model's limits from the configuration, or computed from its context.
 fn settings(config: &Config, model: ModelName<'_>) -> TokenBudget {
     let (said, context) = (config.settings_of(model), config.context_of(model));
     TokenBudget {
@@ -239,7 +240,7 @@ fn settings(config: &Config, model: ModelName<'_>) -> TokenBudget {
     }
 }
 
-/// The one place where a kind of provider becomes an implementation.
+/// The only place that maps a kind of provider to its implementation.
 fn connect(kind: ProviderKind, endpoint: Endpoint) -> Result<Arc<dyn Model>, String> {
     let model: Result<Arc<dyn Model>, LlmError> = match kind {
         ProviderKind::OpenAi => OpenAi::new(endpoint).map(|model| Arc::new(model) as _),

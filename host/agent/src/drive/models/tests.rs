@@ -76,7 +76,7 @@ fn budgets_come_from_the_model_or_else_from_the_default() {
     assert_eq!(settings(Role::Planner), (100_000, 9_000));
     assert_eq!(settings(Role::Worker), (8_000, 2_000));
     assert_eq!(settings(Role::Actor), (1_000, 250));
-    // What is set holds also where a role asks for less; the default only where it asks for more.
+    // A configured value applies even if a role asks for less; the default only limits a role that asks for more.
     assert_eq!(models.settings(Role::Titler).answer(Role::Titler, 64), 9_000);
     let worker = |wanted| models.settings(Role::Worker).answer(Role::Worker, wanted);
     assert_eq!((worker(64), worker(4_096)), (64, 2_000));

@@ -1,6 +1,6 @@
-//! seccomp: system calls that are kept from a program, most because Landlock knows nothing of what they do.
+//! seccomp: blocks system calls, most of which Landlock does not cover.
 //!
-//! The list says what is refused, so all that the kernel has learned since it was written is refused as well.
+//! The list contains the known calls, so newer calls of the kernel are blocked as well.
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
@@ -11,28 +11,28 @@ use seccompiler::{
     TargetArch, apply_filter, sock_filter,
 };
 
-/// What decides about some calls.
+/// Conditions for some calls.
 #[derive(Debug)]
 pub(super) struct FilterRules {
-    /// Whether it may have sockets of TCP.
+    /// Whether TCP sockets are allowed.
     pub tcp: bool,
-    /// Whether Landlock keeps its signals from others.
+    /// Whether Landlock blocks its signals to other processes.
     pub signals_are_scoped: bool,
-    /// Its id.
+    /// Process id of the program.
     pub pid: u32,
 }
 
-/// The last call that this list knows of.
+/// The last call that this list covers.
 const LAST: u32 = 462;
 
-/// Not known to libc on every processor.
+/// libc does not define it on every processor.
 const FCHMODAT2: c_long = 452;
 const STATMOUNT: c_long = 457;
 const LISTMOUNT: c_long = 458;
 
-/// Calls that are refused whatever they are called with.
+/// Calls that are blocked with any arguments.
 const REFUSED: &[c_long] = &[
-    // Other processes, and what they hold.
+    // Access to other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -42,17 +42,17 @@ const REFUSED: &[c_long] = &[
     libc::SYS_kcmp,
     libc::SYS_move_pages,
     libc::SYS_migrate_pages,
-    // Its group, by which it is ended.
+    // Changing the process group, by which it is killed.
     libc::SYS_setsid,
     libc::SYS_setpgid,
-    // Connections from others, and those to local services.
+    // Connections from others, and connections to local services.
     libc::SYS_bind,
     libc::SYS_listen,
     libc::SYS_accept,
     libc::SYS_accept4,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
-    // A queue, a set of semaphores or memory of another program is known by a number that can be guessed.
+    // Queues, semaphores and memory of other programs have ids that can be guessed.
     libc::SYS_msgget,
     libc::SYS_msgsnd,
     libc::SYS_msgrcv,
@@ -64,18 +64,18 @@ const REFUSED: &[c_long] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
-    // These tell of changes to files that it cannot read, and of their attributes.
+    // These reveal changes and attributes of files that it cannot read.
     libc::SYS_inotify_init1,
     libc::SYS_inotify_add_watch,
     libc::SYS_getxattr,
     libc::SYS_lgetxattr,
     libc::SYS_listxattr,
     libc::SYS_llistxattr,
-    // Calls that no filter sees.
+    // Calls that bypass the filter.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
-    // Modes, owners and times, which Landlock leaves to everybody.
+    // Modes, owners and times, which Landlock does not restrict.
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
     FCHMODAT2,
@@ -92,7 +92,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // Other views of the machine.
+    // Namespaces and mounts.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -135,7 +135,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_clock_adjtime,
 ];
 
-/// The same, of one processor alone.
+/// The same, for one processor only.
 #[cfg(target_arch = "x86_64")]
 const REFUSED_HERE: &[c_long] = &[
     libc::SYS_chmod,
@@ -151,14 +151,14 @@ const REFUSED_HERE: &[c_long] = &[
     libc::SYS_kexec_file_load,
 ];
 
-/// `kexec_file_load`, which libc does not know everywhere.
+/// `kexec_file_load`, which libc does not define everywhere.
 #[cfg(target_arch = "aarch64")]
 const REFUSED_HERE: &[c_long] = &[294];
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const REFUSED_HERE: &[c_long] = &[];
 
-/// Calls about a process, in their first argument. About itself, which is 0 there, they are fine.
+/// Calls with a process in their first argument. Calls for the process itself, which is 0, are allowed.
 const ABOUT_OTHERS: &[c_long] = &[
     libc::SYS_prlimit64,
     libc::SYS_sched_setaffinity,
@@ -167,13 +167,13 @@ const ABOUT_OTHERS: &[c_long] = &[
     libc::SYS_sched_setscheduler,
 ];
 
-/// The same, in their second; in their first stands what that is. With this value, it is all processes of a user.
+/// The same with the process in the second argument; the first one has its kind. This value means all processes of a user.
 const ABOUT_OTHERS_SECOND: [(c_long, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
 
-/// Calls that make a file: the arguments that have their flags, if they have any, and its mode.
+/// Calls that create a file: the indices of the arguments with the flags, if there are any, and with the mode.
 const MAKE_FILES: &[(c_long, Option<u8>, u8)] = &[(libc::SYS_openat, Some(2), 3), (libc::SYS_mknodat, None, 2)];
 
-/// The same, of one processor alone.
+/// The same, for one processor only.
 #[cfg(target_arch = "x86_64")]
 const MAKE_FILES_HERE: &[(c_long, Option<u8>, u8)] =
     &[(libc::SYS_open, Some(1), 2), (libc::SYS_creat, None, 1), (libc::SYS_mknod, None, 1)];
@@ -181,13 +181,13 @@ const MAKE_FILES_HERE: &[(c_long, Option<u8>, u8)] =
 #[cfg(not(target_arch = "x86_64"))]
 const MAKE_FILES_HERE: &[(c_long, Option<u8>, u8)] = &[];
 
-/// Flags of calls that open a file, each of which has them make one.
+/// Flags with which a call creates a file.
 const MAKE_FLAGS: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
 
-/// Modes with which whoever runs a file has the rights of its owner, or of its group.
+/// Modes that give whoever executes a file the rights of its owner or group.
 const SET_IDS: [libc::mode_t; 2] = [libc::S_ISUID, libc::S_ISGID];
 
-/// Requests of `fcntl` and `ioctl` that name who is sent a signal, and which.
+/// Requests of `fcntl` and `ioctl` that set the receiver of a signal, and the signal.
 const SIGNAL_FCNTLS: [libc::c_int; 3] = [libc::F_SETOWN, 10, 15];
 const SIGNAL_IOCTLS: [u64; 2] = [0x8901, 0x8902];
 
@@ -200,7 +200,7 @@ const SIGNALS: &[c_long] = &[
     libc::SYS_pidfd_send_signal,
 ];
 
-/// Flags of `clone` that make another view of the machine, and the one that makes the new process a child of kiso.
+/// Flags of `clone` that create namespaces, and the one that makes the new process a child of kiso.
 const CLONE_FLAGS: [libc::c_int; 8] = [
     libc::CLONE_PARENT,
     libc::CLONE_NEWUSER,
@@ -219,7 +219,7 @@ const REQUESTS: [u64; 4] = [0x5412, 0x541c, 0x4008_6602, 0x401c_5820];
 const KINDS: std::ops::Range<u64> = 0..16;
 const KIND_BITS: u64 = 0xf;
 
-/// Keeps the calls from this process, and from what it becomes and starts.
+/// Blocks the calls for this process, its program and child processes.
 pub(super) fn enforce(rules: &FilterRules) -> Result<(), String> {
     let failed = |error: &dyn std::fmt::Display| format!("seccomp cannot confine it: {error}");
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
@@ -229,7 +229,7 @@ pub(super) fn enforce(rules: &FilterRules) -> Result<(), String> {
     apply_filter(&program).map_err(|error| failed(&error))
 }
 
-/// Whether this kernel can. Otherwise what is missing.
+/// Checks that this kernel supports the filter. The error names what is missing.
 pub(super) fn support() -> Result<(), String> {
     arch()?;
     let available = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
@@ -243,8 +243,9 @@ fn arch() -> Result<TargetArch, String> {
     TargetArch::try_from(ARCH).map_err(|_| format!("there is no list of system calls for {ARCH}"))
 }
 
-/// Answers calls that are newer than the list as a kernel does that does not have them; programs then do without. So it does for
-/// `clone3` and `openat2`, whose arguments cannot be seen. Numbers of other ways to call, such as x32, are larger than all of these.
+/// Answers calls that are newer than the list like a kernel without them, so that programs use alternatives. The same applies to
+/// `clone3` and `openat2`, whose arguments cannot be inspected. Numbers of other calling conventions, such as x32, are larger
+/// than all of these.
 fn unknown() -> BpfProgram {
     const LOAD: u16 = 0x20;
     const IS_GREATER: u16 = 0x25;
@@ -263,7 +264,7 @@ fn unknown() -> BpfProgram {
     ]
 }
 
-/// Conditions that hold together: an argument, and what it is compared with.
+/// Conditions that must all be true: an argument, and the value to compare it with.
 type Case<'a> = &'a [(u8, SeccompCmpOp, u64)];
 
 #[expect(clippy::expect_used, reason = "it is one of six; it has conditions")]
@@ -294,13 +295,13 @@ fn refused(rules: &FilterRules) -> BTreeMap<i64, Vec<SeccompRule>> {
         }
     }
     let number = |value: libc::c_int| u64::from(value.unsigned_abs());
-    // A pair of streams is connected for good, and many programs wake themselves with one.
+    // A socket pair cannot be connected elsewhere, and many programs use one to wake themselves.
     case(libc::SYS_socketpair, &[(0, Ne, number(libc::AF_UNIX))]);
     if rules.tcp {
         case(libc::SYS_socket, &[(0, Ne, number(libc::AF_INET)), (0, Ne, number(libc::AF_INET6))]);
         case(libc::SYS_socket, &[(2, Ne, 0), (2, Ne, number(libc::IPPROTO_TCP))]);
     }
-    // It connects without Landlock being asked.
+    // This connects without a check by Landlock.
     let fast = number(libc::MSG_FASTOPEN);
     for (call, argument) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
         case(call, &[(argument, MaskedEq(fast), fast)]);
@@ -322,7 +323,7 @@ fn refused(rules: &FilterRules) -> BTreeMap<i64, Vec<SeccompRule>> {
         for id in SET_IDS.map(u64::from) {
             let set = (*mode, MaskedEq(id), id);
             match flags {
-                // Without them, the argument with the mode is whatever stood in its register before.
+                // Without these flags, the mode argument is an arbitrary register value.
                 Some(flags) => {
                     for make in MAKE_FLAGS.map(number) {
                         case(*call, &[(*flags, MaskedEq(make), make), set.clone()]);
@@ -332,7 +333,7 @@ fn refused(rules: &FilterRules) -> BTreeMap<i64, Vec<SeccompRule>> {
             }
         }
     }
-    // It ends with kiso, and nobody else looks into it.
+    // It must end with kiso, and nobody else may trace it.
     for option in [libc::PR_SET_PDEATHSIG, libc::PR_SET_PTRACER] {
         case(libc::SYS_prctl, &[(0, Eq, number(option))]);
     }
@@ -343,7 +344,7 @@ fn refused(rules: &FilterRules) -> BTreeMap<i64, Vec<SeccompRule>> {
         for request in SIGNAL_IOCTLS {
             case(libc::SYS_ioctl, &[(1, Eq, request)]);
         }
-        // To itself, as in abort().
+        // Signals to itself are allowed, as in abort().
         case(libc::SYS_tgkill, &[(0, Ne, u64::from(rules.pid))]);
     }
     refused

@@ -1,4 +1,4 @@
-//! Landlock: which files can be read and written, and which TCP ports connected to.
+//! Landlock: files that can be read and written, and TCP ports that can be connected to.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use landlock::{
 
 use super::Confinement;
 
-/// The oldest version that keeps all writing from a program: before it, files could be cut off that cannot be written to.
+/// The oldest version that blocks all writing: earlier ones allowed truncating files without write access.
 const FILES: ABI = ABI::V3;
 
-/// What a program needs to start: itself, libraries and what finds them. None of it is of one user.
+/// Paths that a program needs to start: itself, libraries and their configuration. None of them belongs to a single user.
 const SYSTEM: [&str; 12] = [
     "/usr",
     "/bin",
@@ -28,7 +28,7 @@ const SYSTEM: [&str; 12] = [
     "/etc/ssl/openssl.cnf",
 ];
 
-/// What one needs besides that to connect to others: names of hosts and certificates.
+/// Additional paths for network access: host names and certificates.
 const NETWORK: [&str; 10] = [
     "/etc/hosts",
     "/etc/host.conf",
@@ -45,7 +45,7 @@ const NETWORK: [&str; 10] = [
 /// Devices that can be read, and the one that can be written.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Confines this process, and what it becomes and starts. Whether signals stay within that.
+/// Confines this process, its program and child processes. Returns whether signals are confined, too.
 pub(super) fn enforce(confinement: &Confinement) -> Result<bool, String> {
     let signals_are_scoped = scopes_signals();
     restrict(confinement).map(|()| signals_are_scoped)
@@ -81,11 +81,11 @@ fn restrict(confinement: &Confinement) -> Result<(), String> {
     }
 }
 
-/// What this kernel can keep from a program. An error where that is less than it must.
+/// Creates a ruleset with everything that this kernel supports. Fails if that is not enough.
 fn created(tcp: bool) -> Result<RulesetCreated, RulesetError> {
     let mut ruleset =
         Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::from_all(FILES))?;
-    // A program without ports makes no sockets at all.
+    // A program without ports cannot create sockets at all.
     if tcp {
         ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
     }
@@ -101,7 +101,7 @@ fn scopes_signals() -> bool {
     ruleset.and_then(Ruleset::create).is_ok()
 }
 
-/// Whether this kernel keeps enough from a program. Otherwise what is missing.
+/// Checks that this kernel supports the necessary restrictions. The error names what is missing.
 pub(super) fn support(tcp: bool) -> Result<(), String> {
     let version =
         if tcp { "version 4 of its interface, of Linux 6.7" } else { "version 3 of its interface, of Linux 6.2" };

@@ -1,4 +1,4 @@
-//! The login of one server: kept sealed, renewed before it ends, and bound to the server's address and issuer.
+//! The login of one server: stored encrypted, renewed before it expires, and bound to the server's address and issuer.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use kiso_base::home::{Home, HomeLock};
 use kiso_store::secret::{SecretValue, Secrets, Vault};
 use kiso_store::store::{McpLoginRow, Store};
 
-/// Seconds before its end in which a token is renewed; a fifth of a short life.
+/// Seconds before expiry at which a token is renewed; a fifth of a short lifetime.
 const MARGIN_S: u64 = 60;
 
-/// Seconds for a request of a login at most, whatever a call may take.
+/// Maximum seconds for a request of a login, whatever a call may take.
 const MAX_REQUEST_S: u64 = 30;
 
-/// Seconds that another process may take to renew a token.
+/// How long another process may take to renew a token.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server's login, if it has one. Cheap to clone.
+/// A server's login, if it has one. Clones are cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct Account(Arc<Inner>);
 
@@ -37,9 +37,9 @@ struct Inner {
     url: String,
     uri: Uri,
     reach: LoginReach,
-    /// Of `config.toml`.
+    /// Client id from `config.toml`.
     client_id: Option<String>,
-    /// The variable, and what it holds.
+    /// The variable of the client secret, and its value.
     secret: Option<(String, Option<SecretValue>)>,
     home: Home,
     store: Store,
@@ -47,23 +47,23 @@ struct Inner {
     renewing: Mutex<()>,
 }
 
-/// What is sealed.
+/// The encrypted data.
 #[derive(Serialize, Deserialize)]
 struct KeptLogin {
     issuer: String,
-    /// Where the server said that its metadata are.
+    /// Address of the server's metadata, as the server named it.
     metadata: Option<String>,
     client: KeptClient,
     access: String,
     refresh: Option<String>,
-    /// When the token is to be renewed, where its life is known.
+    /// When to renew the token, if its lifetime is known.
     renew_ms: Option<i64>,
     scope: Option<String>,
-    /// What a call needed beyond that; the next login asks for it.
+    /// Additional scope that a call needed; the next login requests it.
     wanted: Option<String>,
 }
 
-/// A token that is sent.
+/// A token for a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Bearer {
     server: String,
@@ -71,13 +71,13 @@ pub(crate) struct Bearer {
     refresh: Option<SecretValue>,
 }
 
-/// How a login stands, as far as that is known without asking anybody.
+/// The state of a login, as known without a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginState {
     None,
     /// With its issuer.
     LoggedIn(String),
-    /// Why it counts for nothing.
+    /// With the reason.
     Unusable(String),
 }
 
@@ -88,7 +88,7 @@ impl Bearer {
         Some(value)
     }
 
-    /// What must be taken out of everything that the server says.
+    /// Returns the secrets to remove from all texts of the server.
     pub(crate) fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         secrets.add_key(format!("{}_access_token", self.server), self.access.clone());
@@ -99,7 +99,7 @@ impl Bearer {
     }
 }
 
-/// What an account is made of.
+/// Parameters of an account.
 pub(crate) struct AccountSetup<'a> {
     pub server: &'a str,
     pub url: &'a str,
@@ -121,7 +121,7 @@ impl Account {
         Account(Arc::new(Inner { server, url, uri, reach, client_id, secret, home, store, vault, renewing }))
     }
 
-    /// The token for a request, renewed if its end is near; `None` without a login.
+    /// Returns the token for a request, renewed if it expires soon; `None` without a login.
     pub(crate) async fn bearer(&self) -> Result<Option<Bearer>, OauthError> {
         let Some(kept) = self.0.read().await? else { return Ok(None) };
         let bearer = self.0.bearer(&kept);
@@ -131,15 +131,15 @@ impl Account {
         }
     }
 
-    /// Another token than this one. Whoever waits meanwhile gets the same. It is got to the end and kept also if nobody waits any
-    /// more: the authorization server forgets the token that it was got with.
+    /// Replaces this token by a new one. Concurrent callers get the same one. The renewal is completed and stored even if nobody
+    /// waits any more, because the authorization server invalidates the old refresh token.
     pub(crate) async fn renewed(&self, old: &Bearer) -> Result<Bearer, OauthError> {
         let (inner, old) = (self.0.clone(), old.access.clone());
         let renewed = tokio::spawn(async move { inner.renew(&old).await });
         renewed.await.map_err(|_| OauthError::Kept("renewing it was interrupted".to_owned()))?
     }
 
-    /// Keeps what a call needed beyond the scope of the login, so that the next login asks for it.
+    /// Stores the additional scope that a call needed, so that the next login requests it.
     pub(crate) async fn wants(&self, scope: &str) -> Result<(), OauthError> {
         let _renewing = self.0.renewing.lock().await;
         let _lock = self.0.lock().await?;
@@ -148,7 +148,7 @@ impl Account {
         self.0.write(&kept).await
     }
 
-    /// Asks a person to log in. The server has refused with `challenge`.
+    /// Starts a login by a person. `challenge` is the server's refusal.
     pub(crate) async fn log_in(
         &self,
         challenge: Challenge,
@@ -173,7 +173,8 @@ impl Account {
         Ok(issuer)
     }
 
-    /// Forgets the login, and tells the authorization server; whether there was one, and why it could not be told.
+    /// Deletes the login, and notifies the authorization server; returns whether there was one, and why the server could not be
+    /// notified.
     pub(crate) async fn log_out(&self) -> Result<(bool, Option<OauthError>), OauthError> {
         let inner = &self.0;
         let _renewing = inner.renewing.lock().await;
@@ -201,7 +202,7 @@ impl Account {
 }
 
 impl Inner {
-    /// Another server or URL opens nothing, whatever stands in the store.
+    /// Binds the encrypted data to this server and URL, whatever the store contains.
     fn purpose(&self) -> String {
         format!("mcp login/{}/{}", self.server, self.url)
     }
@@ -267,7 +268,7 @@ impl Inner {
         Bearer { server: self.server.clone(), access, refresh }
     }
 
-    /// That of `config.toml`.
+    /// Returns the client of `config.toml`.
     fn client(&self) -> Result<Option<OauthClient>, OauthError> {
         let Some(id) = self.client_id.clone() else { return Ok(None) };
         let secret = match &self.secret {
@@ -278,7 +279,7 @@ impl Inner {
         Ok(Some(OauthClient { id, secret, auth: None }))
     }
 
-    /// That of a login. The secret of the environment is not kept with it.
+    /// Returns the client of a login. A secret from the environment is not stored with it.
     fn kept_client(&self, kept: KeptClient) -> OauthClient {
         let of_login = kept.secret.map(SecretValue::new);
         let secret = of_login.or_else(|| self.secret.as_ref().and_then(|(_, secret)| secret.clone()));
@@ -288,7 +289,7 @@ impl Inner {
     async fn discover(&self, kept: &KeptLogin) -> Result<AuthorityMetadata, OauthError> {
         let challenge = Challenge { resource_metadata: kept.metadata.clone(), ..Challenge::default() };
         let at = discover(self.reach, &self.uri, &challenge).await?;
-        // Tokens of one issuer are never shown to another.
+        // Tokens of one issuer are never sent to another.
         if at.issuer == kept.issuer { Ok(at) } else { Err(self.over("the server names another issuer now")) }
     }
 
@@ -314,7 +315,7 @@ impl Inner {
             }
             Err(error) => return Err(error),
         };
-        // One that gives no new one lets the old one be used again.
+        // A server that returns no new refresh token allows reusing the old one.
         let refresh = tokens.refresh.or_else(|| Some(SecretValue::new(refresh)));
         let tokens = Tokens { refresh, scope: tokens.scope.or(kept.scope), ..tokens };
         let renewed = self::kept(&at, kept.metadata, client, tokens, kept.wanted);
@@ -335,7 +336,7 @@ fn kept(
         now_ms().saturating_add(i64::try_from(until).unwrap_or(i64::MAX).saturating_mul(1_000))
     };
     let owned = |value: &SecretValue| value.expose().to_owned();
-    // The secret of a client of config.toml stays in the environment.
+    // The secret of a client from config.toml stays in the environment.
     let secret = client.secret.as_ref().filter(|_| client.auth.is_some()).map(owned);
     KeptLogin {
         issuer: at.issuer.clone(),

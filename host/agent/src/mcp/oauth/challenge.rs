@@ -1,23 +1,23 @@
-//! `WWW-Authenticate: Bearer …`, as a server refuses with it.
+//! Parses `WWW-Authenticate: Bearer …` of a refusal.
 
 use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 
-/// Bytes of the header that are read.
+/// Maximum size of the header in bytes.
 const MAX_HEADER: usize = 8 << 10;
 
-/// What a server that refuses says about that.
+/// The server's requirements in a refusal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Challenge {
-    /// Where its metadata are.
+    /// Address of its metadata.
     pub resource_metadata: Option<String>,
-    /// The rights that the request needs.
+    /// Scopes that the request needs.
     pub scope: Option<String>,
     pub error: Option<String>,
 }
 
 impl Challenge {
-    /// The first challenge of the kind Bearer.
+    /// Returns the first challenge of the kind Bearer.
     pub fn read(headers: &HeaderMap) -> Option<Challenge> {
         let values = headers.get_all(WWW_AUTHENTICATE).iter().filter(|value| value.len() <= MAX_HEADER);
         values.filter_map(|value| value.to_str().ok()).find_map(read)
@@ -41,7 +41,7 @@ fn read(text: &str) -> Option<Challenge> {
                         "error" => Some(&mut challenge.error),
                         _ => None,
                     };
-                    // The first counts.
+                    // The first value is used.
                     place.map(|place| place.get_or_insert(value));
                 }
                 rest = after;
@@ -63,7 +63,7 @@ fn read(text: &str) -> Option<Challenge> {
     found
 }
 
-/// A token or a quoted text, and what follows it.
+/// Parses a token or a quoted text; returns it and the rest.
 fn value_of(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(|c: char| c.is_whitespace() || c == ',').unwrap_or(text.len());

@@ -1,5 +1,5 @@
-//! Where one logs in: the metadata of the server (RFC 9728), and those of the authorization server that it names (RFC 8414, OpenID
-//! Connect Discovery).
+//! Discovery of the login: the metadata of the server (RFC 9728), and of its authorization server (RFC 8414, OpenID Connect
+//! Discovery).
 
 use http::Uri;
 use serde_json::Value;
@@ -9,27 +9,27 @@ use super::OauthError;
 use super::challenge::Challenge;
 use super::fetch::{FetchBody, LoginReach};
 
-/// What is known of where one logs in.
+/// The discovered metadata.
 #[derive(Debug, Clone)]
 pub(super) struct AuthorityMetadata {
-    /// The server, as tokens are asked for it.
+    /// Identifier of the server in token requests.
     pub resource: String,
-    /// Rights that the server has at all.
+    /// All scopes of the server.
     pub scopes: Option<String>,
     pub issuer: String,
     pub authorization: Uri,
     pub token: Uri,
     pub registration: Option<Uri>,
     pub revocation: Option<Uri>,
-    /// Whether its redirects say who it is.
+    /// Whether its redirects contain the issuer.
     pub says_issuer: bool,
-    /// How a client proves who it is at the token endpoint; `None` where that is not said.
+    /// Client authentication methods of the token endpoint; `None` if they are not stated.
     pub token_auth: Option<Vec<String>>,
-    /// Whether there is the right to stay logged in.
+    /// Whether it offers a scope for staying logged in.
     pub offline: bool,
 }
 
-/// Finds it out from what the server refused with.
+/// Discovers the metadata from the server's refusal.
 pub(super) async fn discover(
     reach: LoginReach,
     server: &Uri,
@@ -66,7 +66,7 @@ pub(super) async fn discover(
     })
 }
 
-/// The server's own metadata: what it is called, its authorization server, and its scopes.
+/// Returns the server's own metadata: its identifier, its authorization server, and its scopes.
 async fn resource(
     reach: LoginReach,
     server: &Uri,
@@ -103,7 +103,7 @@ async fn resource(
     Ok((name.to_owned(), issuer.clone(), scopes.filter(|scopes| !scopes.is_empty())))
 }
 
-/// Metadata of the issuer, in the order of the specification.
+/// Returns the metadata of the issuer; tries the addresses in the order of the specification.
 async fn authorization_server(reach: LoginReach, issuer: &str) -> Result<Value, OauthError> {
     let uri = reach.address(issuer)?;
     let path = uri.path().trim_end_matches('/');
@@ -115,7 +115,7 @@ async fn authorization_server(reach: LoginReach, issuer: &str) -> Result<Value, 
     let places: Vec<Uri> = paths.iter().map(|path| at(&uri, path)).collect();
     let none = || OauthError::BadAnswer(shown(issuer), "it has no metadata".to_owned());
     let metadata = first(reach, &places).await?.ok_or_else(none)?;
-    // Compared as they are written: one that only looks the same is another one.
+    // Compared exactly as written: a similar spelling is another issuer.
     let found = metadata.get("issuer").and_then(Value::as_str).unwrap_or_default();
     if found != issuer {
         return Err(OauthError::Issuer { expected: shown(issuer), found: shown(found) });
@@ -123,7 +123,7 @@ async fn authorization_server(reach: LoginReach, issuer: &str) -> Result<Value, 
     Ok(metadata)
 }
 
-/// The first of these places that has a document.
+/// Returns the document of the first of these addresses that has one.
 async fn first(reach: LoginReach, places: &[Uri]) -> Result<Option<Value>, OauthError> {
     for place in places {
         let answer = reach.send(place, FetchBody::Nothing).await?;
@@ -137,7 +137,7 @@ async fn first(reach: LoginReach, places: &[Uri]) -> Result<Option<Value>, Oauth
     Ok(None)
 }
 
-/// Scheme, host and port.
+/// Returns scheme, host and port.
 fn origin(uri: &Uri) -> String {
     let scheme = uri.scheme_str().unwrap_or_default();
     let port = uri.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
@@ -150,7 +150,7 @@ fn at(uri: &Uri, path: &str) -> Uri {
     text.parse().unwrap_or_default()
 }
 
-/// Whether a server is the resource, or lies in it.
+/// Returns whether a server's address is the resource or below it.
 fn is_part(resource: &Uri, server: &Uri) -> bool {
     let path = resource.path().trim_end_matches('/');
     let rest = server.path().strip_prefix(path);

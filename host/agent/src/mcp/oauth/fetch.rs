@@ -1,4 +1,4 @@
-//! One request of a login and its answer, within limits. No redirect is followed.
+//! One request of a login and its answer, within limits. Redirects are not followed.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,33 +14,33 @@ use super::super::shown;
 use super::OauthError;
 use kiso_base::net::pool::{self, SendError};
 
-/// KiB of an answer. Metadata of large providers have some ten.
+/// Maximum size of an answer in KiB. Metadata of large providers have about ten.
 const MAX_KIB: usize = 128;
 
-/// What a login may reach, and for how long.
+/// Addresses and time limits of a login.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LoginReach {
-    /// Whether the server is on this machine: only then an authorization server may be, and over http.
+    /// Whether the server is on this machine: only then may an authorization server be on this machine or use http.
     pub local: bool,
-    /// Seconds for each request.
+    /// Time limit in seconds of each request.
     pub timeout_s: u64,
 }
 
-/// What is sent.
+/// The body of a request.
 pub(super) enum FetchBody {
     Nothing,
     Json(Value),
-    /// Of a form, with the value of `Authorization`.
+    /// A form, with the value of `Authorization`.
     Form(String, Option<HeaderValue>),
 }
 
 pub(super) struct FetchAnswer {
     pub status: u16,
-    /// Null where it is no JSON.
+    /// Null if it is not JSON.
     pub body: Value,
 }
 
-/// Whether an address is one of this machine by how it is written.
+/// Returns whether an address means this machine, by its spelling.
 pub(super) fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
@@ -50,7 +50,7 @@ pub(super) fn is_loopback(uri: &Uri) -> bool {
 }
 
 impl LoginReach {
-    /// An address that a server named.
+    /// Checks an address that a server named.
     pub(super) fn address(self, text: &str) -> Result<Uri, OauthError> {
         let wrong = |why| OauthError::Address(shown(text), why);
         if text.len() > 2_000 || text.contains('#') {

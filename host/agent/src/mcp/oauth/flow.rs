@@ -1,4 +1,4 @@
-//! One login: from the address that a browser is sent to, to the tokens.
+//! A login: from the address for the browser to the tokens.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -15,10 +15,11 @@ use super::fetch::LoginReach;
 use super::redirect::{self, Redirect, RedirectAnswer};
 use super::token::{self, OauthClient, Tokens};
 
-/// Minutes that a person has.
+/// Minutes that a person has for the login.
 const MINUTES: u64 = 10;
 
-/// Asks a person to log in. `told` gets the address for the browser; `pasted` is what was pasted in its stead, if anything.
+/// Starts a login by a person. `told` receives the address for the browser; `pasted` is the result that was pasted instead of a
+/// redirect, if there is one.
 pub(super) async fn log_in(
     reach: LoginReach,
     at: &AuthorityMetadata,
@@ -67,12 +68,12 @@ pub(super) async fn log_in(
         ("resource", &at.resource),
     ];
     let mut tokens = token::tokens(reach, at, &client, &grant).await?;
-    // One that says nothing gave what was asked for.
+    // If the scope is not stated, the requested scope was granted.
     tokens.scope = tokens.scope.or(scope);
     Ok((client, tokens))
 }
 
-/// The code of an answer that is from the right server.
+/// Returns the code of an answer, after checking that it comes from the right server.
 fn code(at: &AuthorityMetadata, returned: RedirectAnswer) -> Result<String, OauthError> {
     let expected = || shown(&at.issuer);
     match returned.issuer {
@@ -89,7 +90,7 @@ fn code(at: &AuthorityMetadata, returned: RedirectAnswer) -> Result<String, Oaut
     returned.code.filter(|code| !code.is_empty()).ok_or_else(missing)
 }
 
-/// The scopes of all of these, each once.
+/// Returns the union of all these scopes.
 pub(super) fn union(scopes: &[Option<&str>]) -> Option<String> {
     let all: BTreeSet<&str> = scopes.iter().flatten().flat_map(|scope| scope.split_ascii_whitespace()).collect();
     (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(" "))
@@ -99,7 +100,7 @@ fn with_offline(scope: &str, offline: bool) -> String {
     union(&[Some(scope), offline.then_some("offline_access")]).unwrap_or_default()
 }
 
-/// 256 random bits.
+/// Returns 256 random bits.
 fn random() -> Result<String, OauthError> {
     let mut bytes = [0; 32];
     let failed = |_| OauthError::Kept("the system provides no random numbers".to_owned());

@@ -1,4 +1,4 @@
-//! Where the browser comes back to: a port of 127.0.0.1 that is open for one login.
+//! The redirect target of the browser: a port of 127.0.0.1 that is open for one login.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::OauthError;
 
-/// Bytes of a request.
+/// Maximum size of a request in bytes.
 const MAX_REQUEST: usize = 16 << 10;
 
-/// How long a connection may take. Browsers open some that they then do not use.
+/// Time limit of a connection. Browsers open some without using them.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Connections at once.
+/// Maximum number of concurrent connections.
 const MAX_CONNECTIONS: usize = 16;
 
 const PATH: &str = "/callback";
 
-/// What the browser brings back.
+/// The result in the browser's redirect.
 #[derive(Default, PartialEq, Eq)]
 pub(super) struct RedirectAnswer {
     pub state: Option<String>,
@@ -45,7 +45,7 @@ impl Redirect {
         Ok(Redirect { listener, uri: format!("http://127.0.0.1:{port}{PATH}") })
     }
 
-    /// The first that comes back with this state. Whoever comes with another one is turned away.
+    /// Waits for the first redirect with this state. Others are refused.
     #[expect(clippy::expect_used, reason = "a sender is kept")]
     pub(super) async fn wait(&self, state: &str) -> RedirectAnswer {
         let (sender, mut returned) = mpsc::channel(1);
@@ -74,7 +74,7 @@ impl Redirect {
     }
 }
 
-/// Reads a request and answers it; what it brings if its state is this one.
+/// Answers a request; returns its result if it has this state.
 async fn answer(mut stream: TcpStream, state: &str) -> Option<RedirectAnswer> {
     let mut bytes = Vec::new();
     let mut piece = [0; 1024];
@@ -108,7 +108,7 @@ async fn answer(mut stream: TcpStream, state: &str) -> Option<RedirectAnswer> {
     found
 }
 
-/// What stands behind the path of a redirect. `target` may be a whole address.
+/// Parses the query of a redirect. `target` may be a whole address.
 pub(super) fn parse(target: &str) -> Option<RedirectAnswer> {
     let (path, query) = target.split_once('?')?;
     if !(path == PATH || (path.starts_with("http://127.0.0.1:") && path.ends_with(PATH))) {
@@ -126,7 +126,7 @@ pub(super) fn parse(target: &str) -> Option<RedirectAnswer> {
             "error_description" => &mut found.description,
             _ => continue,
         };
-        // What stands there twice can be read in two ways.
+        // A repeated parameter is ambiguous.
         if place.replace(value).is_some() {
             return None;
         }

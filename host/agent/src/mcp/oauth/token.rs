@@ -1,4 +1,4 @@
-//! What an authorization server is asked for by the program itself: a client id, tokens, and that they count no more.
+//! Requests to the authorization server: registration of a client, tokens, and their revocation.
 
 use data_encoding::BASE64;
 use http::{HeaderValue, Uri};
@@ -12,22 +12,22 @@ use super::discovery::AuthorityMetadata;
 use super::fetch::{FetchAnswer, FetchBody, LoginReach};
 use kiso_store::secret::SecretValue;
 
-/// Bytes of a token. Those that are signed documents have a few thousand.
+/// Maximum size of a token in bytes. Signed tokens have a few thousand.
 const MAX_TOKEN: usize = 16 << 10;
 
-/// What has no meaning anywhere stays: some servers do not decode what comes in `Authorization`.
+/// Characters without a special meaning stay unencoded, because some servers do not decode `Authorization`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// How a client is known to an authorization server.
+/// A client's identity at an authorization server.
 #[derive(Debug, Clone)]
 pub(super) struct OauthClient {
     pub id: String,
     pub secret: Option<SecretValue>,
-    /// As the server said at the registration.
+    /// The authentication method from the registration.
     pub auth: Option<String>,
 }
 
-/// What a token endpoint gives.
+/// Tokens from a token endpoint.
 #[derive(Debug)]
 pub(super) struct Tokens {
     pub access: SecretValue,
@@ -36,7 +36,7 @@ pub(super) struct Tokens {
     pub scope: Option<String>,
 }
 
-/// A client as it is kept.
+/// A client in its stored form.
 #[derive(Serialize, Deserialize)]
 pub(super) struct KeptClient {
     pub id: String,
@@ -44,7 +44,7 @@ pub(super) struct KeptClient {
     pub auth: Option<String>,
 }
 
-/// Pairs as a form.
+/// Encodes pairs as a form.
 pub(super) fn form(pairs: &[(&str, &str)]) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
     pairs.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect::<Vec<_>>().join("&")
@@ -72,12 +72,12 @@ pub(super) async fn register(
         return Err(OauthError::BadAnswer(host(place), "a registration has no client_id".to_owned()));
     };
     let secret = text("client_secret").map(|secret| SecretValue::new(secret.to_owned()));
-    // What holds where the registration says nothing (RFC 7591, section 2).
+    // The default if the registration states none (RFC 7591, section 2).
     let auth = text("token_endpoint_auth_method").unwrap_or("client_secret_basic");
     Ok(OauthClient { id: id.to_owned(), secret, auth: Some(auth.to_owned()) })
 }
 
-/// Asks for tokens.
+/// Requests tokens.
 pub(super) async fn tokens(
     reach: LoginReach,
     at: &AuthorityMetadata,
@@ -101,7 +101,7 @@ pub(super) async fn tokens(
     })
 }
 
-/// Says that a token counts no more (RFC 7009).
+/// Revokes a token (RFC 7009).
 pub(super) async fn revoke(
     reach: LoginReach,
     at: &AuthorityMetadata,
@@ -113,7 +113,7 @@ pub(super) async fn revoke(
     if answer.status == 200 { Ok(()) } else { Err(OauthError::Status(host(place), answer.status)) }
 }
 
-/// A form with what proves who the client is.
+/// Adds the client's authentication to a form.
 #[expect(clippy::expect_used, reason = "base64 is visible ASCII")]
 fn authenticated(
     at: &AuthorityMetadata,
@@ -128,7 +128,7 @@ fn authenticated(
     let offers = |method: &str| match (&client.auth, &at.token_auth) {
         (Some(said), _) => said == method,
         (None, Some(offered)) => offered.iter().any(|offered| offered == method),
-        // What holds where nothing is said.
+        // The default if no method is stated.
         (None, None) => method == "client_secret_basic",
     };
     if offers("client_secret_basic") {
@@ -147,19 +147,19 @@ fn authenticated(
     Ok(FetchBody::Form(form(&pairs), None))
 }
 
-/// The body of an answer that is no refusal.
+/// Returns the body of a successful answer.
 fn accepted(place: &Uri, answer: FetchAnswer) -> Result<Value, OauthError> {
     if matches!(answer.status, 200 | 201) {
         return Ok(answer.body);
     }
-    // Who fails itself says nothing of the login, whatever stands in its answer.
+    // A failure of the server itself does not concern the login, whatever the answer contains.
     match answer.body.get("error").and_then(Value::as_str).filter(|_| answer.status < 500) {
         Some(code) => Err(refused(host(place), code, answer.body.get("error_description").and_then(Value::as_str))),
         None => Err(OauthError::Status(host(place), answer.status)),
     }
 }
 
-/// A refusal as the authorization server words it.
+/// Returns a refusal in the words of the authorization server.
 pub(super) fn refused(server: String, code: &str, description: Option<&str>) -> OauthError {
     let description = description.map(|text| format!(": {}", shown(text))).unwrap_or_default();
     OauthError::Refused { server, code: shown(code), description }

@@ -1,5 +1,5 @@
-//! The forms of answers that models are sent, for contexts of every size: what fits one is read, and a large model may answer as long as
-//! is read.
+//! The forms of answers for models with contexts of every size: an answer that fits the form can be parsed, and a large model may
+//! answer as long as the parser allows.
 
 use super::open;
 use crate::node;
@@ -14,10 +14,10 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// Roles whose answers have a form that is checked.
+/// Roles whose answers are checked against a form.
 const ROLES: [Role; 3] = [Role::Planner, Role::Reasoner, Role::Reviewer];
 
-/// Takes every call.
+/// A catalog that accepts every call.
 struct Anything;
 
 impl Catalog for Anything {
@@ -34,7 +34,7 @@ impl Catalog for Anything {
     }
 }
 
-/// The request as a model with these settings is sent it, with its forms.
+/// Returns the request as it is sent to a model with these settings, with its forms.
 fn sent(role: Role, settings: &str, max_tasks: usize) -> Request {
     let models = open(&format!("model = \"gpt\"\n[model_settings.gpt]\n{settings}\n")).unwrap();
     let settings = models.settings(role);
@@ -56,13 +56,13 @@ fn sent(role: Role, settings: &str, max_tasks: usize) -> Request {
     if request.short { node::bounded(request) } else { request }
 }
 
-/// The schemas of which a server may be sent one.
+/// Returns the schemas that may be sent to a server.
 fn schemas(request: &Request) -> Vec<&Value> {
     let Answer::Json(schema) = &request.answer else { panic!("{:?}", request.answer) };
     std::iter::once(schema).chain(&request.grammar).map(Arc::as_ref).collect()
 }
 
-/// The violations of an answer, as its reader reports them.
+/// Returns the violations in an answer, as the parser reports them.
 fn complaints(role: Role, answer: &Value, max_tasks: usize) -> Vec<String> {
     let text = answer.to_string();
     let unusable = match role {
@@ -73,10 +73,10 @@ fn complaints(role: Role, answer: &Value, max_tasks: usize) -> Vec<String> {
     unusable.into_iter().flat_map(|unusable| unusable.violations).map(|violation| violation.to_string()).collect()
 }
 
-/// Numbers that follow from a seed.
+/// A reproducible sequence of numbers.
 struct Dice {
     state: u64,
-    /// Characters that are left for an answer.
+    /// Remaining characters for an answer.
     room: usize,
 }
 
@@ -90,7 +90,7 @@ impl Dice {
         self.below(2) == 0
     }
 
-    /// The least, the most, or something between, as far as there is room for it.
+    /// Returns the minimum, the maximum, or a value in between, limited by the remaining space.
     fn length(&mut self, least: usize, most: usize) -> usize {
         let wanted = match self.below(3) {
             0 => least,
@@ -103,7 +103,7 @@ impl Dice {
     }
 }
 
-/// An answer that fits the schema. `name` is that of the field.
+/// Returns a random answer that matches the schema. `name` is the field's name.
 fn fitting(schema: &Value, name: &str, dice: &mut Dice) -> Value {
     if let Some(forms) = schema["anyOf"].as_array() {
         return fitting(&forms[dice.below(forms.len())], name, dice);
@@ -122,7 +122,7 @@ fn fitting(schema: &Value, name: &str, dice: &mut Dice) -> Value {
         }
         "object" => object(schema, dice),
         _ => {
-            // Where a schema has no length, what is read has one.
+            // If the schema has no maximum length, the parser has one.
             let read = match name {
                 "detail" => Lengths::READ.detail,
                 "action" => Lengths::READ.action,
@@ -146,7 +146,7 @@ fn object(schema: &Value, dice: &mut Dice) -> Value {
     let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
     let mut object = Map::new();
     for (name, form) in properties {
-        // A plan that is blocked has no tasks.
+        // A blocked plan has no tasks.
         if name != "blocked" && (required.contains(&json!(name)) || dice.flips()) {
             object.insert(name.clone(), fitting(form, name, dice));
         }
@@ -210,7 +210,7 @@ proptest! {
     }
 }
 
-/// The longest that is read of each part of an answer.
+/// Returns answers with the maximum length of each part that the parser accepts.
 fn longest(role: Role) -> Vec<Value> {
     let Lengths { sentence, detail, action, items, item, tasks, injected, .. } = Lengths::of_run(50, false);
     let text = |length: usize| "x".repeat(length);
@@ -253,7 +253,7 @@ fn a_large_model_may_answer_as_long_as_is_read() {
     }
 }
 
-/// An answer that fits a larger model would not end by itself in a small one.
+/// An answer that fits a larger model could not end in time with a small one.
 #[test]
 fn the_answer_of_a_small_model_ends_before_its_limit() {
     for settings in
