@@ -1,5 +1,5 @@
-//! The nodes of the graph: each builds the prompt of its role and reads the answer. None decides where the run goes
-//! next, and none does I/O except by calling the model that it is given.
+//! The nodes of the graph: each builds the prompt of its role and parses the answer. None decides the run's next step, and none
+//! does I/O except calling its model.
 
 pub mod actor;
 pub mod conversation;
@@ -32,12 +32,12 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-/// The call of `role`, with the pieces of its column out of `all`.
+/// Returns the request of `role`, with the pieces of its column from `all`.
 fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
     prompt::resolve(request_beside(role, system, all, &[], boundary), boundary)
 }
 
-/// The form of a role's answers for a small model, which is built once. [`formed`] has those for others.
+/// Returns the form of a role's answers for a small model, which is built once. [`formed`] builds those for others.
 fn form(role: Role) -> Answer {
     static FORMS: LazyLock<HashMap<Role, Arc<Value>>> = LazyLock::new(|| {
         let schema = |role: Role| role.declaration().schema.map(|schema| (role, Arc::new(schema(&Lengths::SHORT))));
@@ -46,7 +46,7 @@ fn form(role: Role) -> Answer {
     FORMS.get(&role).cloned().map_or(Answer::Text, Answer::Json)
 }
 
-/// [`request`] where the caller puts the pieces `apart` into turns, and then has the prompt [resolved](prompt::resolve).
+/// [`request`] for a caller that puts the pieces `apart` into turns, and then [resolves](prompt::resolve) the prompt.
 fn request_beside(role: Role, system: &str, all: &Pieces, apart: &'static [Piece], boundary: &str) -> Request {
     let declared = role.declaration();
     let pieces = context::select(role, all);
@@ -61,18 +61,18 @@ fn request_beside(role: Role, system: &str, all: &Pieces, apart: &'static [Piece
     }
 }
 
-/// A section in a turn of its own, behind the user part `user`, which declares the fence unless it is empty.
+/// Returns a section as a turn after the user part `user`. Declares the fence if `user` is empty and therefore does not.
 fn declared(user: &str, section: String, boundary: &str) -> Turn {
     let declaration = if user.is_empty() { context::declaration(boundary) } else { String::new() };
     Turn::Note(format!("{declaration}{section}").trim_start().to_owned())
 }
 
-/// `request`, complete with its tools and turns, for a model whose context has `context_budget` tokens: the answer
-/// leaves room for the question, and the pieces share what is left.
+/// Fits `request`, complete with its tools and turns, into a context of `context_budget` tokens: the answer leaves space for the
+/// question, and the pieces share the rest.
 pub fn fit(request: Request, boundary: &str, context_budget: usize) -> Request {
     let max_tokens = u32::try_from(context::answer(context_budget, &request)).unwrap_or(u32::MAX);
     let mut request = Request { max_tokens, ..request };
-    // Most prompts fit as they are.
+    // Most prompts fit unchanged.
     if fits(&request, context_budget) {
         return request;
     }
@@ -83,14 +83,14 @@ pub fn fit(request: Request, boundary: &str, context_budget: usize) -> Request {
     let room = context::room(context_budget, &request);
     let user = context::render_beside(&request.pieces, request.apart, boundary, room);
     let mut request = Request { user, ..request };
-    // Parts that are never cut may take more than their room; the answer gets the rest.
+    // Parts that are never cut may exceed their share; the answer gets the rest.
     let left = context_budget.saturating_sub(request_tokens(&request)).max(1);
     request.max_tokens = request.max_tokens.min(u32::try_from(left).unwrap_or(u32::MAX));
     request
 }
 
-/// `request` with the form of an answer for a model that is asked for one, in a run whose plans have at most `max_tasks` tasks. `short`
-/// says that the model has a small window or little room for an answer.
+/// Returns `request` with the form of the answer for its model, in a run whose plans have at most `max_tasks` tasks. `short`
+/// means that the model has a small window or little space for an answer.
 pub fn formed(mut request: Request, max_tasks: usize, short: bool) -> Request {
     request.short = short;
     let lengths = &Lengths::of_run(max_tasks, short);
@@ -109,7 +109,7 @@ pub fn formed(mut request: Request, max_tasks: usize, short: bool) -> Request {
     request
 }
 
-/// `request` with an answer whose form lets it end before its limit, for a small model.
+/// Returns `request` with an answer whose form lets it end before its limit, for a small model.
 pub fn bounded(mut request: Request) -> Request {
     let tokens = request.max_tokens;
     if request.role.declaration().schema.is_some()
@@ -121,14 +121,14 @@ pub fn bounded(mut request: Request) -> Request {
     request
 }
 
-/// Whether `request` has room as it is in a context of `context_budget` tokens.
+/// Returns whether `request` fits unchanged into a context of `context_budget` tokens.
 pub fn fits(request: &Request, context_budget: usize) -> bool {
     let (room, user) = (context::room(context_budget, request), estimate::tokens(&request.user));
     // With an empty user part, the turns are too long.
     user <= room && (room > 0 || request.turns.is_empty())
 }
 
-/// The role whose model is called: the one that the task names, else `own`.
+/// Returns the role whose model is called: the one that the task names, or else `own`.
 fn model_role(named: Option<&str>, own: Role) -> Role {
     named.and_then(Role::named).unwrap_or(own)
 }
@@ -137,18 +137,18 @@ fn call_of(completion: &Completion) -> Call {
     Call { model: completion.model.clone(), usage: completion.usage }
 }
 
-/// The note that follows a text that was cut off.
+/// Returns the note after a text that was cut off.
 pub fn cut_off(completion: &Completion) -> Option<String> {
     let why = why_cut_off(completion)?;
     Some(format!("\n\n[This text was cut off {why}]"))
 }
 
-/// The notes that follow the text of an answer to a message with `attached`.
+/// Returns the notes after the answer to a message with `attached`.
 pub fn notes(completion: &Completion, attached: &AttachedFiles) -> String {
     [cut_off(completion), blind(completion, attached)].into_iter().flatten().collect()
 }
 
-/// The note that follows an answer to a message with pictures, from a model that takes none.
+/// Returns the note after an answer to a message with pictures, from a model that does not accept any.
 fn blind(completion: &Completion, attached: &AttachedFiles) -> Option<String> {
     let unseen = completion.blind && !attached.pictures.is_empty();
     unseen.then(|| {
@@ -172,14 +172,14 @@ fn why_cut_off(completion: &Completion) -> Option<String> {
     }
 }
 
-/// The faults of an answer that could not be read, for its correction. That it was cut off comes first, because it explains the others.
+/// Returns the faults of an unreadable answer, for its correction. A cut-off comes first, because it explains the others.
 fn violations(completion: &Completion, found: &[Violation]) -> Vec<String> {
     let cut_off = why_cut_off(completion).map(|why| format!("the answer was cut off {why}; answer shorter"));
     cut_off.into_iter().chain(found.iter().map(ToString::to_string)).collect()
 }
 
-/// Command lines among the tasks in the field `list` of an answer that are exactly as long as the schema lets them be that was sent: the
-/// server ended them for the model, and half of one is another command line. One that is longer shows that the server does not follow
+/// Returns errors for command lines in the field `list` of an answer that are exactly as long as the schema allows: the server
+/// ended them for the model, and half of a command is a different command. A longer one shows that the server does not enforce
 /// the schema.
 fn full_commands(completion: &Completion, list: &str, tasks: &[Task]) -> Vec<String> {
     let Some(most) = completion.schema.as_ref().and_then(|schema| most_of_command(schema, list)) else {
@@ -193,7 +193,7 @@ fn full_commands(completion: &Completion, list: &str, tasks: &[Task]) -> Vec<Str
     full.map(|(n, _)| Violation::new(format!("{list}[{n}].detail"), message.clone()).to_string()).collect()
 }
 
-/// Characters that a schema leaves to a command line; `None` if any number.
+/// Returns the maximum length in characters of a command line in a schema; `None` without a limit.
 fn most_of_command(schema: &Value, list: &str) -> Option<u64> {
     let forms = schema["properties"][list]["items"]["anyOf"].as_array()?;
     let exec = forms.iter().find(|form| form["properties"]["type"]["enum"][0] == TaskKind::Exec.name())?;

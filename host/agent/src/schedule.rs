@@ -1,4 +1,4 @@
-//! Fires what the schedule says, when its time has come.
+//! Fires schedules when their time has come.
 //!
 //! ```text
 //!  every second, and when this process changed something ──▶ look ──▶ fire what is due
@@ -7,8 +7,8 @@
 //!                                                              the queue takes it from there
 //! ```
 //!
-//! Nothing is computed ahead and kept: each look asks the store what is due by the clock as it is now. So a clock that jumps, a
-//! machine that slept, and `kiso schedule` in another process need nothing more.
+//! Nothing is computed in advance: each check asks the store for everything that is due at the current time. So clock changes,
+//! sleep, and `kiso schedule` in another process need no special handling.
 
 use std::time::Duration;
 
@@ -19,18 +19,19 @@ use crate::drive::RunExecutor;
 use crate::tool::schedules::Schedules;
 use kiso_base::clock::now_ms;
 
-/// How often the store is asked, where nothing says that something changed. One row of an index is read.
+/// How often to check the store without a notification. This reads one row of an index.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Looks after which it is seen to that the next times are right by the clock: a minute's.
+/// Number of checks after which the next times are verified: one minute.
 const MEND: u32 = 60;
 
-/// The schedule while it fires.
+/// The running scheduler.
 #[derive(Debug)]
 pub struct Scheduler(JoinHandle<()>);
 
 impl Scheduler {
-    /// Begins, in the runtime of the caller. What was due while nobody looked comes at once, each schedule once.
+    /// Starts the scheduler in the caller's runtime. Everything that became due in the meantime fires at once, each schedule
+    /// once.
     pub fn start(drive: &RunExecutor) -> Scheduler {
         let drive = drive.clone();
         let mut bell = drive.store.bell();
@@ -60,7 +61,7 @@ impl Scheduler {
         }))
     }
 
-    /// Ends: fires nothing any more. A firing that is under way is committed, or it is as if it had not begun.
+    /// Stops firing. An active firing is either committed, or has no effect.
     pub async fn stop(self) {
         self.0.abort();
         let _ = self.0.await;

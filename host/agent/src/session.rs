@@ -1,4 +1,4 @@
-//! Sessions that live on: messages are taken in, wait their turn, and are answered one run at a time.
+//! Sessions: messages are accepted, wait for their turn, and are answered one run at a time.
 //!
 //! ```text
 //! message ──▶ intake ──▶ command? answered at once

@@ -1,5 +1,5 @@
-//! What a plan may name: the tools of installed skills and of MCP servers, and command lines. The planner sees skills as cards, the graph
-//! checks plans against them, and the driver runs tasks through them.
+//! The tools of a plan: those of installed skills and of MCP servers, and command lines. The planner gets skills as cards, the
+//! graph checks plans against them, and the driver runs tasks through them.
 
 pub(crate) mod address;
 mod approval;
@@ -66,27 +66,27 @@ pub struct Tools {
     builtins: Arc<Builtins>,
     workspaces: Arc<Workspaces>,
     index: Arc<Mutex<Arc<Index>>>,
-    /// Skills of which it was said that they cannot be used.
+    /// Unusable skills that were already reported.
     unusable: Arc<Mutex<HashSet<String>>>,
 }
 
-/// What models are shown of the skills that are installed. Kept until another skill is installed, or one less.
+/// The installed skills in their form for models. Kept until a skill is installed or removed.
 #[derive(Debug, Default)]
 struct Index {
-    /// No two have the same in one process.
+    /// Unique in the process.
     revision: u64,
     skills: Vec<Arc<InstalledSkill>>,
-    /// Tools of MCP servers that are allowed.
+    /// Allowed tools of MCP servers.
     allowed: Arc<Vec<Arc<AllowedTool>>>,
-    /// Those of them that can be called, by name. A skill that has the name of a server comes first.
+    /// The callable ones of them, by name. A skill with the name of a server takes precedence.
     outside: HashMap<String, Arc<AllowedTool>>,
     /// The packages among the skills.
     packages: Vec<Arc<Package>>,
-    /// One for each tool.
+    /// One card for each tool.
     cards: Vec<Arc<SkillCard>>,
-    /// The name of each tool by the one that models know it by.
+    /// The name of each tool, by its name for models.
     names: HashMap<String, String>,
-    /// What the action loop may call, each with its category: command lines, skills and built-in tools.
+    /// Everything that the action loop may call, with categories: command lines, skills and built-in tools.
     catalog: Vec<(ToolSpec, String)>,
     /// The categories of the catalog, each with the names of its tools.
     categories: Vec<(String, Vec<String>)>,
@@ -100,7 +100,7 @@ impl Index {
         limits: &config::Exec,
     ) -> Self {
         static MADE: AtomicU64 = AtomicU64::new(0);
-        // A package is a command and nothing else.
+        // A package is only a command.
         let packages: Vec<_> = skills.iter().filter_map(|skill| skill.package().cloned()).collect();
         let is_tool = |skill: &&Arc<InstalledSkill>| skill.package().is_none();
         let mut cards: Vec<_> = skills.iter().filter(is_tool).flat_map(|skill| cards(skill)).map(Arc::new).collect();
@@ -124,13 +124,13 @@ impl Index {
             && self.skills.iter().zip(skills).all(|(old, new)| Arc::ptr_eq(old, new))
     }
 
-    /// The tool behind the name that models know it by.
+    /// Returns the tool behind a name for models.
     fn tool<'n>(&'n self, name: &'n str) -> &'n str {
         self.names.get(name).map_or(name, String::as_str)
     }
 }
 
-/// One lock for each session's workspace: calls that read share it, a call that writes has it alone.
+/// One lock for each session's workspace: calls that read share it, a call that writes has it exclusively.
 #[derive(Debug, Default)]
 struct Workspaces(Mutex<HashMap<SessionName, Weak<RwLock<()>>>>);
 
@@ -140,7 +140,7 @@ impl Workspaces {
         if let Some(lock) = locks.get(session).and_then(Weak::upgrade) {
             return lock;
         }
-        // Sessions come and go; what nobody holds any more goes with the next one that comes.
+        // Removes locks that nobody holds any more.
         locks.retain(|_, lock| lock.strong_count() > 0);
         let lock = Arc::new(RwLock::new(()));
         locks.insert(session.clone(), Arc::downgrade(&lock));
@@ -156,24 +156,24 @@ impl Tools {
         Self { skills, exec, store, servers, builtins, workspaces, index, unusable }
     }
 
-    /// The same tools under a configuration that was read anew, with the sandbox as it is.
+    /// Returns the same tools for a reloaded configuration, with the same sandbox.
     pub fn under(&self, config: &Config) -> Self {
         let vault = Vault::open(self.skills.home());
         let builtins = Builtins::new(self.store.clone(), config.clone(), vault, self.skills.clone());
         Self { builtins: Arc::new(builtins), servers: self.servers.reopened(config, &self.skills), ..self.clone() }
     }
 
-    /// The skills that are installed.
+    /// Returns the installed skills.
     pub fn skills(&self) -> &Skills {
         &self.skills
     }
 
-    /// The MCP servers.
+    /// Returns the MCP servers.
     pub fn servers(&self) -> &McpServers {
         &self.servers
     }
 
-    /// One card for each tool that can be called. A skill that cannot be used has none, and that is said once.
+    /// Returns one card for each callable tool. An unusable skill has none, and is reported once.
     pub fn cards(&self) -> Vec<Arc<SkillCard>> {
         self.index().cards.clone()
     }
@@ -198,7 +198,7 @@ impl Tools {
         kept.clone()
     }
 
-    /// Names the skills that take most of a context of so many tokens, where all together take more than a third of it.
+    /// Names the skills that take most of a context of this size, if all together take more than a third of it.
     pub fn crowding(&self, context: usize) -> Option<String> {
         let mut by_skill: BTreeMap<String, usize> = BTreeMap::new();
         for card in &self.index().cards {
@@ -221,12 +221,12 @@ impl Tools {
         ))
     }
 
-    /// Which commands there are beside the usual ones, and which are not.
+    /// Lists additional commands, and unavailable ones.
     pub fn commands(&self) -> String {
         format!("commands: {}", hint::commands(&self.index().packages))
     }
 
-    /// What the skills of a plan are and need, a line each.
+    /// Describes the skills of a plan and their requirements, one line each.
     pub fn environment<'a>(&self, skills: impl Iterator<Item = &'a str>, secrets: &Secrets) -> Vec<String> {
         let mut names: Vec<_> = skills.collect();
         names.sort_unstable();
@@ -346,7 +346,7 @@ fn report(task: &Task, ended: CallEnd) -> TaskReport {
     report
 }
 
-/// What a call has read is what it says.
+/// Adds the label of everything that a call has read to its report.
 fn label(report: &mut TaskReport, permit: Option<&Permit>) {
     if let Some(permit) = permit {
         report.label = (*permit.read().get().label()).clone();
@@ -379,7 +379,7 @@ fn exec_report(task: &Task, done: CommandResult, secrets: &Secrets) -> TaskRepor
     report
 }
 
-/// What a model can do about arguments that do not fit.
+/// Hint for a model about invalid arguments.
 const FITTING: &str = "call it again with arguments that fit its schema";
 
 fn told(violations: &[Violation]) -> String {

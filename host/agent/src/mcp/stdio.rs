@@ -47,7 +47,7 @@ pub(super) trait ServerLife: Debug + Send + Sync {
     fn ended(&self) -> BoxFuture<'_, McpFault>;
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub(super) struct StdioServer {
     life: Box<dyn ServerLife>,
@@ -56,18 +56,18 @@ pub(super) struct StdioServer {
     waiting: Mutex<Waiting>,
 }
 
-/// Who waits for what.
+/// The waiting requests.
 #[derive(Debug)]
 struct Waiting {
     requests: HashMap<RequestId, Waiter>,
     /// Messages and bytes since the last answer.
     messages: usize,
     bytes: usize,
-    /// When something was read last.
+    /// Time of the last read.
     heard: Option<Instant>,
-    /// The last line that was no message.
+    /// The last line that was not a message.
     noise: Option<String>,
-    /// Why no answer comes any more.
+    /// Why there will be no more answers.
     fault: Option<McpFault>,
 }
 
@@ -85,12 +85,12 @@ impl StdioServer {
         StdioServer { life, input, output, waiting: Mutex::new(waiting) }
     }
 
-    /// Whether it answers no more. Another one must be started.
+    /// Returns whether it has stopped answering. Another one must then be started.
     pub(super) fn is_over(&self) -> bool {
         self.lock().fault.is_some() || self.life.is_over()
     }
 
-    /// Ends it, with a moment to write down what it holds.
+    /// Stops it, and gives it a moment to save its state.
     pub(super) async fn stop(&self) {
         self.life.ask_to_end();
         let _ = tokio::time::timeout(GRACE, self.life.ended()).await;
@@ -122,7 +122,7 @@ impl StdioServer {
                 Some(noise) => McpFault::Noise(bounds.timeout_s, noise),
                 None => McpFault::Timeout(bounds.timeout_s),
             };
-            // It may be busy with this one alone, or it hangs: then the next one begins with another.
+            // It may be busy with this request alone, or it hangs; the next request then starts another server.
             if self.lock().heard.is_none_or(|heard| heard < begun) {
                 self.fail(fault.clone());
             }
@@ -139,7 +139,7 @@ impl StdioServer {
         }
     }
 
-    /// Ends it, with the reason for all who wait.
+    /// Kills it, and reports the reason to all waiting requests.
     fn fail(&self, fault: McpFault) {
         let mut waiting = self.lock();
         for (_, waiter) in waiting.requests.drain() {
@@ -150,7 +150,7 @@ impl StdioServer {
         self.life.end();
     }
 
-    /// What it is that could not be written to: most likely it has ended.
+    /// Returns the reason for a failed write: most likely the server has ended.
     async fn broken(&self, error: &io::Error) -> McpFault {
         let fault = match self.life.is_over() || error.kind() == io::ErrorKind::BrokenPipe {
             true => self.why().await,
@@ -160,7 +160,7 @@ impl StdioServer {
         fault
     }
 
-    /// Why it has ended. One that has closed its streams and goes on is ended.
+    /// Returns why it has ended. A server that has closed its streams and is still running is killed.
     async fn why(&self) -> McpFault {
         let ended = tokio::time::timeout(CLOSING, self.life.ended());
         match ended.await {
@@ -169,7 +169,7 @@ impl StdioServer {
         }
     }
 
-    /// Reads for all who wait, until there is an answer or another one reads.
+    /// Reads for all waiting requests, until there is an answer or another task reads.
     async fn read_until(&self, mut answer: oneshot::Receiver<Result<Value, McpFault>>) -> Result<Value, McpFault> {
         let gone = || Err(McpFault::Broken("it has ended".to_owned()));
         let mut output = tokio::select! {
@@ -193,7 +193,7 @@ impl StdioServer {
         }
     }
 
-    /// Bytes that may still come before the next answer, and of how many KiB that is left.
+    /// Returns the number of bytes that may still arrive before the next answer, and the limit in KiB.
     fn room(&self) -> (usize, u64) {
         let waiting = self.lock();
         let kib = waiting.requests.values().map(|waiter| waiter.max_kib).max().unwrap_or_default();
@@ -201,7 +201,7 @@ impl StdioServer {
         (most.saturating_sub(waiting.bytes), kib)
     }
 
-    /// A line of the server: a message, or what some print beside those, such as a banner, which is logged and skipped.
+    /// Handles a line of the server: a message, or other output such as a banner, which is logged and skipped.
     async fn take(&self, line: &[u8], kib: u64) {
         self.note(line.len());
         let message = match rpc::read(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)) {
@@ -235,12 +235,12 @@ impl StdioServer {
         waiting.bytes += size;
     }
 
-    /// Gives an answer to whoever waits for it.
+    /// Passes an answer to the request that waits for it.
     fn settle(&self, id: Option<&RequestId>, result: Result<Value, RpcError>, size: usize, kib: u64) {
         let mut waiting = self.lock();
         let waiter = match id {
             Some(id) => waiting.requests.remove(id),
-            // An error of a request that it could not read is about the only one that there is.
+            // An error without an id can be assigned if only one request is waiting.
             None if waiting.requests.len() == 1 => waiting.requests.drain().next().map(|(_, waiter)| waiter),
             None => None,
         };
@@ -258,7 +258,7 @@ impl StdioServer {
         let _ = waiter.answer.send(answer);
     }
 
-    /// Ends a server that sends too much of what nobody waits for.
+    /// Kills a server that sends too many messages that nobody waits for.
     fn count(&self, kib: u64) {
         let waiting = self.lock();
         let (messages, bytes) = (waiting.messages, waiting.bytes as u64);
@@ -270,7 +270,7 @@ impl StdioServer {
         }
     }
 
-    /// Answers what a server asks: kiso lives, and offers nothing else to be asked for.
+    /// Answers a request of the server: kiso answers pings, and supports no other requests.
     async fn reply(&self, id: &RequestId, method: &str, kib: u64) {
         self.count(kib);
         let result = match method {
@@ -282,7 +282,7 @@ impl StdioServer {
         }
     }
 
-    /// Writes a message whole. What was begun and not ended would be taken for the beginning of the next one.
+    /// Writes a whole message. An incomplete one would be read as the beginning of the next.
     async fn write(&self, message: &Value) -> io::Result<()> {
         struct Half<'a>(&'a StdioServer, bool);
         impl Drop for Half<'_> {
@@ -311,7 +311,7 @@ impl Drop for StdioServer {
     }
 }
 
-/// A request that is under way. Where nobody waits for it any more, the server is told.
+/// An active request. If nobody waits for it any more, the server is notified.
 struct Request<'a> {
     server: &'a StdioServer,
     id: &'a RequestId,
@@ -324,7 +324,7 @@ impl<'a> Request<'a> {
             return Err(fault.clone());
         }
         if waiting.requests.is_empty() {
-            // What it sent while nobody waited fits into a pipe.
+            // Data that it sent while nobody waited fits into a pipe.
             (waiting.messages, waiting.bytes) = (0, 0);
         }
         waiting.requests.insert(id.clone(), waiter);

@@ -1,4 +1,4 @@
-//! What a person is told of a server before it is asked for anything: where it runs, and what is kept from it.
+//! Describes a server to a person, without a request to it: where it runs, and how it is confined.
 
 use super::McpFault;
 use super::client::McpClient;
@@ -18,32 +18,31 @@ pub enum ServerKind {
     Remote,
     /// In the sandbox.
     Component,
-    /// On this machine, outside the sandbox.
+    /// On this machine, outside of the sandbox.
     Command,
 }
 
-/// One server in so many words.
+/// The description of a server.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ServerSummary {
     pub name: String,
     pub kind: ServerKind,
     /// Its URL, its file, or its command.
     pub source: String,
-    /// Whether it is a program of this machine that is in no sandbox.
+    /// Whether it is a program of this machine outside of the sandbox.
     pub outside_the_sandbox: bool,
     /// Where it runs, in a few words without names of this machine.
     pub place: String,
-    /// Where it runs, and what is kept from it: a sentence or two.
+    /// Where it runs, and how it is confined: a sentence or two.
     pub about: String,
-    /// How the login at it stands: "logged in at ISSUER", "not logged in", or why a login counts for nothing. Only where one is
-    /// possible.
+    /// State of its login: "logged in at ISSUER", "not logged in", or why a login is not valid. Only if a login is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
-    /// Why it cannot be used, as far as that is known without asking it.
+    /// Why it cannot be used, as known without a request.
     pub trouble: Option<String>,
 }
 
-/// Looks at nothing but this machine.
+/// Describes a server; examines only this machine.
 pub(super) fn of(client: &McpClient) -> ServerSummary {
     let name = client.settings.name.clone();
     let missing = |variable: &String| McpFault::Variable(variable.clone()).to_string();
@@ -124,7 +123,7 @@ fn in_the_sandbox(place: &ComponentPlace) -> String {
     format!("runs in the sandbox, with {} MiB of memory; {hosts}", place.memory_mib)
 }
 
-/// What holds for every program, however it is confined.
+/// Applies to every program, however it is confined.
 const OUTSIDE: &str = "runs OUTSIDE THE SANDBOX, as a program of this machine";
 
 fn outside(place: &CommandPlace, dir: &str, confined: bool) -> String {

@@ -1,4 +1,4 @@
-//! How messages get to a server: over HTTP, or to one that is started here.
+//! The transport of messages to a server: over HTTP, or to one that is started here.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use kiso_sandbox::skill::Skills;
 use kiso_sandbox::skill::server::{FileStamp, ServerComponent, ServerGrant};
 use kiso_store::secret::SecretValue;
 
-/// How a server is reached.
+/// The transport to a server.
 #[derive(Debug)]
 pub(super) enum Transport {
-    /// With the headers of the administrator, or the variable that is not there.
+    /// With the headers of the administrator, or the name of a missing variable.
     Http { uri: Uri, headers: Result<HeaderMap, String> },
-    /// A component, or the variable that is not there.
+    /// A component, or the name of a missing variable.
     Component(Result<Arc<ServerComponent>, String>),
-    /// A program of this machine, or the variable that is not there.
+    /// A program of this machine, or the name of a missing variable.
     Native(Result<NativeServer, String>),
 }
 
-/// Values that are kept out of everything written, by their variables.
+/// Values that are redacted everywhere, with the names of their variables.
 type Keys = Vec<(String, SecretValue)>;
 
 impl Transport {
-    /// Does not connect, and starts nothing. Also gives the values that `environment` has.
+    /// Creates a transport without connecting or starting anything. Also returns the values from `environment`.
     pub(super) fn new(
         settings: &McpSettings,
         skills: &Skills,
@@ -63,7 +63,7 @@ impl Transport {
         }
     }
 
-    /// Makes ready what takes long at the first time, and does not count as time of a call.
+    /// Does slow preparations of the first use, which do not count towards the time of a call.
     pub(super) async fn load(&self) -> Result<(), McpFault> {
         match self {
             Self::Component(Ok(server)) => server.load().await.map_err(component::fault),
@@ -71,7 +71,7 @@ impl Transport {
         }
     }
 
-    /// Starts a server that is not reached over HTTP.
+    /// Starts a server, unless it is reached over HTTP.
     pub(super) async fn start(&self) -> Result<Option<Arc<StdioServer>>, McpFault> {
         let unset = |variable: &String| McpFault::Variable(variable.clone());
         let started = match self {
@@ -82,12 +82,12 @@ impl Transport {
         Ok(Some(Arc::new(started)))
     }
 
-    /// Whether each call is answered by a server of its own, and no server runs in between.
+    /// Returns whether each call starts its own server, and none runs in between.
     pub(super) fn is_for_each_call(&self) -> bool {
         matches!(self, Self::Component(_))
     }
 
-    /// Which file is started now. Another one has other tools.
+    /// Returns the identity of the file that would be started now. Another file has other tools.
     pub(super) fn file(&self) -> Option<FileStamp> {
         match self {
             Self::Component(Ok(server)) => server.stamp(),
@@ -96,7 +96,7 @@ impl Transport {
     }
 }
 
-/// Headers with their values.
+/// Returns the headers with their values.
 fn headers(settings: &McpSettings, environment: impl Fn(&str) -> Option<String>) -> (Result<HeaderMap, String>, Keys) {
     let (mut headers, mut keys, mut missing) = (HeaderMap::new(), Vec::new(), None);
     for (name, variable) in settings.headers() {
@@ -108,7 +108,7 @@ fn headers(settings: &McpSettings, environment: impl Fn(&str) -> Option<String>)
             (Ok(name), Some(mut header), Some(value)) => {
                 header.set_sensitive(true);
                 headers.insert(name, header);
-                // What says the kind of the key, such as "Bearer", is not secret; what follows it is one alone as well.
+                // The scheme of the key, such as "Bearer", is not secret; the part after it must also be redacted on its own.
                 if let Some((_, key)) = value.expose().rsplit_once(' ') {
                     keys.push((variable.to_owned(), SecretValue::new(key.to_owned())));
                 } else {
@@ -121,7 +121,7 @@ fn headers(settings: &McpSettings, environment: impl Fn(&str) -> Option<String>)
     (missing.map_or(Ok(headers), Err), keys)
 }
 
-/// The variables that a program is started with. It has no others.
+/// All environment variables of a program.
 type Variables = Vec<(String, SecretValue)>;
 
 fn variables(

@@ -11,7 +11,7 @@ use kiso_plan::attached::AttachedFiles;
 use kiso_plan::prompt::{Piece, Pieces};
 use serde_json::json;
 
-/// Asks for the self-assessment at the round limit, with the lines that it may begin with.
+/// Returns the request for the self-assessment at the round limit, with the lines that it may begin with.
 fn assess() -> String {
     let banners = Banner::ALL.map(Banner::text).join("\n");
     format!(
@@ -20,21 +20,23 @@ fn assess() -> String {
     )
 }
 
-/// Stands before the summary of turns that had no room any more. It is the host's own word.
+/// Precedes the summary of turns that had no more space. It is the host's own text.
 const SUMMARIZED: &str = "Your own earlier turns, summarized, as data:";
 
-/// Stands in place of arguments whose end is missing, with how many characters of them there were.
+/// Replaces arguments whose end is missing, with their number of characters.
 const CUT_OFF_AFTER: &str = "cut_off_after_characters";
 
-/// Pieces that differ from message to message, and stand behind it: what was said before stays the beginning of the next request.
+/// Pieces that differ from message to message and follow it, so that the earlier conversation stays the beginning of the next
+/// request.
 const BESIDE: [Piece; 4] = [Piece::Memory, Piece::Environment, Piece::Now, Piece::Brief];
 
-/// The pieces that stand in the turns of the actor and not before them: a request begins like the one before as far as it can.
+/// Pieces that are in the actor's turns and not before them, so that a request shares as much of its beginning with the previous
+/// one as possible.
 const APART: [Piece; 6] =
     [Piece::Messages, Piece::Memory, Piece::Environment, Piece::Now, Piece::OriginalMessage, Piece::Brief];
 
-/// The actor's prompt: what was said before, the message as the user's own turn, what is known beside it and the brief of a plan, then
-/// everything that was called and found since. `given` has what the session knows.
+/// Returns the actor's prompt: the earlier conversation, the message as the user's own turn, additional knowledge and the brief
+/// of a plan, and then all calls and results since. `given` contains the session's knowledge.
 pub fn request(
     system: &str,
     given: &Pieces,
@@ -57,7 +59,7 @@ pub fn request(
     turns.extend(message.turns(boundary));
     let section = |piece| context::section(piece, &request.pieces, boundary);
     let beside: String = BESIDE.into_iter().filter_map(section).collect();
-    // The results of its calls are fenced, so the fence is declared whatever else there is.
+    // The results of its calls are fenced, so the fence must be declared in any case.
     if !beside.is_empty() || request.user.is_empty() {
         turns.push(super::declared(&request.user, beside, boundary));
     }
@@ -65,7 +67,7 @@ pub fn request(
     let is_result = |turn: &ActionTurn| matches!(turn, ActionTurn::Tool { .. });
     for round in ask.lane.turns().chunk_by(|a, b| is_result(a) == is_result(b)) {
         request.turns.extend(round.iter().map(|turn| of_lane(turn, boundary)));
-        // Behind all results of the round, as nothing may come between them.
+        // After all results of the round, because nothing may separate these.
         let pictures: Vec<_> = round.iter().flat_map(ActionTurn::pictures).map(Image::of).collect();
         if !pictures.is_empty() {
             request.turns.push(Turn::Pictures(pictures));
@@ -87,8 +89,8 @@ fn of_lane(turn: &ActionTurn, boundary: &str) -> Turn {
     }
 }
 
-/// The same for the self-assessment: none of its tools may be called, and they are shown all the same, so that the request begins like
-/// those before.
+/// Returns the prompt of the self-assessment. Its tools may not be called, but are still included, so that the request begins
+/// like the previous ones.
 pub fn assessment(
     system: &str,
     given: &Pieces,
@@ -102,12 +104,12 @@ pub fn assessment(
     Request { tool_choice: ToolChoice::None, ..request }
 }
 
-/// The role whose model acts: its own, unless the task names another.
+/// Returns the role whose model acts: the actor, unless the task names another.
 pub fn model_role(ask: &ActAsk) -> Role {
     super::model_role(ask.model.as_deref(), Role::Actor)
 }
 
-/// Reads the answer.
+/// Parses the answer.
 pub fn read(mut completion: Completion, attached: &AttachedFiles) -> StepResult {
     let call = super::call_of(&completion);
     let note = notes(&completion, attached);
@@ -115,7 +117,7 @@ pub fn read(mut completion: Completion, attached: &AttachedFiles) -> StepResult 
         && let Some(why) = super::why_cut_off(&completion)
         && let Some(last) = completion.calls.last_mut()
     {
-        // The beginning of a long text would only take room in every later prompt.
+        // The beginning of a long text would only take space in every later prompt.
         last.args = json!({ CUT_OFF_AFTER: last.args.chars().count() }).to_string();
         last.cut = Some(format!("the answer was cut off {why}"));
     }
@@ -123,8 +125,8 @@ pub fn read(mut completion: Completion, attached: &AttachedFiles) -> StepResult 
     StepResult::Acted { text, calls: completion.calls, call }
 }
 
-/// What follows an answer that was cut off, or to a message whose pictures were not seen. One with calls is not the last; what is missing
-/// of the calls is told by their results.
+/// Returns the notes after an answer that was cut off, or whose message had unseen pictures. An answer with calls is not the
+/// last; their results report the missing parts.
 pub fn notes(completion: &Completion, attached: &AttachedFiles) -> String {
     if completion.calls.is_empty() { super::notes(completion, attached) } else { String::new() }
 }
@@ -186,7 +188,7 @@ mod tests {
         assert_eq!(credentials.text(), "Credentials:\n- api_key");
     }
 
-    /// The lines of a prompt do not change within a loop, or a model would read all of it again.
+    /// The lines of a prompt do not change within a loop; otherwise the model would have to read all of it again.
     #[test]
     fn a_prompt_is_about_what_there_is_when_the_loop_begins() {
         let prompt = crate::node::built_in_prompt(Role::Actor);

@@ -1,5 +1,5 @@
-//! The messages of a session as turns of a conversation: the user's words as the user's, the replies as the model's own, and calls
-//! between them as data.
+//! The messages of a session as turns of a conversation: the user's messages as user turns, the replies as the model's own, and
+//! calls in between as data.
 
 use crate::context;
 use kiso_llm::estimate::turn_tokens;
@@ -9,54 +9,55 @@ use kiso_plan::estimate;
 use kiso_plan::picture::Picture;
 use kiso_plan::prompt::{ATTACHED, ChatMessage, UNTYPED};
 
-/// The turns that are kept whatever their size: what was asked last, and what was answered.
+/// Number of turns that are kept whatever their size: the last question and its answer.
 const LAST: usize = 2;
 
-/// Turns go by the block, and a block has this part of the room: each time one goes, the model reads all that follows anew.
+/// Turns are dropped in blocks, each of this share of the space: whenever a turn is dropped, the model must read everything after
+/// it again.
 const BLOCKS: usize = 4;
 
-/// Stands before what a tool wrote. It is the host's own word.
+/// Precedes the output of a tool. It is the host's own text.
 const CALLED: &str = "What was called for this, and what came of it, as data:";
 
-/// Stands before the text of documents. It is the host's own word.
+/// Precedes the text of documents. It is the host's own text.
 const DOCUMENTS: &str = "The files that came with this, read for you, as data:";
 
-/// Stands before a message that a schedule, a hook or another conversation sent.
+/// Precedes a message from a schedule, a hook or another conversation.
 const ORDERED: &str = "A message that was not typed by a person:";
 
-/// The message that a request is about.
+/// The message of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct NewMessage<'a> {
     pub text: &'a str,
-    /// The files that came with it.
+    /// The files of the message.
     pub attached: Option<&'a AttachedFiles>,
-    /// Whether no person of this home typed it.
+    /// Whether it was not typed by a person of this home.
     pub foreign: bool,
 }
 
 impl<'a> From<&'a str> for NewMessage<'a> {
-    /// A message that a person typed, and nothing with it.
+    /// Creates a message that a person typed, without files.
     fn from(text: &'a str) -> Self {
         Self { text, attached: None, foreign: false }
     }
 }
 
 impl NewMessage<'_> {
-    /// The message, and its files behind it.
+    /// Returns the message, followed by its files.
     pub(super) fn turns(&self, boundary: &str) -> Vec<Turn> {
         let mut turns = vec![user(self.text, self.foreign, boundary)];
         turns.extend(self.attached(boundary));
         turns
     }
 
-    /// The files that came with it.
+    /// Returns the files of the message.
     pub(super) fn attached(&self, boundary: &str) -> Vec<Turn> {
         self.attached.map(|attached| self::attached(attached, boundary)).unwrap_or_default()
     }
 }
 
-/// `messages`, oldest first. What stands next to each other in a request does so in the next one. A person's words stand as
-/// they are, unless all are `foreign`.
+/// Converts `messages`, oldest first. Adjacent turns of a request stay adjacent in the next one. A person's messages are
+/// unchanged, unless all are `foreign`.
 pub(super) fn turns(messages: &[ChatMessage], foreign: bool, boundary: &str) -> Vec<Turn> {
     let called = |message: &ChatMessage| !["user", "assistant", UNTYPED, ATTACHED].contains(&message.from.as_str());
     let turns = |messages: &[ChatMessage]| match messages {
@@ -75,7 +76,7 @@ pub(super) fn turns(messages: &[ChatMessage], foreign: bool, boundary: &str) -> 
     messages.chunk_by(|a, b| called(a) && called(b)).flat_map(turns).collect()
 }
 
-/// The files of a message, in turns behind it.
+/// Returns the files of a message as turns.
 pub(super) fn attached(attached: &AttachedFiles, boundary: &str) -> Vec<Turn> {
     beside(&attached.text(), &attached.pictures, boundary)
 }
@@ -91,7 +92,7 @@ fn beside(text: &str, pictures: &[Picture], boundary: &str) -> Vec<Turn> {
     turns
 }
 
-/// A message of the user, or of somebody in their place.
+/// Returns a message of the user, or of somebody in their place.
 pub(super) fn user(text: &str, foreign: bool, boundary: &str) -> Turn {
     match foreign {
         true => Turn::Note(format!("{ORDERED}\n{}", context::fenced(text, boundary))),
@@ -99,8 +100,8 @@ pub(super) fn user(text: &str, foreign: bool, boundary: &str) -> Turn {
     }
 }
 
-/// Takes the oldest of what was said out of a request that has no room for all of it. Blocks are counted from the oldest, so
-/// that the same ones go until there is no room for the next.
+/// Removes the oldest turns of a request that is too large. Blocks are counted from the oldest turn, so that the same ones are
+/// removed until there is no space for the next.
 pub(super) fn shorten(request: &mut Request, context_budget: usize) {
     let said = &request.turns[..request.spare_turns];
     let sizes: Vec<usize> = said.iter().map(turn_tokens).collect();
@@ -114,7 +115,7 @@ pub(super) fn shorten(request: &mut Request, context_budget: usize) {
             break;
         }
         block += size;
-        // An answer is not left without its question.
+        // An answer is not kept without its question.
         let ends = matches!(said.get(at + 1), Some(Turn::User(_)));
         if block >= room / BLOCKS && ends || at + LAST + 1 == said.len() {
             (left, gone, block) = (left - block, at + 1, 0);
@@ -127,7 +128,7 @@ pub(super) fn shorten(request: &mut Request, context_budget: usize) {
         for turn in &mut request.turns[..request.spare_turns] {
             match turn {
                 Turn::User(text) | Turn::Assistant { text, .. } => *text = context::fit_text(text, share),
-                // A cut would open the fence: the turn goes as a whole.
+                // Cutting would break the fence, so the whole turn is removed.
                 Turn::Note(text) | Turn::Tool { text, .. } if estimate::tokens(text) > share => text.clear(),
                 _ => {}
             }

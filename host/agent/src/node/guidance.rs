@@ -1,18 +1,18 @@
-//! SOUL.md, IDENTITY.md and AGENTS.md: who kiso is, how it speaks, and what it is to heed.
+//! SOUL.md, IDENTITY.md and AGENTS.md: kiso's character, tone and standing instructions.
 //!
-//! Those of the home are their owner's: nothing that runs in the sandbox reaches them, so they stand in the system prompt of the
-//! roles that work and write. Those of a session's workspace may be anybody's, a skill's or a web page's; they are data, and
-//! reach a prompt within its fence.
+//! The files of the home belong to its owner, and nothing in the sandbox can reach them, so they are in the system prompt of the
+//! roles that work and write. Files of a session's workspace may come from anybody, such as a skill or a web page; they are data,
+//! and fenced in prompts.
 
 use kiso_base::home::{GUIDANCE, Home, TextError, read_text};
 
-/// Bytes that one file of the home may have: about two thousand tokens, which stand in every call.
+/// Maximum size in bytes of one file of the home: about two thousand tokens, which are part of every call.
 pub const MAX_GUIDANCE: u64 = 8 << 10;
 
-/// What stands above each of [`GUIDANCE`] in a system prompt.
+/// Headings for each of [`GUIDANCE`] in a system prompt.
 const HEADINGS: [&str; GUIDANCE.len()] = ["Your character", "Your name and tone", "Instructions of your owner"];
 
-/// What the files of the home add to a system prompt; `None` where there are none, or all are empty.
+/// Returns the text of the home's files for a system prompt; `None` if there are none, or all are empty.
 pub fn of_home(home: &Home) -> Result<Option<String>, TextError> {
     let mut guidance = String::new();
     for (name, heading) in GUIDANCE.iter().zip(HEADINGS) {

@@ -1,14 +1,14 @@
-//! Output: the reply as it is delivered.
+//! The reply in the form in which it is delivered.
 
 use std::fmt::Write as _;
 
 use kiso_graph::outcome::Outcome;
 use kiso_plan::report::{FileNote, size};
 
-/// Begins the list of files.
+/// Beginning of the list of files.
 const HEAD: &str = "\n\nFiles:";
 
-/// The reply, with a list of the files that it does not mention.
+/// Returns the reply, with a list of the files that it does not mention.
 pub fn reply(outcome: &Outcome) -> String {
     let mut reply = outcome.reply.clone();
     let missing: Vec<_> = outcome.files.iter().filter(|file| !mentions(&reply, file, &outcome.files)).collect();
@@ -33,21 +33,21 @@ pub fn reply(outcome: &Outcome) -> String {
     reply
 }
 
-/// The reply of an outcome that was delivered, without the list that [`reply`] has added; `None` where it has added none.
+/// Returns the reply of a delivered outcome without the list that [`reply`] has added; `None` if it has added none.
 pub fn without_list(outcome: &Outcome) -> Option<String> {
     let (text, _) = outcome.reply.rsplit_once(HEAD)?;
     let bare = Outcome { reply: text.to_owned(), ..outcome.clone() };
     (reply(&bare) == outcome.reply).then_some(bare.reply)
 }
 
-/// Whether a person who reads `reply` learns of the file: it has its path, its link, or its name, which no other of `all` has. A name
-/// without an extension may be any word.
+/// Returns whether a reader of `reply` learns of the file: it contains the path, the link, or the name, if no other of `all` has
+/// the same name. A name without an extension may be any word.
 fn mentions(reply: &str, file: &FileNote, all: &[FileNote]) -> bool {
     let stands = |name: &str| {
         reply.match_indices(name).any(|(at, _)| {
             let before = reply[..at].chars().next_back();
             let after = reply[at + name.len()..].chars().next();
-            // "rain.svg" is neither mentioned by "train.svg" nor by "rain.svgz".
+            // Neither "train.svg" nor "rain.svgz" mentions "rain.svg".
             let part_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
             !before.is_some_and(part_of_name) && !after.is_some_and(part_of_name)
         })

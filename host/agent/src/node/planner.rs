@@ -1,4 +1,4 @@
-//! The planner: a message becomes a plan.
+//! The planner: turns a message into a plan.
 
 use kiso_base::role::{Lengths, Role, plan_schema, skill_task};
 use kiso_graph::plan::{Secrets, Unusable};
@@ -13,24 +13,25 @@ use kiso_plan::report::Correction;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Bytes of a schema that a grammar is made of. Servers make it anew for each request.
+/// Maximum size in bytes of a schema for a grammar, which servers build for each request.
 const MAX_GRAMMAR: usize = 64 << 10;
 
-/// Characters of a message that is told with what the router took it for: a longer one says itself what it is about.
+/// Maximum length in characters of a message that is accompanied by the router's interpretation: a longer one is clear on its
+/// own.
 const MAX_REFERRING: usize = 300;
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planning {
     pub result: StepResult,
-    /// Values from the message for the secret store, which must have them before the event is committed.
+    /// Secrets from the message, which must be in the secret store before the event is committed.
     pub secrets: Secrets,
-    /// What the model answered, without those; `None` if it did not.
+    /// The model's answer without these; `None` if there is none.
     pub answer: Option<String>,
 }
 
-/// The planner's prompt. `given` has what the caller may do and what the session knows: skills, environment, summary, messages and
-/// facts.
+/// Returns the planner's prompt. `given` contains the caller's rights and the session's knowledge: skills, environment, summary,
+/// messages and facts.
 pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary: &str) -> Request {
     let mut all = Pieces {
         new_message: Some(run.message().to_owned()),
@@ -55,19 +56,20 @@ pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary:
     request
 }
 
-/// Whether a message may be about what was said before. Of any other, what it is to achieve would be its own words again.
+/// Returns whether a message may refer to earlier ones. For any other message, its goal would only repeat its text.
 fn refers_back(message: &str, given: &Pieces) -> bool {
     let is_first = given.messages.as_ref().is_none_or(Vec::is_empty) && given.summary.is_none();
     !is_first && message.chars().count() <= MAX_REFERRING
 }
 
-/// `request` with the forms of a plan that chooses among its skills, for a model that is asked for one of them.
+/// Returns `request` with the forms of a plan that chooses among its skills, for a model that uses one of them.
 pub(super) fn formed(request: Request, lengths: &Lengths) -> Request {
     let (plan, grammar) = forms(request.pieces.skills.as_deref().unwrap_or_default(), lengths);
     Request { answer: Answer::Json(plan.into()), grammar: grammar.map(Arc::new), ..request }
 }
 
-/// The form of a plan with these skills, by their names alone, and with the arguments of each as far as a grammar can have them.
+/// Returns the forms of a plan with these skills: one with only their names, and one with the arguments of each, if a grammar can
+/// express them.
 fn forms(skills: &[Arc<SkillCard>], lengths: &Lengths) -> (Value, Option<Value>) {
     if skills.is_empty() {
         return (plan_schema(Vec::new(), lengths), None);
@@ -84,7 +86,7 @@ fn forms(skills: &[Arc<SkillCard>], lengths: &Lengths) -> (Value, Option<Value>)
     (plan_schema(by_name, lengths), small.then_some(each))
 }
 
-/// Calls the model. `talk` hears what the planner says beside its plan, as it arrives, and never any of the plan.
+/// Calls the model. `talk` receives the planner's text beside its plan as it arrives, and never a part of the plan.
 pub async fn call(
     model: &dyn Model,
     request: &Request,
@@ -105,7 +107,7 @@ pub async fn call(
     }
 }
 
-/// Lets through what is not a plan.
+/// Passes on text that is not a part of the plan.
 struct Beside<'a> {
     chatter: Chatter,
     talk: &'a mut dyn Sink,
@@ -129,7 +131,7 @@ impl Sink for Beside<'_> {
     }
 }
 
-/// Reads the answer.
+/// Parses the answer.
 pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> Planning {
     let call = super::call_of(completion);
     match plan::parse(&completion.text, catalog, limits.max_tasks) {

@@ -1,4 +1,4 @@
-//! The prompt of a role: the one that is compiled in, or the one that the administrator put in its place.
+//! The prompt of a role: the built-in one, or the administrator's override.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use kiso_llm::{Request, Turn};
 use kiso_plan::prompt::Piece;
 use kiso_store::scratchpad;
 
-/// The largest prompt that an override may have, in bytes: about sixteen thousand tokens, which is more than most
-/// contexts have and stands in every call of the role.
+/// Maximum size of an override in bytes: about sixteen thousand tokens, which is more than most contexts have and is part of
+/// every call of the role.
 pub const MAX_PROMPT: u64 = 64 << 10;
 
-/// Why an override cannot be used. It is never passed over in silence: an administrator who wrote one relies on it.
+/// Why an override cannot be used. This is never ignored, because an administrator relies on the override.
 #[derive(Debug, thiserror::Error)]
 pub enum RoleError {
     #[error("{} is empty: write the prompt of the role into it, or run kiso role reset {role}", path.display())]
@@ -27,34 +27,34 @@ pub enum RoleError {
     Guidance(#[from] TextError),
 }
 
-/// The prompt of `role` that is compiled in; `roles/NAME.md` in the home takes its place.
+/// Returns the built-in prompt of `role`; `roles/NAME.md` in the home overrides it.
 pub fn built_in_prompt(role: Role) -> &'static str {
     role.declaration().prompt
 }
 
-/// Where the override of `role` stands, if there is one.
+/// Returns the path of the override of `role`, whether it exists or not.
 pub fn override_path(home: &Home, role: Role) -> PathBuf {
     home.roles_dir().join(format!("{role}.md"))
 }
 
-/// The prompt of `role` in force: the override, or else what is compiled in.
+/// Returns the current prompt of `role`: the override, or else the built-in one.
 pub fn prompt_of(home: &Home, role: Role) -> Result<String, RoleError> {
     Ok(override_of(home, role)?.unwrap_or_else(|| built_in_prompt(role).to_owned()))
 }
 
-/// Lines of a prompt that begin with these are for one form of the answer: a text, or JSON alone where its schema is sent.
+/// Lines of a prompt with these prefixes apply to one form of the answer: a text, or JSON alone if its schema is sent.
 const TEXT_LINE: &str = "[text] ";
 const JSON_LINE: &str = "[json] ";
 
-/// A prompt as it is told where the answer is a text, or where the schema of its JSON is sent.
+/// Returns a prompt for answers as text, or as JSON with a schema.
 pub fn in_form(prompt: &str, json: bool) -> String {
     let (wanted, other) = if json { (JSON_LINE, TEXT_LINE) } else { (TEXT_LINE, JSON_LINE) };
     let lines = prompt.split_inclusive('\n').filter(|line| !line.starts_with(other));
     lines.map(|line| line.strip_prefix(wanted).unwrap_or(line)).collect()
 }
 
-/// Lines of a prompt that begin with these are for requests that have something, or have it not: a piece, by its name (`[with Brief]`), a
-/// tool (`[with tool exec]`), or one of [`MARKS`], [`REFS`] and [`CHARTS`]. An empty line may be one of them.
+/// Lines of a prompt with these prefixes apply to requests that contain something, or do not contain it: a piece, by its name
+/// (`[with Brief]`), a tool (`[with tool exec]`), or one of [`MARKS`], [`REFS`] and [`CHARTS`]. Such a line may be empty.
 const WITH: &str = "[with ";
 const WITHOUT: &str = "[without ";
 const TOOL: &str = "tool ";
@@ -68,7 +68,7 @@ pub const REFS: &str = "refs";
 /// Charts as data.
 pub const CHARTS: &str = "charts";
 
-/// The name that the line of a prompt depends on, whether that has to be there, and the rest of the line.
+/// Parses the condition of a line: the name, whether it must be present, and the rest of the line.
 fn condition(line: &str) -> Option<(&str, bool, &str)> {
     let (rest, wanted) = match (line.strip_prefix(WITH), line.strip_prefix(WITHOUT)) {
         (Some(rest), _) => (rest, true),
@@ -81,7 +81,7 @@ fn condition(line: &str) -> Option<(&str, bool, &str)> {
     is_known.then_some((name, wanted, line))
 }
 
-/// A prompt without the lines for what its request has not.
+/// Returns a prompt without the lines whose condition is false.
 pub fn select_lines(prompt: &str, has: impl Fn(&str) -> bool) -> String {
     let line = |line| match condition(line) {
         Some((name, wanted, line)) => (has(name) == wanted).then_some(line),
@@ -90,8 +90,8 @@ pub fn select_lines(prompt: &str, has: impl Fn(&str) -> bool) -> String {
     prompt.split_inclusive('\n').filter_map(line).collect()
 }
 
-/// `request` with the lines of its prompt that are for it. Of turns that follow, only results of tools may come, which bring their own
-/// explanation: a request of a loop begins like the one before.
+/// Returns `request` with only the applicable lines of its prompt. Later turns may only be results of tools, which contain their
+/// own explanation, because a request of a loop begins like the previous one.
 pub fn resolve(mut request: Request, boundary: &str) -> Request {
     if !request.system.contains(WITH) && !request.system.contains(WITHOUT) {
         return request;
@@ -108,7 +108,7 @@ pub fn resolve(mut request: Request, boundary: &str) -> Request {
     request
 }
 
-/// Whether `text` stands somewhere in what a model is told.
+/// Returns whether the request contains `text`.
 fn says(request: &Request, text: &str) -> bool {
     let in_turn = |turn: &Turn| match turn {
         Turn::User(said) | Turn::Note(said) | Turn::Assistant { text: said, .. } | Turn::Tool { text: said, .. } => {
@@ -119,7 +119,7 @@ fn says(request: &Request, text: &str) -> bool {
     request.user.contains(text) || request.turns.iter().any(in_turn)
 }
 
-/// What `role` is told before anything else: its prompt in the form of its answer, and what the owner of the home wrote about who it is.
+/// Returns the system prompt of `role`: its prompt for the form of its answer, and the owner's guidance files.
 pub fn system_prompt(home: &Home, role: Role, json: bool) -> Result<String, RoleError> {
     let mut prompt = in_form(&prompt_of(home, role)?, json);
     if role.declaration().guided
@@ -132,7 +132,7 @@ pub fn system_prompt(home: &Home, role: Role, json: bool) -> Result<String, Role
     Ok(prompt)
 }
 
-/// The prompt that the administrator wrote for `role`; `None` if there is none.
+/// Returns the administrator's prompt for `role`; `None` if there is none.
 pub fn override_of(home: &Home, role: Role) -> Result<Option<String>, RoleError> {
     let path = override_path(home, role);
     match read_text(&path, MAX_PROMPT) {
@@ -141,13 +141,13 @@ pub fn override_of(home: &Home, role: Role) -> Result<Option<String>, RoleError>
     }
 }
 
-/// Reads every override and what stands beside them, so that a run does not find out half-way that one cannot be used.
+/// Reads every override and the guidance files, so that an unusable one is detected before a run.
 pub fn check_prompts(home: &Home) -> Result<(), RoleError> {
     of_home(home)?;
     Role::ALL.into_iter().try_for_each(|role| override_of(home, role).map(drop))
 }
 
-/// Files among the overrides that override nothing, because no role has their name; sorted.
+/// Returns files among the overrides that have no effect, because no role has their name; sorted.
 pub fn strays(home: &Home) -> Vec<PathBuf> {
     let entries = fs::read_dir(home.roles_dir()).into_iter().flatten().flatten();
     let is_stray = |path: &PathBuf| {
@@ -205,7 +205,7 @@ mod tests {
         let told = |has: &[&str]| select_lines(prompt, |name| has.contains(&name));
         assert_eq!(told(&[]), "a\nc\n[with Moon] e\n[with] f\n");
         assert_eq!(told(&["Brief", "tool exec", "refs"]), "a\nb\nd\n\n[with Moon] e\n[with] f\n");
-        // A condition that is misspelt would be read by the model.
+        // A misspelled condition would be sent to the model.
         for role in Role::ALL {
             let whole = select_lines(built_in_prompt(role), |_| true);
             assert!(!whole.contains(WITH) && !whole.contains(WITHOUT), "{role}: {whole}");

@@ -1,4 +1,4 @@
-//! The reasoner: the brief of a task whose calls are not known yet.
+//! The reasoner: writes the brief of a task whose calls are not known yet.
 
 use kiso_base::role::Role;
 use kiso_graph::execution_brief;
@@ -7,7 +7,8 @@ use kiso_llm::{Completion, Request};
 use kiso_plan::prompt::Pieces;
 use kiso_plan::report::Correction;
 
-/// The reasoner's prompt. `readiness` says what there is to execute with, a line each, and `now` when and where the user is.
+/// Returns the reasoner's prompt. `readiness` lists the available means, one line each, and `now` is the time and location of the
+/// user.
 pub fn request(
     system: &str,
     message: &str,
@@ -36,12 +37,12 @@ pub fn request(
     super::request(Role::Reasoner, system, &all, boundary)
 }
 
-/// The lines, if there are any.
+/// Returns the lines, if there are any.
 fn some(lines: &[String]) -> Option<Vec<String>> {
     (!lines.is_empty()).then(|| lines.to_vec())
 }
 
-/// The answer as the reasoner is shown it again: what was read of it, since the rest may hold anything.
+/// Returns the answer for later prompts of the reasoner: only the parsed parts, because the rest may contain anything.
 pub fn again(briefed: &StepResult) -> Option<String> {
     match briefed {
         StepResult::Briefed { brief, .. } => serde_json::to_string(brief).ok(),
@@ -50,7 +51,7 @@ pub fn again(briefed: &StepResult) -> Option<String> {
     }
 }
 
-/// Reads the answer.
+/// Parses the answer.
 pub fn read(completion: &Completion) -> StepResult {
     let call = super::call_of(completion);
     match execution_brief::parse(&completion.text) {

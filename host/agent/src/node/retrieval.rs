@@ -1,16 +1,16 @@
-//! Retrieval: what there is to work with.
+//! Retrieval: collects the available data and means.
 
 use kiso_graph::step::StepResult;
 use kiso_plan::attached::AttachedFiles;
 use kiso_plan::prompt::FileCard;
 
-/// A workspace can hold thousands of files; a planner that needs more than these asks a skill.
+/// Maximum number of files: a workspace can hold thousands, and a planner that needs more uses a skill.
 const MAX_FILES: usize = 100;
 
-/// A table may have thousands of columns, too.
+/// Maximum number of columns per table, which may have thousands.
 const MAX_COLUMNS: usize = 50;
 
-/// What retrieval found.
+/// The result of retrieval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retrieval {
     pub result: StepResult,
@@ -18,8 +18,8 @@ pub struct Retrieval {
     pub environment: Vec<FileCard>,
 }
 
-/// Builds the environment from the files of the workspace, in any order.
-/// `memory` is what is remembered that matters for the message, `credentials` the names of the session's secrets, `attached` what came with the message.
+/// Builds the environment from the files of the workspace, in any order. `memory` contains relevant passages, `credentials` the
+/// names of the session's secrets, `attached` the files of the message.
 pub fn retrieve(
     files: Vec<FileCard>,
     memory: Vec<String>,
@@ -31,7 +31,7 @@ pub fn retrieve(
     Retrieval { result: StepResult::Retrieved { files, memory, credentials, attached }, environment }
 }
 
-/// The files that a planner is shown: those near the top of the workspace first, hidden ones not at all.
+/// Returns the files for a planner: those near the top of the workspace first, without hidden ones.
 pub fn environment(mut files: Vec<FileCard>) -> Vec<FileCard> {
     files.retain(|file| !file.path.split('/').any(|part| part.starts_with('.')));
     files.sort_by(|a, b| {

@@ -23,11 +23,11 @@ const OK: &str = r#"{"status": "ok"}"#;
 pub enum Reviewing {
     /// `Reviewed` or `Unreviewed`.
     Decided(Box<StepResult>),
-    /// It asks to see this file of the workspace first.
+    /// The reviewer requests this file of the workspace first.
     Look { path: String, answer: String, call: Call },
 }
 
-/// The reviewer's prompt. `files` are those of the workspace; `looked_at` is the one that it asked for.
+/// Returns the reviewer's prompt. `files` are those of the workspace; `looked_at` is the requested one.
 pub fn request(
     system: &str,
     run: &Run,
@@ -54,7 +54,7 @@ pub fn request(
     request
 }
 
-/// The turns of the task, without the one that is its output, which stands by itself.
+/// Returns the turns of the task, except its output, which is a separate piece.
 fn transcript(ask: &ReviewAsk) -> Vec<String> {
     let mut texts: Vec<_> = ask.transcript.iter().map(|turn| turn.text.clone()).collect();
     let output = ask.report.text.trim();
@@ -65,7 +65,7 @@ fn transcript(ask: &ReviewAsk) -> Vec<String> {
     texts
 }
 
-/// The answer as the reviewer is shown it again: of praise nothing is kept, and of what could not be used what may be repeated.
+/// Returns the answer for later prompts of the reviewer: without praise, and only the repeatable parts of an unusable answer.
 pub fn again(reviewed: &StepResult) -> Option<String> {
     match reviewed {
         StepResult::Reviewed { verdict, .. } if verdict.status == Status::Ok => Some(OK.to_owned()),
@@ -75,7 +75,7 @@ pub fn again(reviewed: &StepResult) -> Option<String> {
     }
 }
 
-/// Reads the answer.
+/// Parses the answer.
 pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits, may_look: bool) -> Reviewing {
     let (call, read) = (super::call_of(completion), Label::default());
     match verdict::parse(&completion.text, catalog, limits.max_tasks, may_look) {

@@ -1,4 +1,4 @@
-//! The router: how much a message needs, and which tools.
+//! The router: decides the effort for a message, and the tools.
 
 use crate::context::fit_text;
 use kiso_base::role::Role;
@@ -14,25 +14,25 @@ use kiso_plan::prompt::{ChatMessage, FileCard, Pieces};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Messages that the router sees beside the new one: what was asked last, and what was answered.
+/// Number of earlier messages for the router: the last question and its answer.
 const TAIL: usize = 2;
 
-/// Tokens that each of them has: enough to see what "it" is.
+/// Maximum size of each in tokens: enough to understand what "it" refers to.
 const TAIL_TOKENS: usize = 100;
 
-/// Files that the router is told of, by their names.
+/// Maximum number of file names for the router.
 const FILES: usize = 20;
 
-/// What came of the call.
+/// The outcome of the call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoutingResult {
     pub result: StepResult,
-    /// Values from the message for the secret store, which must have them before the event is committed.
+    /// Secrets from the message, which must be in the secret store before the event is committed.
     pub secrets: Secrets,
 }
 
-/// The router's prompt. Of what was said before it gets the last messages, shortened, and of the `files` the names. `known` has the
-/// categories, and the Agent Skills that are installed.
+/// Returns the router's prompt. It contains only the last messages, shortened, and the names of the `files`. `known` contains the
+/// categories, and the installed Agent Skills.
 pub fn request(
     system: &str,
     message: &str,
@@ -53,7 +53,7 @@ pub fn request(
     super::request(Role::Router, system, &all, boundary)
 }
 
-/// `request` with no other categories in its answer than `known`.
+/// Limits the categories in the answer of `request` to `known`.
 pub fn among(mut request: Request, known: &[String]) -> Request {
     if let Answer::Json(schema) = &mut request.answer
         && !known.is_empty()
@@ -63,7 +63,7 @@ pub fn among(mut request: Request, known: &[String]) -> Request {
     request
 }
 
-/// Calls the model. An answer that cannot be used is not a failure: the message then gets everything.
+/// Calls the model. An unusable answer is not a failure: the message then gets all tools.
 pub async fn call(model: &dyn Model, request: &Request, message: &str, categories: &[String]) -> RoutingResult {
     match model.complete(request, &mut |_: &str| {}).await {
         Ok(completion) => read(&completion, message, categories),

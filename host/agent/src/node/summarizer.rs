@@ -1,27 +1,27 @@
-//! The summarizer: shortens what grew too long, and finds the facts in a turn.
+//! The summarizer: shortens long texts, and finds the facts in a turn.
 
 use kiso_base::role::{MAX_LEARNED, MOST_LEARNED, MOST_OUTDATED, Role, facts_schema, learned_schema};
 use kiso_llm::{Answer, Request};
 use kiso_plan::prompt::{ChatMessage, Pieces};
 use serde_json::Value;
 
-/// The prompt that makes one summary out of the old one and the messages after it.
+/// Returns the prompt for a new summary from the old one and later messages.
 pub fn messages(system: &str, old: Option<String>, messages: Vec<ChatMessage>, boundary: &str) -> Request {
     let all = Pieces { summary: old, compress: Some(messages), ..Pieces::default() };
     super::request(Role::Summarizer, system, &all, boundary)
 }
 
-/// The prompt that makes fewer facts out of many; the answer is a JSON list of strings, or an object with one.
+/// Returns the prompt for merging facts; the answer is a JSON list of strings, or an object with one.
 pub fn facts(system: &str, facts: Vec<String>, boundary: &str) -> Request {
     let all = Pieces { consolidate: Some(facts), ..Pieces::default() };
     Request { answer: Answer::Json(facts_schema().into()), ..super::request(Role::Summarizer, system, &all, boundary) }
 }
 
-/// The part of the facts that a consolidation must leave at least, as a divisor: a model that answers with one line would have the
-/// rest forgotten.
+/// Share of the facts that must at least remain after merging, as a divisor: an answer with a single line would otherwise delete
+/// the rest.
 const LEFT: usize = 4;
 
-/// Reads consolidated facts. `None` for anything but a list of fewer texts than there were, and not of far fewer.
+/// Parses merged facts. `None` unless the answer is a list of fewer texts than before, but not of far fewer.
 pub fn read_facts(text: &str, given: usize) -> Option<Vec<String>> {
     let (start, end) = (text.find('[')?, text.rfind(']')?);
     let facts: Vec<String> = serde_json::from_str(text.get(start..=end)?).ok()?;
@@ -29,7 +29,7 @@ pub fn read_facts(text: &str, given: usize) -> Option<Vec<String>> {
     (facts.len() < given && facts.len() * LEFT >= given).then_some(facts)
 }
 
-/// The prompt that finds what is lasting in a turn, and which of the facts that are `known` it makes outdated.
+/// Returns the prompt that finds the lasting information in a turn, and which of the `known` facts it makes outdated.
 pub fn turn(system: &str, turn: Vec<ChatMessage>, known: Vec<String>, boundary: &str) -> Request {
     let all = Pieces { turn: Some(turn), known: (!known.is_empty()).then_some(known), ..Pieces::default() };
     Request {
@@ -38,16 +38,16 @@ pub fn turn(system: &str, turn: Vec<ChatMessage>, known: Vec<String>, boundary: 
     }
 }
 
-/// What a turn says about what is remembered.
+/// Facts from a turn.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TurnFacts {
     pub facts: Vec<String>,
-    /// Places in the list of known facts, from 0.
+    /// Positions in the list of known facts, from 0.
     pub outdated: Vec<usize>,
 }
 
-/// Reads what was [learned](turn) where so many facts were known. `None` for anything but an object of that form. A fact that is too long
-/// and a number that is not in the list are left out.
+/// Parses the answer to [`turn`], with this number of known facts. `None` unless it is an object of the right form. Facts that
+/// are too long, and numbers that are not in the list, are left out.
 pub fn read_turn(text: &str, known: usize) -> Option<TurnFacts> {
     let (start, end) = (text.find('{')?, text.rfind('}')?);
     let object: Value = serde_json::from_str(text.get(start..=end)?).ok()?;

@@ -19,7 +19,7 @@ use kiso_plan::prompt::{ChatMessage, Column, ColumnKind, FileCard};
 use kiso_plan::report::{FileNote, TaskReport, TaskStatus};
 use serde_json::Value;
 
-/// Has every skill, and takes whatever a plan gives them.
+/// A catalog with every skill, which accepts any arguments.
 struct AnySkill;
 
 impl Catalog for AnySkill {
@@ -56,8 +56,8 @@ fn completion(text: &str) -> Completion {
     Completion { text: text.to_owned(), model: "test:m".to_owned(), ..Completion::default() }
 }
 
-/// The whole way with real prompts and a scripted model: a slip of the planner, a fix by the reviewer, a step that has
-/// to find its own calls, a reply.
+/// A complete run with real prompts and a scripted model: an invalid plan, a fix by the reviewer, a step that determines its own
+/// calls, a reply.
 #[tokio::test(flavor = "current_thread")]
 async fn a_message_becomes_a_reply() {
     let script = r#"
@@ -204,7 +204,7 @@ async fn a_model_that_does_not_answer_is_a_result() {
     let mut run = run("plot sea.csv");
     run.accept(admitted("plot sea.csv")).unwrap();
     run.accept(retrieval::retrieve(Vec::new(), Vec::new(), Vec::new(), AttachedFiles::default()).result).unwrap();
-    // A router without an answer is nobody's failure: the message gets everything.
+    // A router without an answer is not a failure: the message gets all tools.
     let Step::Route { message } = run.next_step() else { panic!() };
     let request = router::request("", &message, &[], &[], &Pieces::default(), "b");
     let found = router::call(&model, &request, &message, &[]).await;
@@ -240,7 +240,7 @@ fn secrets_go_beside_the_result() {
     assert!(!serde_json::to_string(&planning.result).unwrap().contains("ghp_abc123"));
     assert!(serde_json::to_string(&planning.result).unwrap().contains(r#""secrets":["token"]"#));
     assert_eq!(planning.secrets.into_iter().next(), Some(("token".to_owned(), "ghp_abc123".to_owned())));
-    // A plan that is refused may have been right about them, and the next one need not name them again.
+    // The secrets of a refused plan may be right, and the next plan need not repeat them.
     let planning = planner::read(&completion(&text.replace("\"msg\"", "\"mail\"")), &AnySkill, &Limits::default());
     assert!(matches!(planning.result, StepResult::Unplanned { .. }));
     assert_eq!(planning.secrets.names(), ["token"]);
@@ -306,7 +306,7 @@ fn files_that_the_reply_does_not_mention_are_listed() {
         reply("See pub/a.svg and pub/b.svgz.", vec![file("pub/a.svg"), titled]),
         "See pub/a.svg and pub/b.svgz.\n\nFiles:\n- pub/b.svg: Rain (image/svg+xml, 2.5 kB) /pub/7"
     );
-    // By its name, where that names one file.
+    // By its name, if only one file has it.
     assert_eq!(reply("**a.svg** is drawn.", vec![file("pub/a.svg")]), "**a.svg** is drawn.");
     let two = vec![file("pub/x/a.svg"), file("pub/y/a.svg")];
     assert!(
@@ -342,7 +342,7 @@ fn an_answer_that_was_cut_off_is_told_before_what_follows_from_it() {
     assert!(cut_off(&cut).unwrap().starts_with("\n\n[This text was cut off after 7 tokens; "));
 }
 
-/// Whoever writes it: a grammar ends the commands of a reviewer like those of a planner.
+/// This applies to every role: a grammar also cuts off the commands of a reviewer.
 #[test]
 fn a_command_that_fills_what_was_sent_is_not_whole() {
     let (limits, catalog) = (Limits::default(), AnySkill);

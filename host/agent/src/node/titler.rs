@@ -4,13 +4,13 @@ use kiso_base::role::Role;
 use kiso_llm::Request;
 use kiso_plan::prompt::{ChatMessage, Pieces};
 
-/// Characters of a title.
+/// Maximum length of a title in characters.
 const MAX_TITLE: usize = 80;
 
-/// Characters at the beginning of each message that say what a session is about.
+/// Number of characters at the beginning of each message that are used for the title.
 const MAX_READ: usize = 600;
 
-/// The titler's prompt.
+/// Returns the titler's prompt.
 pub fn request(system: &str, mut exchange: Vec<ChatMessage>, boundary: &str) -> Request {
     for message in &mut exchange {
         if let Some((end, _)) = message.text.char_indices().nth(MAX_READ) {
@@ -22,7 +22,7 @@ pub fn request(system: &str, mut exchange: Vec<ChatMessage>, boundary: &str) -> 
     super::request(Role::Titler, system, &all, boundary)
 }
 
-/// Reads the answer: its first line, without what models like to put around a title.
+/// Parses the answer: its first line, without the decoration that models like to add.
 pub fn read(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     let line = line.trim_start_matches('#').trim();

@@ -1,4 +1,4 @@
-//! The worker, or another role that writes: the text of a `msg` task.
+//! The worker, or another role that writes: produces the text of a `msg` task.
 
 use super::conversation::{self, NewMessage};
 use crate::context;
@@ -13,22 +13,22 @@ use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::prompt::{Piece, Pieces};
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 
-/// A message longer than this is not read by anyone; a model that repeats itself without end could fill the store.
+/// Maximum length of a message: nobody reads a longer one, and a model that repeats itself endlessly could fill the store.
 const MAX_TEXT: usize = 64_000;
 
-/// The role whose model writes this task: its own, unless the task names another.
+/// Returns the role whose model writes this task: the worker, unless the task names another.
 pub fn model_role(task: &Task) -> Role {
     super::model_role(task.model.as_deref(), Role::Worker)
 }
 
-/// The role that writes this task: the one that it names if that one writes, or else the worker.
+/// Returns the role that writes this task: the named one if it can write, or else the worker.
 pub fn writer(task: &Task) -> Role {
     let named = model_role(task);
     if named.declaration().writes { named } else { Role::Worker }
 }
 
-/// The writer's prompt. `given` has what the session knows: summary, messages and facts. The brief is what the
-/// writer is told about its task beside the user's message: goal, evidence, expectation, and the one thing to do.
+/// Returns the writer's prompt. `given` contains the session's knowledge: summary, messages and facts. The brief describes the
+/// writer's task besides the user's message: goal, evidence, expectation, and the one thing to do.
 pub fn request(system: &str, given: &Pieces, message: NewMessage<'_>, brief: &Brief, boundary: &str) -> Request {
     let all = Pieces {
         original_message: Some(message.text.to_owned()),
@@ -51,13 +51,14 @@ pub fn request(system: &str, given: &Pieces, message: NewMessage<'_>, brief: &Br
     }
 }
 
-/// Stands before the time in talk, which follows what the user wrote. It is the host's own word.
+/// Precedes the time in a conversation, after the user's message. It is the host's own text.
 const NOW: &str = "The host adds, not the user: it is now";
 
-/// What stands in the turns of talk and not before them.
+/// Pieces that are in the turns of a conversation and not before them.
 const APART: [Piece; 4] = [Piece::Messages, Piece::Memory, Piece::Now, Piece::Task];
 
-/// The writer's prompt for talk: what the session knows, then what was said, and the message as the last turn.
+/// Returns the writer's prompt for a conversation: the session's knowledge, then the earlier messages, and the message as the
+/// last turn.
 pub fn talk(system: &str, given: &Pieces, message: NewMessage<'_>, boundary: &str) -> Request {
     let task =
         Task { notify: true, ..Task::new(TaskKind::Msg, format!("Answer the user, who wrote: {}", message.text)) };
@@ -66,19 +67,19 @@ pub fn talk(system: &str, given: &Pieces, message: NewMessage<'_>, boundary: &st
     let said = request.pieces.messages.as_deref().unwrap_or_default();
     request.turns = conversation::turns(said, message.foreign, boundary);
     request.spare_turns = request.turns.len();
-    // It is another one for each message, so what stands before it is the same in the next request.
+    // Memory differs for each message, so everything before it stays the same in the next request.
     if let Some(memory) = context::section(Piece::Memory, &request.pieces, boundary) {
         request.turns.push(super::declared(&request.user, memory, boundary));
     }
     request.turns.extend(message.turns(boundary));
-    // Behind the message, which the next request has in this place.
+    // After the message, which the next request has at this position.
     if let Some(now) = request.pieces.now.as_deref().map(str::trim).filter(|now| !now.is_empty()) {
         request.turns.push(Turn::Note(format!("({NOW} {})", context::without_marks(now, boundary))));
     }
     super::prompt::resolve(request, boundary)
 }
 
-/// Calls the model. `sink` gets the text as it arrives. The report has no duration yet, as time belongs to the caller.
+/// Calls the model. `sink` receives the text as it arrives. The report has no duration yet, because the caller measures it.
 pub async fn call(
     model: &dyn Model,
     request: &Request,
@@ -93,7 +94,7 @@ pub async fn call(
         }
     };
     let call = super::call_of(&completion);
-    // A banner belongs to a self-assessment at the step limit, and the evidence may hold one.
+    // Banners belong to a self-assessment at the step limit, and the evidence may contain one.
     let text = banner::strip(&completion.text);
     let text = text.trim();
     let report = if text.is_empty() {

@@ -1,13 +1,13 @@
-//! `/approve` and `/refuse`: a person's answer to what a run asks, in the session in which it asks.
+//! `/approve` and `/refuse`: a person's answer to a run's question, in the session of the question.
 
 use super::command::CommandContext;
 use crate::drive::{AlwaysScope, CardReply, CardReplyError, DriveError};
 
-/// Cards that are listed.
+/// Maximum number of listed cards.
 const SHOWN: u32 = 20;
 
 impl CommandContext<'_> {
-    /// Answers a card of this session, or of a subagent of it; without a number, shows those that wait.
+    /// Answers a card of this session, or of one of its subagents; without a number, lists the pending ones.
     pub(super) async fn approval(&self, accepts: bool, words: &[String]) -> Result<String, DriveError> {
         let store = &self.drive.store;
         let session = self.session.clone();
@@ -51,7 +51,7 @@ impl CommandContext<'_> {
             false => Some(Vec::new()),
         };
         let reply = CardReply { accepted, always: always.then_some(AlwaysScope::Session), by: "message".to_owned() };
-        // What was told here may be answered here, also where it is of a hook whose replies this session gets.
+        // A card that was shown here may be answered here, even if it comes from a hook whose replies this session gets.
         let here = self.session.clone();
         let is_shown = store.read(move |view| view.shows_approval(&here, id)).await?;
         Ok(match self.drive.answer_card(id, (!is_shown).then_some(within), reply).await {

@@ -1,11 +1,11 @@
-//! The branches of a session that is imported.
+//! The branches of an imported session.
 
 use std::collections::{HashMap, HashSet};
 
 use kiso_base::home::SessionName;
 use kiso_store::store::{MAX_BRANCHES, MessageRole, OldBranch, OldMessage, StoreError, Tx};
 
-/// The branches in a file, with the numbers that their messages have there.
+/// The branches in a file, with the message numbers of the file.
 #[derive(Debug, Default)]
 pub(super) struct Branches {
     pub(super) in_use: i64,
@@ -42,7 +42,7 @@ impl Branches {
         Ok(())
     }
 
-    /// Whether everything is of a branch that has a line. `breaks` are the branches of segments.
+    /// Checks that all data belongs to a branch with a line. `breaks` are the branches of segments.
     pub(super) fn check(&self, breaks: impl Iterator<Item = i64>) -> Result<(), String> {
         let known: HashSet<i64> = self.all.iter().map(|branch| branch.id).chain([0]).collect();
         let mut of = self.of_messages.values().copied().chain(breaks).chain([self.in_use]);
@@ -52,7 +52,7 @@ impl Branches {
         }
     }
 
-    /// Keeps them. `place` gives the number in this store of a message of the file.
+    /// Stores the branches. `place` returns the number in this store of a message of the file.
     pub(super) fn keep(
         &self,
         tx: &Tx<'_>,

@@ -1,4 +1,4 @@
-//! Slash commands: answered at once, by the host, without a model, in every channel alike.
+//! Slash commands: answered at once by the host, without a model, in the same way in every channel.
 
 use super::folder_command;
 use super::workspace::{self, FilePath};
@@ -15,11 +15,11 @@ use kiso_sandbox::skill::near_names;
 use kiso_store::memory;
 use kiso_store::store::{ModelChoice, RunLine, RunStatus, StoreError, TaskRow, TaskState};
 
-/// A command as it was typed.
+/// A parsed command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlashCommand {
     New,
-    /// With the model to switch to.
+    /// With the new model.
     Model(Option<String>),
     Models,
     Memory,
@@ -30,29 +30,29 @@ pub enum SlashCommand {
     Skills,
     /// A run, or none, and "force".
     Undo(UndoKind, Vec<String>),
-    /// Whether it is accepted, and what follows: a number, and which of its effects.
+    /// Whether it is accepted, and the arguments: a number, and the accepted effects.
     Approval(bool, Vec<String>),
     /// `accept` or `discard`, and paths.
     Diff(Vec<String>),
     /// Files of the workspace.
     Trust(Vec<String>),
-    /// Another version of the last turn, which the intake takes in.
+    /// Another version of the last turn, which the intake handles.
     Revise(RevisedText),
-    /// The word that is none.
+    /// The unknown word.
     Unknown(String),
 }
 
 /// The message of another version of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RevisedText {
-    /// `undo` also undoes what the replaced run changed in files.
+    /// `undo` also undoes the file changes of the replaced run.
     Same {
         undo: bool,
     },
     New(String),
 }
 
-/// Name, what follows it, and what it does.
+/// Name, arguments, and description.
 pub const COMMANDS: [(&str, &str, &str); 17] = [
     ("new", "", "clear the context: earlier messages are kept, but no longer sent to the model"),
     (
@@ -85,17 +85,17 @@ pub const COMMANDS: [(&str, &str, &str); 17] = [
     ("help", "", "list these commands"),
 ];
 
-/// Files of one `/trust`.
+/// Maximum number of files in one `/trust`.
 const MAX_TRUSTED: usize = 100;
 
-/// Facts that `/memory` shows.
+/// Number of facts that `/memory` shows.
 const FACTS: u32 = 20;
 
-/// Tasks that `/trace` shows.
+/// Number of tasks that `/trace` shows.
 const TASKS: usize = 20;
 
 impl SlashCommand {
-    /// The command in a message; `None` for one that is not a command, such as a path.
+    /// Parses the command in a message; `None` if the message is not a command, such as a path.
     pub fn parse(text: &str) -> Option<SlashCommand> {
         let rest = text.trim().strip_prefix('/')?;
         let (word, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -122,7 +122,7 @@ impl SlashCommand {
             "trust" => SlashCommand::Trust(words()),
             "retry" => SlashCommand::Revise(RevisedText::Same { undo: argument == "undo" }),
             "edit" => SlashCommand::Revise(RevisedText::New(argument.to_owned())),
-            // "/tmp is full" is about a path, and "/modle x" a command that was mistyped.
+            // "/tmp is full" is about a path, but "/modle x" is a mistyped command.
             word if !argument.is_empty() && near_names(word, COMMANDS.iter().map(|(name, ..)| *name)).is_empty() => {
                 return None;
             }
@@ -131,7 +131,7 @@ impl SlashCommand {
     }
 }
 
-/// Words, of which one in quotes may have spaces.
+/// Splits a text into words; a quoted word may contain spaces.
 fn quoted_words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in text.chars() {
@@ -149,20 +149,20 @@ fn quoted_words(text: &str) -> Vec<String> {
     words
 }
 
-/// A command with what its answer needs.
+/// A command with the context for its answer.
 #[derive(Debug)]
 pub struct CommandContext<'a> {
     pub drive: &'a RunExecutor,
     pub session: &'a SessionName,
-    /// Messages that wait, all sessions together.
+    /// Number of waiting messages of all sessions.
     pub queued: u64,
-    /// When the daemon began; `None` where there is none.
+    /// Start time of the daemon; `None` without a daemon.
     pub began_ms: Option<i64>,
     /// Whether `/cancel` stopped something.
     pub stopped: bool,
-    /// Whether a person may be taken to have typed it.
+    /// Whether the command counts as typed by a person.
     pub by_person: bool,
-    /// Whose it is: folders of the machine are the administrators'.
+    /// The caller: folders of the machine are for administrators.
     pub caller: CallerScope,
 }
 
@@ -309,7 +309,7 @@ impl CommandContext<'_> {
         Ok(trace(&run, &tasks, cut_off))
     }
 
-    /// Undoes or redoes a run, and tells what that changed.
+    /// Undoes or redoes a run, and describes the changes.
     async fn undo(&self, kind: UndoKind, words: &[String]) -> Result<String, DriveError> {
         let force = words.iter().any(|word| word == "force");
         let named: Vec<_> = words.iter().filter(|word| *word != "force").collect();
@@ -363,7 +363,7 @@ impl CommandContext<'_> {
         })
     }
 
-    /// The id of a run of this session; else why there is none.
+    /// Returns the id of a run of this session, or an error message.
     async fn run_here(&self, text: &str) -> Result<Result<String, String>, DriveError> {
         let (text, session) = (text.to_owned(), self.session.clone());
         let found = self.drive.store.read(move |view| {
@@ -378,7 +378,7 @@ impl CommandContext<'_> {
         }
     }
 
-    /// Takes files for the user's own.
+    /// Gives files the user's label.
     async fn trust(&self, files: Vec<String>) -> Result<String, DriveError> {
         if !self.by_person {
             return Ok("Only a person can trust a file.".to_owned());
@@ -426,7 +426,7 @@ fn undone(kind: UndoKind, done: &UndoResult) -> String {
     text + &format!("\n\n`/{}` takes this back.", kind.opposite())
 }
 
-/// `cut_off` is how often that was done to a run that is held.
+/// `cut_off` is the number of interruptions of a held run.
 fn trace(run: &RunLine, tasks: &[TaskRow], cut_off: u32) -> String {
     let state = match (run.status, run.ended_ms) {
         (RunStatus::Running, _) => "is under way".to_owned(),
@@ -455,8 +455,8 @@ fn trace(run: &RunLine, tasks: &[TaskRow], cut_off: u32) -> String {
     text + &format!("\n\n`kiso trace {}` shows every step.", run.id)
 }
 
-/// The commands that are listed: name, what follows it, and what it does. "`/help` lists all available commands as
-/// configured under `commands:`"; without that table, those of kiso.
+/// Returns the listed commands: name, arguments, and description. "`/help` lists all available commands as configured under
+/// `commands:`"; without that table, returns kiso's own.
 pub fn listed(config: &Config) -> Vec<(&str, &str, &str)> {
     if config.commands.is_empty() {
         return COMMANDS.to_vec();
@@ -474,7 +474,7 @@ fn help(config: &Config) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// For a person: "3 d 4 h", "5 min", "1.2 s".
+/// Formats a duration for a person: "3 d 4 h", "5 min", "1.2 s".
 fn duration(ms: i64) -> String {
     let ms = ms.max(0);
     let s = ms / 1_000;

@@ -1,4 +1,4 @@
-//! A session as objects, for other programs and for people who leave. docs/json.md describes them.
+//! Exports a session as objects, for other programs and for users who leave. docs/json.md describes them.
 
 use serde_json::{Value, json};
 
@@ -9,20 +9,20 @@ use kiso_store::secret::found::extract;
 use kiso_store::secret::vault::{Vault, is_sealed};
 use kiso_store::store::{OldBranch, Placement, RunId, StoreError, View};
 
-/// Messages that are in memory at once.
+/// Number of messages that are in memory at once.
 const MESSAGES: u32 = 128;
 
-/// Members of the objects that hold a text of a person or a model.
+/// Members of the objects that contain text of a person or a model.
 const WRITTEN: [&str; 4] = ["title", "summary", "text", "message"];
 
-/// Runs that are in memory at once, each with its tasks and what these put out.
+/// Number of runs that are in memory at once, each with its tasks and their output.
 const RUNS: u32 = 16;
 
-/// An export on its way through a session.
+/// The progress of an export.
 #[derive(Debug, Clone)]
 pub struct Export {
     session: SessionName,
-    /// Values to take out of texts that were stored before it was known that they are secret.
+    /// Secrets to remove from texts that were stored before they were known to be secret.
     secrets: Secrets,
     at: ExportStage,
     messages: u64,
@@ -35,7 +35,7 @@ enum ExportStage {
     Messages {
         after: i64,
     },
-    /// Those that begin with a message up to this one: others came while the export was written.
+    /// Only branches that begin at or before this message: later ones were added during the export.
     Branches {
         to: i64,
     },
@@ -52,8 +52,8 @@ impl Export {
         Export { session: session.clone(), secrets, at: ExportStage::Session, messages: 0, runs: 0 }
     }
 
-    /// The next objects; `None` when all were given. The last one of all has the type "end" and says how many there were,
-    /// so that what was cut off can be told from what is whole.
+    /// Returns the next objects; `None` after the last. The very last object has the type "end" and the counts, so that a
+    /// truncated export can be recognized.
     pub fn next(&mut self, view: &View<'_>, vault: &Vault) -> Result<Option<Vec<Value>>, StoreError> {
         let mut lines = Vec::new();
         self.at = match &self.at {
@@ -72,7 +72,7 @@ impl Export {
                         "run": message.run.map(|run| run.to_string()), "tags": message.tags,
                         "text": open(vault, &message.text),
                     });
-                    // Who takes it in again keeps it as it was kept here.
+                    // An import stores it in the same form.
                     if is_sealed(&message.text) {
                         line["sealed"] = true.into();
                     }
@@ -115,7 +115,7 @@ impl Export {
         lines.into_iter().map(|line| self.cleaned(line)).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Takes secrets out of an object, and credentials by their form out of what people and models have written in it.
+    /// Removes secrets from an object, and anything that looks like a credential from text of people and models.
     fn cleaned(&self, mut line: Value) -> Result<Value, StoreError> {
         for member in WRITTEN {
             if let Some(text) = line.get(member).and_then(Value::as_str) {
@@ -134,7 +134,7 @@ impl Export {
             _ => json!({ "after": after, "at_ms": at_ms, "branch": branch }),
         });
         let models = view.model_choice(session)?;
-        // One that was deleted meanwhile is as any.
+        // A session that was deleted in the meantime gets the default.
         let line = view.session(session)?;
         let placement = line.as_ref().map_or(Placement::Listed, |line| line.placement);
         let runs_on = line.and_then(|line| line.runs_on);
@@ -153,7 +153,7 @@ impl Export {
     }
 }
 
-/// What no model has looked at for secrets yet is sealed; here is the key.
+/// Opens text that is still sealed because no model has checked it for secrets.
 fn open(vault: &Vault, text: &str) -> String {
     vault.open_text(SEALED_RUN, text).map_or_else(|error| format!("[{error}]"), |text| text.into_owned())
 }

@@ -1,4 +1,4 @@
-//! `/diff`: the difference of the session's folders, shown, accepted and discarded in every channel.
+//! `/diff`: shows, accepts and discards the changes of the session's folders, in every channel.
 
 use crate::drive::{FolderFailure, FolderView, RunExecutor};
 use kiso_base::home::SessionName;
@@ -6,10 +6,11 @@ use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::overlay::FolderSelection;
 use std::path::{Path, PathBuf};
 
-/// Changes that are shown.
+/// Maximum number of changes that are shown.
 const SHOWN: usize = 30;
 
-/// Answers `/diff`, `/diff accept [PATH…]` and `/diff discard [PATH…]` for the folders that the caller sees. Only a person changes one.
+/// Answers `/diff`, `/diff accept [PATH…]` and `/diff discard [PATH…]` for the folders that the caller can see. Only a person may
+/// change a folder.
 pub(super) async fn answer(
     drive: &RunExecutor,
     session: &SessionName,
@@ -79,7 +80,7 @@ fn shown(view: &FolderView, selection: &FolderSelection, count: usize) -> String
     text
 }
 
-/// The paths below a folder.
+/// Returns the selection of these paths in a folder.
 fn selection(view: &FolderView, paths: &[String]) -> FolderSelection {
     if paths.is_empty() {
         return FolderSelection::All;

@@ -1,7 +1,7 @@
-//! A session out of what an export wrote (docs/json.md), all of it or nothing.
+//! Restores a session from an export (docs/json.md), completely or not at all.
 //!
-//! The file is read and checked from end to end before anything of it is kept, and is kept in one transaction. What an export
-//! does not have is not restored: events and prompts, the scratchpad, files, facts and memory, secrets.
+//! The file is read and checked to its end before anything is stored, and it is stored in one transaction. Data that is not in an
+//! export is not restored: events and prompts, the scratchpad, files, facts and memory, secrets.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead, Read};
@@ -22,20 +22,20 @@ use kiso_store::store::{
     TaskRow, TaskState, Tx, UsageLine, is_time,
 };
 
-/// Bytes of a file: it is in memory while it is looked at, and one transaction that a daemon beside it waits for.
+/// Maximum size of a file in bytes: it is held in memory, and stored in one transaction that a running daemon must wait for.
 pub const MAX_FILE: u64 = 64 << 20;
 
-/// Bytes and number of lines.
+/// Maximum size of a line in bytes, and maximum number of lines.
 const MAX_LINE: u64 = 8 << 20;
 const MAX_LINES: u64 = 200_000;
 
-/// Levels of the JSON that tasks and outcomes may have: what is kept must be readable with what it is wrapped in later.
+/// Maximum depth of the JSON of tasks and outcomes: it must stay readable when it is embedded in other JSON later.
 const MAX_DEPTH: usize = 48;
 
-/// Longest title, label or name of a model or role, in characters.
+/// Maximum length in characters of a title, a label, or the name of a model or role.
 const MAX_NAME: usize = 500;
 
-/// What was restored.
+/// The restored session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionImport {
     pub session: SessionName,
@@ -43,12 +43,12 @@ pub struct SessionImport {
     pub runs: u64,
 }
 
-/// Why nothing was.
+/// Why nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionImportError {
     #[error("line {line}: {why}")]
     Line { line: u64, why: String },
-    /// A cap of this machine, not a fault of the file.
+    /// A limit of this machine, not a fault of the file.
     #[error("{0}")]
     TooLarge(String),
     #[error("a session named {0} already exists")]
@@ -147,12 +147,12 @@ struct Segment {
     branch: i64,
 }
 
-/// Where a session of an older export stands.
+/// Returns the placement of a session in an older export.
 fn listed() -> Placement {
     Placement::Listed
 }
 
-/// A file that was looked at and found whole.
+/// A complete and valid file.
 #[derive(Debug, Default)]
 struct Contents {
     session: Option<SessionName>,
@@ -160,20 +160,20 @@ struct Contents {
     placement: Option<Placement>,
     runs_on: Option<String>,
     models: ModelChoice,
-    /// Its text, and the message that it goes up to.
+    /// Its text, and the last message that it covers.
     summary: Option<(String, i64)>,
     segments: Vec<Segment>,
-    /// Each with its number in the file, which grows.
+    /// Each with its number in the file; numbers increase.
     messages: Vec<(i64, OldMessage)>,
     branches: Branches,
     runs: Vec<OldRun>,
     tasks: HashMap<RunId, Vec<TaskRow>>,
     usage: Vec<(RunId, UsageLine)>,
-    /// What `end` says: messages and runs.
+    /// Counts in the `end` object: messages and runs.
     end: Option<(u64, u64)>,
 }
 
-/// Restores a session under its own name or another. `clean` takes secrets out of texts; what was sealed is sealed again.
+/// Restores a session under its own or another name. `clean` removes secrets from texts; sealed texts are sealed again.
 pub fn import(
     store: &Store,
     vault: &Vault,
@@ -271,7 +271,8 @@ impl Contents {
                     }
                     self.models.roles.insert(role, name(&model, "role_models")?);
                 }
-                // An older export does not say which messages it holds; it is made anew when there are enough.
+                // An older export does not state which messages the summary covers; a new one is made when there are enough
+                // messages.
                 self.summary = summary.map(|text| clean(&text)).zip(summary_to);
                 for segment in segments {
                     time(segment.at_ms, "segments")?;
@@ -304,7 +305,7 @@ impl Contents {
                 let status = match status.as_str() {
                     "done" => RunStatus::Done,
                     "failed" => RunStatus::Failed,
-                    // One that was under way cannot go on: how far it was is not in the file.
+                    // An active run cannot continue, because the file does not contain its progress.
                     "cancelled" | "running" | "held" => RunStatus::Cancelled,
                     _ => {
                         return Err(format!(
@@ -365,13 +366,13 @@ impl Contents {
         found.ok_or_else(|| format!("there is no line of run {run} before this one"))
     }
 
-    /// What only the whole file can tell.
+    /// Checks that require the whole file.
     fn check(&self) -> Result<(), String> {
         let breaks = self.segments.iter().map(|segment| segment.branch);
         self.branches.check(breaks)?;
         let runs: HashSet<&RunId> = self.runs.iter().map(|run| &run.id).collect();
         let of_messages: HashSet<&RunId> = self.begun().keys().copied().collect();
-        // What a subagent reported here is of a run of its own session, which is not in the file.
+        // A subagent's report here belongs to a run of the subagent's session, which is not in the file.
         for (id, message) in self.messages.iter().filter(|(_, message)| message.role == MessageRole::User) {
             if let Some(run) = message.run.as_ref().filter(|run| !runs.contains(run)) {
                 return Err(format!("message {id} is of run {run}, which has no line"));
@@ -383,7 +384,7 @@ impl Contents {
         }
     }
 
-    /// The message that each run began with.
+    /// Returns the message with which each run started.
     fn begun(&self) -> HashMap<&RunId, i64> {
         let mut begun = HashMap::new();
         for (id, message) in self.messages.iter().filter(|(_, message)| message.role == MessageRole::User) {
@@ -409,7 +410,7 @@ impl Contents {
             let run = message.run.as_ref().and_then(|run| ids.get(run).cloned());
             numbers.push((*old, tx.import_message(session, &OldMessage { run, ..message.clone() })?));
         }
-        // The message in this store that was the last one up to that number.
+        // Returns the last message in this store up to that number.
         let place = |old: i64| match numbers.partition_point(|(id, _)| *id <= old) {
             0 => 0,
             after => numbers[after - 1].1,
@@ -438,7 +439,7 @@ impl Contents {
     }
 }
 
-/// A text as it is kept: sealed where it was, else without secrets.
+/// Returns a text for storage: sealed if it was sealed, otherwise without secrets.
 fn kept(text: &str, sealed: bool, vault: &Vault, clean: &dyn Fn(&str) -> String) -> Result<String, String> {
     if is_sealed(text) {
         return Err("its text is sealed with a key, which an export never is".to_owned());
@@ -449,7 +450,7 @@ fn kept(text: &str, sealed: bool, vault: &Vault, clean: &dyn Fn(&str) -> String)
     vault.seal_text(SEALED_RUN, text).map_err(|error| error.to_string())
 }
 
-/// A text of one line, which stands in lists.
+/// Checks a text of one line, for use in lists.
 fn name(text: &str, what: &str) -> Result<String, String> {
     match text.chars().nth(MAX_NAME).is_some() || text.contains(['\n', '\0']) {
         true => Err(format!("{what} has more than {MAX_NAME} characters or more than one line")),
@@ -489,7 +490,7 @@ fn cleaned(value: Value, clean: &dyn Fn(&str) -> String) -> Value {
     }
 }
 
-/// Without the place, which is the line.
+/// Returns the error without its position, because the line is reported separately.
 fn told(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {

@@ -1,4 +1,4 @@
-//! Taking messages in: validate, answer commands, write the rest down, and only then say that it was accepted.
+//! Accepts messages: validates them, answers commands, stores all others, and only then acknowledges them.
 
 mod event;
 mod version;
@@ -23,37 +23,37 @@ use tracing::Instrument;
 pub use self::event::InboundEvent;
 pub use self::version::{Revision, show_version};
 
-/// Largest message, in bytes.
+/// Maximum size of a message in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;
 
-/// Seconds after which a client may try again when the queue is full.
+/// Seconds after which a client may retry if the queue is full.
 pub const RETRY_AFTER_S: u64 = 5;
 
-/// A message on its way in.
+/// A received message.
 #[derive(Debug, Clone)]
 pub struct Inbound {
     pub session: SessionName,
     pub text: String,
     pub caller: CallerScope,
-    /// Whether a person may be taken to have typed it: what programs with models of their own send answers no approval.
+    /// Whether the message counts as typed by a person: messages of programs with their own models cannot answer approvals.
     pub by_person: bool,
     pub priority: JobPriority,
-    /// The client's name for the message, so that it can send it again without having it done twice.
+    /// Idempotency key, so that the client can repeat the message without having it processed twice.
     pub client_key: Option<String>,
-    /// Whether its sender has finished: it waits for no other, and what was sent before goes with it.
+    /// Whether its sender has finished: it is processed at once, together with earlier messages.
     pub flush: bool,
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntakeOutcome {
-    /// It is on disk and will be answered. `again` if it was taken before, by its client key.
+    /// It is stored and will be answered. `again` if a message with the same client key was accepted before.
     Queued { message: i64, again: bool },
     /// It was a command, and this is the answer.
     Answered { text: String },
 }
 
-/// Why a message was not taken. Nothing of it was kept.
+/// Why a message was not accepted. Nothing of it was stored.
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
     #[error("the message is empty")]
@@ -94,7 +94,7 @@ impl From<VaultError> for IntakeError {
     }
 }
 
-/// Takes messages in. Cheap to clone.
+/// Accepts messages. Clones are cheap.
 #[derive(Debug, Clone)]
 pub struct Intake(Arc<Inner>);
 
@@ -103,24 +103,24 @@ struct Inner {
     drive: RunExecutor,
     wake: mpsc::UnboundedSender<Wake>,
     closed: AtomicBool,
-    /// Messages that wait, and those that are about to.
+    /// Number of waiting messages, and of those about to wait.
     queued: Arc<AtomicU64>,
     began_ms: i64,
 }
 
 impl Intake {
-    /// `queued` is how many messages wait; the queue counts it down.
+    /// `queued` is the number of waiting messages; the queue decrements it.
     pub(super) fn new(drive: RunExecutor, wake: mpsc::UnboundedSender<Wake>, queued: Arc<AtomicU64>) -> Intake {
         let inner = Inner { drive, wake, closed: AtomicBool::new(false), queued, began_ms: now_ms() };
         Intake(Arc::new(inner))
     }
 
-    /// Takes a message in, or answers it if it is a command. When this returns `Queued`, the message is on disk.
+    /// Accepts a message, or answers it if it is a command. When this returns `Queued`, the message is stored.
     #[tracing::instrument(name = "session.take", level = "debug", skip_all, fields(session = %inbound.session))]
     pub async fn take(&self, inbound: Inbound) -> Result<IntakeOutcome, IntakeError> {
         let text = inbound.text.trim();
         self.check(Some(text), inbound.client_key.as_deref())?;
-        // What the configuration lists as a command and is a pill, is that pill.
+        // A configured command that names a pill becomes that pill.
         let pill = self.0.drive.newest_config().command_pill(text);
         let text = pill.as_deref().unwrap_or(text);
         if let Some(SlashCommand::Revise(revised)) = SlashCommand::parse(text) {
@@ -139,7 +139,7 @@ impl Intake {
             return Ok(IntakeOutcome::Answered { text: asked.answer(command).await? });
         }
         let (this, text) = (self.clone(), text.to_owned());
-        // In a task of its own: a client that hangs up while its message is written must not leave it without a turn.
+        // Runs in a separate task: if the client disconnects during the write, the message must still get its turn.
         match tokio::spawn(async move { this.enqueue(&inbound, &text).await }.in_current_span()).await {
             Ok(taken) => taken,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
@@ -171,7 +171,7 @@ impl Intake {
         Ok(IntakeOutcome::Queued { message: admitted.message(), again: matches!(admitted, JobAdmission::Before(_)) })
     }
 
-    /// Checks a message, if there is a text, and its key before anything of it is kept.
+    /// Checks a message, if there is a text, and its key before anything is stored.
     fn check(&self, text: Option<&str>, client_key: Option<&str>) -> Result<(), IntakeError> {
         if text.is_some_and(str::is_empty) {
             return Err(IntakeError::Empty);
@@ -188,7 +188,7 @@ impl Intake {
         }
     }
 
-    /// Stops the session's run, and those of it that wait for a person; false where there is none.
+    /// Cancels the session's run, and those of its runs that wait for a person; returns false if there is none.
     pub async fn cancel(&self, session: &SessionName) -> bool {
         let (stopped, answer) = oneshot::channel();
         let _ = self.0.wake.send(Wake::Cancel { session: session.clone(), stopped });
@@ -196,45 +196,45 @@ impl Intake {
         self.0.drive.cancel_waiting(session).await.is_ok_and(|waiting| waiting) || stopped
     }
 
-    /// Tells the queue what the configuration says now.
+    /// Passes the limits of the new configuration to the queue.
     pub fn limit(&self, limits: QueueLimits) {
         let _ = self.0.wake.send(Wake::Limits(limits));
     }
 
-    /// Returns when the queue has answered; false if it is gone.
+    /// Waits for an answer of the queue; returns false if it is gone.
     pub async fn is_alive(&self) -> bool {
         let (answer, answered) = oneshot::channel();
         self.0.wake.send(Wake::Alive(answer)).is_ok() && answered.await.is_ok()
     }
 
-    /// Takes nothing any more.
+    /// Stops accepting messages.
     pub fn close(&self) {
         self.0.closed.store(true, Ordering::Release);
     }
 
-    /// How many messages wait.
+    /// Returns the number of waiting messages.
     pub fn queued(&self) -> u64 {
         self.0.queued.load(Ordering::Relaxed)
     }
 }
 
 impl Inner {
-    /// Takes a place in the queue before a message is written, so that no two get the last one.
+    /// Reserves a place in the queue before a message is stored, so that no two messages get the last one.
     fn reserve(&self, max: u64) -> Result<QueueSlot<'_>, IntakeError> {
         let place = QueueSlot(&self.queued);
         match self.queued.fetch_add(1, Ordering::AcqRel) < max {
             true => Ok(place),
-            // Dropping the place counts down again.
+            // Dropping the place decrements the count.
             false => Err(IntakeError::Full { max }),
         }
     }
 }
 
-/// A message as it is kept, without secrets.
+/// Returns a message in its stored form, without secrets.
 async fn sealed(drive: &RunExecutor, session: &SessionName, text: &str) -> Result<String, IntakeError> {
     drive.has_room().await?;
     let known = drive.secrets_of(session).await?;
-    // Its length is the client's choice, and every word of it is looked at.
+    // The client chooses its length, and every word is examined.
     let (text, found) = {
         let (text, known) = (text.to_owned(), known.clone());
         compute::run_on(text.len(), "looking for secrets in the message", move || found::extract(&text, &known)).await?
@@ -245,7 +245,7 @@ async fn sealed(drive: &RunExecutor, session: &SessionName, text: &str) -> Resul
     Ok(drive.vault.seal_text(SEALED_RUN, &known.redact(&text))?)
 }
 
-/// A place in the queue that is given back unless it is kept.
+/// A place in the queue that is returned unless it is kept.
 struct QueueSlot<'a>(&'a AtomicU64);
 
 impl QueueSlot<'_> {
@@ -260,7 +260,7 @@ impl Drop for QueueSlot<'_> {
     }
 }
 
-/// Counts messages down that wait no more; never below none.
+/// Decrements the number of waiting messages, not below zero.
 pub(super) fn count_down(queued: &AtomicU64, by: u64) {
     let _ = queued.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |queued| Some(queued.saturating_sub(by)));
 }

@@ -1,7 +1,7 @@
-//! What runs say while they work, for those who watch. Nobody has to: what matters is in the store's feed.
+//! Live output of runs for observers. It is optional, because everything that matters is in the store's feed.
 //!
-//! Pieces are given to whoever listens when they come. What a run has said in the step that it is at is kept as long as the
-//! step lasts, so that who comes later, or was too slow, begins with all of it.
+//! Pieces are sent to subscribers as they arrive. The output of a run's current step is kept until the step ends, so that a late
+//! or slow subscriber starts with the whole output.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -17,21 +17,21 @@ use kiso_base::role::Role;
 use kiso_graph::step::{Step, ToolResult};
 use kiso_store::store::RunId;
 
-/// What is kept for a watcher that is slow. One that falls behind further misses pieces, and begins anew with all of them.
+/// Capacity for a slow subscriber. One that falls further behind misses pieces, and restarts with the whole output.
 const KEPT: usize = 1_024;
 
-/// Bytes of what a role has said in its step that are kept; of more, the end. A model's answer has seldom a tenth of it.
+/// Maximum size in bytes of a role's output in its step; the end is kept. A model's answer rarely has a tenth of it.
 const MAX_TEXT: usize = 256 << 10;
 
-/// Sessions that somebody waits for, before those are left out that nobody does any more.
+/// Number of sessions with waiting subscribers above which unused entries are removed.
 const WAITED_FOR: usize = 256;
 
-/// Something that is not kept: it is worth nothing later.
+/// An output that is not stored, because it is useless later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Live {
     pub session: SessionName,
     pub run: RunId,
-    /// The number that the event of the step will have: when that event is told, what was said in the step is over.
+    /// Number of the step's future event: when that event is sent, the output of the step is complete.
     pub seq: u32,
     #[serde(flatten)]
     pub what: LiveEvent,
@@ -42,7 +42,7 @@ pub struct Live {
 pub enum LiveEvent {
     /// A piece of a text as its model writes it.
     Token { role: &'static str, text: String },
-    /// All that this role has said since its step began, in the place of the pieces.
+    /// The whole text of this role since its step began, which replaces the pieces.
     Text {
         role: &'static str,
         text: String,
@@ -50,18 +50,18 @@ pub enum LiveEvent {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         cut: bool,
     },
-    /// A piece of what a command line that runs writes.
+    /// A piece of the output of a running command line.
     Output {
-        /// Its place among the calls of the action loop that run at once, from 0; 0 for a task of a plan.
+        /// Index among the concurrent calls of the action loop, from 0; 0 for a task of a plan.
         call: usize,
         /// "stdout" or "stderr".
         stream: &'static str,
         text: String,
-        /// Whether it is all that was written since the step began, in the place of the pieces.
+        /// Whether it is the whole output since the step began, which replaces the pieces.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         whole: bool,
     },
-    /// One of the calls of the action loop that run at once has ended.
+    /// One of the concurrent calls of the action loop has ended.
     CallEnded {
         call: usize,
         /// "ok", "partial", "error" or "blocked".
@@ -70,25 +70,25 @@ pub enum LiveEvent {
         exit_code: Option<i32>,
         millis: u64,
     },
-    /// A piece of what the model of this role thinks before it answers.
+    /// A piece of the thoughts of this role's model before its answer.
     Reasoning {
         role: &'static str,
         text: String,
-        /// Whether it is all that was thought since the step began, in the place of the pieces.
+        /// Whether it is the whole thought since the step began, which replaces the pieces.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         whole: bool,
     },
     /// The pieces of this role since its step began are void.
     Restart { role: &'static str },
-    /// What the run is busy with.
+    /// The run's current activity.
     Thought(Busy),
 }
 
-/// What a run is busy with.
+/// A run's current activity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Busy {
-    /// "analyzing", "routing", "planning", "briefing", "thinking", "reasoning", "working", "interrogating", "compressing", "reviewing" or
-    /// "synthesizing".
+    /// "analyzing", "routing", "planning", "briefing", "thinking", "reasoning", "working", "interrogating", "compressing",
+    /// "reviewing" or "synthesizing".
     pub kind: &'static str,
     /// For a person.
     pub text: String,
@@ -96,21 +96,20 @@ pub struct Busy {
     pub since_ms: i64,
 }
 
-/// Gives what runs say to everybody who listens. Cheap to clone.
+/// Sends the output of runs to all subscribers. Clones are cheap.
 #[derive(Debug, Clone)]
 pub struct Hub(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     said: broadcast::Sender<Live>,
-    /// The runs that are under way. Held while something is told, so that a watcher that begins misses nothing and hears
-    /// nothing twice.
+    /// The active runs. Locked while output is sent, so that a new subscriber misses nothing and receives nothing twice.
     runs: Mutex<HashMap<RunId, Now>>,
-    /// Rings when a run of the session has begun or ended.
+    /// Notified when a run of the session has started or ended.
     bells: Mutex<HashMap<SessionName, Weak<Notify>>>,
 }
 
-/// Where a run is.
+/// The current step of a run.
 #[derive(Debug)]
 struct Now {
     session: SessionName,
@@ -139,7 +138,7 @@ impl Default for Hub {
 }
 
 impl Hub {
-    /// Listens from now on; what was said so far in the steps that runs are at comes beside it. Of one session, or of all.
+    /// Subscribes to the output from now on; also returns the output of the current steps so far. For one session, or for all.
     pub fn subscribe(&self, session: Option<&SessionName>) -> (broadcast::Receiver<Live>, Vec<Live>) {
         let runs = self.runs();
         let wanted = runs.iter().filter(|(_, now)| session.is_none_or(|session| *session == now.session));
@@ -147,12 +146,12 @@ impl Hub {
         (self.0.said.subscribe(), so_far)
     }
 
-    /// What a run is busy with; `None` of one that is not under way.
+    /// Returns a run's current activity; `None` if the run is not active.
     pub fn busy(&self, run: &RunId) -> Option<Busy> {
         self.runs().get(run)?.busy.clone()
     }
 
-    /// What rings whenever a run of this session has begun or ended, as long as it is held.
+    /// Returns a notification for each start or end of a run of this session, as long as it is held.
     pub fn bell(&self, session: &SessionName) -> Arc<Notify> {
         let mut bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bell) = bells.get(session).and_then(Weak::upgrade) {
@@ -173,7 +172,7 @@ impl Hub {
         }
     }
 
-    /// Listens to a run of this session.
+    /// Returns a listener for a run of this session.
     pub fn listener(&self, session: &SessionName) -> Teller {
         Teller { hub: self.clone(), session: session.clone(), run: None }
     }
@@ -218,7 +217,7 @@ impl Now {
     }
 }
 
-/// Adds a piece to the text of this name.
+/// Adds a piece to the text with this name.
 fn push<N: PartialEq>(texts: &mut Vec<(N, Text)>, name: N, piece: &str) {
     let at = texts.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
         texts.push((name, Text::default()));
@@ -230,14 +229,14 @@ fn push<N: PartialEq>(texts: &mut Vec<(N, Text)>, name: N, piece: &str) {
 impl Text {
     fn push(&mut self, piece: &str) {
         self.kept.push_str(piece);
-        // Seldom, because each time moves what is kept.
+        // Done rarely, because each time moves the kept text.
         if self.kept.len() > 2 * MAX_TEXT {
             self.kept.drain(..self.beginning());
             self.cut = true;
         }
     }
 
-    /// Where the part begins that is shown.
+    /// Returns the beginning of the shown part.
     fn beginning(&self) -> usize {
         self.kept.ceil_char_boundary(self.kept.len().saturating_sub(MAX_TEXT))
     }
@@ -248,7 +247,7 @@ impl Text {
     }
 }
 
-/// Passes on what one run says.
+/// Sends the output of one run.
 #[derive(Debug)]
 pub struct Teller {
     hub: Hub,
@@ -363,7 +362,7 @@ mod tests {
         assert!(so_far.iter().all(|live| live.seq == 1 && live.run == run));
         assert_eq!(early.try_recv().unwrap().what, LiveEvent::Token { role: "worker", text: "it".to_owned() });
         assert!(hub.subscribe(Some(&SessionName::parse("other").unwrap())).1.is_empty());
-        // What is void is not told, and neither is what belongs to a step that is over.
+        // Void output is not sent, nor that of a completed step.
         teller.restart(Role::Worker);
         assert_eq!(texts(&hub.subscribe(None).1), [("and", false)]);
         teller.step(2, &Step::Ended);

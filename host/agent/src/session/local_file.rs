@@ -11,25 +11,25 @@ use kiso_base::home::{Home, SessionName};
 use kiso_sandbox::skill::LimitHit;
 use kiso_sandbox::skill::Quota;
 
-/// Most files of a folder: as many as a workspace lists.
+/// Maximum number of files in a folder: as many as a workspace lists.
 const MAX_FILES: usize = 20_000;
 
-/// Most folders around a file below `/work`.
+/// Maximum number of directory levels below `/work`.
 const MAX_FOLDERS: usize = 15;
 
-/// A file or folder that now stands in the workspace.
+/// A file or folder that was copied into the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalFile {
     /// Its name, which is its path under `/work`.
     pub name: String,
     pub bytes: u64,
-    /// Whether something of that name was there before.
+    /// Whether an entry of that name existed before.
     pub replaced: bool,
     /// The files in a folder.
     pub folder: Option<LocalFolder>,
 }
 
-/// How much of a folder was copied.
+/// The extent of a copied folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalFolder {
     pub files: usize,
@@ -37,7 +37,7 @@ pub struct LocalFolder {
     pub left_out: usize,
 }
 
-/// Why a file was not taken. The workspace is then as it was, but for files of a folder that came before.
+/// Why a file was not copied. The workspace is unchanged, except for the earlier files of a folder.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalFileError {
@@ -76,8 +76,9 @@ fn mib(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / f64::from(1 << 20))
 }
 
-/// Copies the regular file or the folder `source` into the session's workspace under its own name. A file replaces what has that name; the
-/// files of a folder are put beside those that are there. It is charged to `quota`. Only for the holder of the session's lock.
+/// Copies the regular file or the folder `source` into the session's workspace under its own name. A file replaces an entry of
+/// the same name; the files of a folder are added to existing ones. The space is charged to `quota`. The caller holds the
+/// session's lock.
 pub fn copy_in(
     home: &Home,
     session: &SessionName,
@@ -108,7 +109,7 @@ pub fn copy_in(
     Ok(LocalFile { name: name.to_owned(), bytes, replaced, folder: Some(folder) })
 }
 
-/// The files below a folder, by their names, each with its path in the workspace.
+/// The files below a folder, by name, each with its path in the workspace.
 #[derive(Debug, Default)]
 struct FolderFiles {
     files: Vec<(PathBuf, String)>,
@@ -146,10 +147,10 @@ impl FolderFiles {
     }
 }
 
-/// Copies one file to a path of the workspace; its bytes, and whether something was there before.
+/// Copies one file to a path of the workspace; returns its size, and whether an entry existed before.
 ///
-/// The copy grows outside the workspace and is moved in when it is whole, so no task sees half of it, a link that a guest left
-/// under that name is replaced and not followed, and on failure nothing stays.
+/// The copy is written outside of the workspace and moved in when it is complete. So no task sees half of it, a link that a guest
+/// left under that name is replaced and not followed, and a failure leaves nothing.
 fn copy_file(
     home: &Home,
     session: &SessionName,
@@ -177,7 +178,7 @@ fn copy_file(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(LocalFileError::Io { path: path(), error }),
         };
-        // The file may grow while it is read, and files of /proc say that they are empty.
+        // The file may grow while it is read, and files of /proc report a size of zero.
         bytes += read as u64;
         if bytes > max_bytes {
             return Err(LocalFileError::TooLarge { path: path(), bytes, max_bytes });
@@ -196,8 +197,8 @@ fn open_regular(path: &Path) -> Result<(File, u64), LocalFileError> {
         io::ErrorKind::PermissionDenied => LocalFileError::Denied { path: path.to_path_buf() },
         _ => LocalFileError::Io { path: path.to_path_buf(), error },
     };
-    // Looked at before it is opened, because opening a device can have effects; and again after it, because a name can
-    // change its meaning in between. Without O_NONBLOCK a pipe that nobody writes would be waited for.
+    // Checked before it is opened, because opening a device can have effects, and again after that, because the name can refer to
+    // another file by then. Without O_NONBLOCK, opening a pipe without a writer would block.
     refuse_others(path, &fs::metadata(path).map_err(failed)?)?;
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path).map_err(failed)?;
@@ -263,7 +264,7 @@ mod tests {
             self.home.work_dir(&self.session)
         }
 
-        /// What stands in the session's directory besides the workspace.
+        /// Returns the entries of the session's directory besides the workspace.
         fn rest(&self) -> Vec<String> {
             let entries = fs::read_dir(self.home.session_dir(&self.session)).into_iter().flatten();
             let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -344,7 +345,7 @@ mod tests {
         let error = house.copy(&source, 1 << 20).unwrap_err();
         assert!(error.to_string().contains("has 2.0 of at most 1 MiB"), "{error}");
         assert!(error.to_string().contains("limits.file_mib"), "{error}");
-        // One that says it is empty and is not.
+        // A file that reports a size of zero and is not empty.
         let grown = house.copy(Path::new("/proc/self/status"), 10);
         if Path::new("/proc/self/status").exists() {
             assert!(matches!(grown, Err(LocalFileError::TooLarge { .. })));
@@ -353,7 +354,7 @@ mod tests {
         assert!(!house.work().join("big.bin").exists());
     }
 
-    /// The attack: a guest leaves `report.csv` as a link to a file outside and waits for the user to import one of that name.
+    /// The attack: a guest leaves `report.csv` as a link to a file outside and waits for the user to import a file of that name.
     #[test]
     fn a_link_in_the_workspace_is_replaced_and_never_followed() {
         let house = House::new();

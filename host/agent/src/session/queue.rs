@@ -1,4 +1,4 @@
-//! The queue: gives each session its turn, and drives its runs.
+//! The queue: gives each session its turn, and performs its runs.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -25,36 +25,36 @@ use kiso_plan::report::often;
 use kiso_store::secret::Secrets;
 use kiso_store::store::{JobPriority, RunId, Store, StoreError};
 
-/// Milliseconds until a session is tried again whose lock somebody else has.
+/// Milliseconds before a session whose lock somebody else holds is retried.
 const AGAIN_MS: i64 = 1_000;
 
-/// How often it is seen whether something is due behind replies that was put off, while nothing else happens.
+/// Polling interval for postponed background work.
 const AGAIN_BEHIND: Duration = Duration::from_secs(60);
 
-/// How often the time doubles until a session is tried again that failed: to about a minute.
+/// How often the delay doubles before a failed session is retried: up to about a minute.
 const MAX_DOUBLINGS: u32 = 6;
 
-/// How often it is looked for subagents that another process spawned. The rows of an index are read, and there are few.
+/// How often to poll for subagents spawned by another process. This reads a few rows of an index.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Spawned messages that are looked at: the first ones; those behind them are found when these have begun.
+/// Maximum number of spawned messages that are examined; later ones are found when these have started.
 const MAX_FOUND: u32 = 1_000;
 
-/// What the queue needs and never changes.
+/// The immutable context of the queue.
 #[derive(Debug, Clone)]
 struct Works {
     drive: RunExecutor,
     hub: Hub,
-    /// Of the environment.
+    /// Secrets from the environment.
     secrets: Secrets,
     queued: Arc<AtomicU64>,
-    /// Where runs are worked on: on threads of their own, so that nothing that one of them does holds up who is served.
+    /// The runtime for runs, with its own threads, so that runs do not delay the serving of clients.
     workers: Handle,
-    /// Told when a run has ended, so that what is due behind its reply is done.
+    /// Notified when a run has ended, to start background work.
     background: mpsc::UnboundedSender<()>,
 }
 
-/// A queue that is running.
+/// A running queue.
 #[derive(Debug)]
 pub struct Queue {
     pub intake: Intake,
@@ -65,9 +65,9 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Takes up what the store says is unfinished, and begins. `secrets` are those of the environment.
+    /// Starts the queue, and resumes unfinished work of the store. `secrets` are those of the environment.
     ///
-    /// Runs are worked on in the runtime of `workers`, the queue itself in that of the caller.
+    /// Runs are performed in the runtime of `workers`, the queue itself in that of the caller.
     pub async fn start(
         drive: RunExecutor,
         secrets: Secrets,
@@ -101,7 +101,7 @@ impl Queue {
         let intake = Intake::new(drive.clone(), wake.clone(), queued.clone());
         workers.spawn(behind_replies(drive.clone(), due));
         tokio::spawn(look_for_spawned(drive.store.clone(), wake.downgrade()));
-        // What a process before this one left to do.
+        // Starts background work that an earlier process left.
         let _ = background.send(());
         let works = Works { drive, hub: hub.clone(), secrets, queued, workers, background };
         tokio::spawn(async move {
@@ -111,8 +111,7 @@ impl Queue {
         Ok(Queue { intake, hub, wake, pause, ended })
     }
 
-    /// Takes nothing more, lets each run finish the step that is under way, at most for `grace`, and leaves the rest to the
-    /// next start.
+    /// Stops accepting messages, waits up to `grace` for the current step of each run, and leaves the rest to the next start.
     pub async fn stop(self, grace: Duration) {
         let Queue { intake, hub: _, wake, pause, ended } = self;
         intake.close();
@@ -123,8 +122,8 @@ impl Queue {
     }
 }
 
-/// Milliseconds since the queue began. The clock of the wall may jump by years when a board without a battery hears of the
-/// time; a message that waits must not notice.
+/// Milliseconds since the queue was started. The system's clock may jump by years when a board without a battery gets the time;
+/// waiting messages must not be affected.
 #[derive(Debug, Clone, Copy)]
 struct Clock(Instant);
 
@@ -137,20 +136,20 @@ impl Clock {
         i64::try_from(self.0.elapsed().as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// A time of the wall on this clock, where it is `now` there. One that is yet to come was written before the clock was
-    /// put back: how long ago is not known, so it counts as now.
+    /// Converts a time of the system's clock, which is `now`, to this clock. A future time was stored before the clock was set
+    /// back: its age is unknown, so it counts as now.
     fn past_ms(self, now: i64, wall_ms: i64) -> i64 {
         self.now_ms().saturating_sub(now.saturating_sub(wall_ms).max(0))
     }
 }
 
-/// Why a session's turn ended without being over.
+/// The end of a session's turn.
 enum Ended {
-    /// Nothing is left to do, or only what another kind of caller said, which has a run of its own.
+    /// Nothing is left to do, except messages of another kind of caller, which get their own run.
     Over { left: Option<JobPriority> },
     /// Somebody else works in the session.
     Busy,
-    /// Something is in the way that may go.
+    /// A temporary failure.
     Failed,
     /// The daemon is ending.
     Paused,
@@ -170,7 +169,7 @@ async fn serve(works: Works, mut turns: Turns, clock: Clock, mut woken: mpsc::Un
                 let works = works.clone();
                 let workers = works.workers.clone();
                 let turn = async move {
-                    // A mistake in one run must not end all others, nor leave its session without a turn.
+                    // A bug in one run must not end all others, nor leave its session without a turn.
                     let ended = AssertUnwindSafe(turn(&works, &session, &cancel)).catch_unwind().await;
                     (session, ended.unwrap_or(Ended::Failed))
                 };
@@ -231,7 +230,7 @@ async fn serve(works: Works, mut turns: Turns, clock: Clock, mut woken: mpsc::Un
                 Some(Wake::Limits(limits)) => turns.limit(limits.debounce_ms, limits.max_jobs),
                 Some(Wake::Alive(answer)) => drop(answer.send(())),
                 Some(Wake::Pause) => {}
-                // Everybody who could send has gone: the daemon is shutting down.
+                // All senders are gone: the daemon is shutting down.
                 None if runs.is_empty() => return,
                 None => {
                     if let Some(Ok((session, _))) = runs.join_next().await {
@@ -244,7 +243,8 @@ async fn serve(works: Works, mut turns: Turns, clock: Clock, mut woken: mpsc::Un
     }
 }
 
-/// Tells the queue of runs that are to be tried again, and of subagents that were spawned: at once where this process did it, and soon where another one did.
+/// Notifies the queue of runs to retry, and of spawned subagents: immediately after changes by this process, and soon after those
+/// by others.
 async fn look_for_spawned(store: Store, wake: mpsc::WeakUnboundedSender<Wake>) {
     let mut bell = store.bell();
     let mut tick = tokio::time::interval(LOOK);
@@ -254,7 +254,7 @@ async fn look_for_spawned(store: Store, wake: mpsc::WeakUnboundedSender<Wake>) {
             _ = tick.tick() => {}
             _ = bell.changed() => {}
         }
-        // Runs whose time to be answered is over go on without an answer.
+        // Runs with an expired question continue without an answer.
         let expired = async {
             if store.peek(|view| view.has_expired_approvals(now_ms())).await? {
                 store.write(|tx| tx.expire_approvals(now_ms())).await?;
@@ -283,7 +283,7 @@ async fn look_for_spawned(store: Store, wake: mpsc::WeakUnboundedSender<Wake>) {
     }
 }
 
-/// Does what waits in a session: first what was cut off, then one run for the messages that wait.
+/// Performs the work of a session: first interrupted runs, then one run for the waiting messages.
 #[tracing::instrument(name = "session.turn", level = "debug", skip_all, fields(session = %session))]
 async fn turn(works: &Works, session: &SessionName, cancel: &Cancel) -> Ended {
     let lock = match works.drive.home.lock_session(session) {
@@ -299,7 +299,7 @@ async fn turn(works: &Works, session: &SessionName, cancel: &Cancel) -> Ended {
     let _place = match works.drive.place(cancel, full).await {
         Ok(Some(place)) => place,
         Ok(None) if works.drive.pause.is_paused() => return Ended::Paused,
-        // What was to be stopped had not begun; it is tried again.
+        // The run to cancel had not started; the session is retried.
         Ok(None) => {
             cancel.forget();
             return Ended::Busy;
@@ -338,7 +338,7 @@ async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<O
                 tracing::warn!(%session, %run, "{error}");
                 drive.abandon(&run, &error).await?;
             }
-            // It goes on once a person has answered; the session goes on meanwhile.
+            // The run continues after a person has answered; the session continues meanwhile.
             Err(DriveError::Waiting { .. }) => {}
             resumed => drop(resumed?),
         }
@@ -353,15 +353,15 @@ async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<O
     Ok(teller.left)
 }
 
-/// Counts the messages that a run takes out of the queue.
+/// Decrements the number of waiting messages when a run takes them.
 struct Counting<'a> {
     teller: super::live::Teller,
     session: &'a SessionName,
     drive: &'a RunExecutor,
     queued: &'a AtomicU64,
-    /// Whether the run takes messages when it begins; one that is taken up again has done so before.
+    /// Whether the run takes messages when it starts; a resumed run has already done so.
     begins: bool,
-    /// The priority of the first message that still waited when the run had taken its own.
+    /// Priority of the first message that was still waiting when the run had taken its own.
     left: Option<JobPriority>,
 }
 
@@ -371,7 +371,7 @@ impl Listener for Counting<'_> {
         if !self.begins {
             return;
         }
-        // One row of an index for each message; a store that cannot be read here fails the run at its next event.
+        // Reads one row of an index per message; if the store cannot be read here, the run fails at its next event.
         let read = self.drive.store.read_blocking(|view| {
             let left = view.queued_jobs(self.session, 1)?;
             Ok((view.count_jobs_of(run)?, left.first().map(|job| job.priority)))
@@ -382,7 +382,7 @@ impl Listener for Counting<'_> {
     }
 
     fn event(&mut self, _: u32, event: &Event, _: &Run) {
-        // The turn goes on with what came meanwhile.
+        // The turn continues with newly arrived messages.
         if let (true, StepResult::Finished { arrived, .. }) = (event.continues, &event.result) {
             count_down(self.queued, arrived.len() as u64);
         }
@@ -417,9 +417,9 @@ impl Listener for Counting<'_> {
     }
 }
 
-/// Titles, summaries, facts and memory, one piece after the other, whenever a run has ended.
+/// Runs background work whenever a run has ended: titles, summaries, facts and memory, one after the other.
 async fn behind_replies(drive: RunExecutor, mut due: mpsc::UnboundedReceiver<()>) {
-    // What was put off is due again without a word from anybody.
+    // Postponed work becomes due without a notification.
     while !matches!(tokio::time::timeout(AGAIN_BEHIND, due.recv()).await, Ok(None)) {
         while due.try_recv().is_ok() {}
         loop {
@@ -429,7 +429,7 @@ async fn behind_replies(drive: RunExecutor, mut due: mpsc::UnboundedReceiver<()>
             match drive.newest().background(None).await {
                 Ok(0) => break,
                 Ok(_) => {}
-                // The store was closed meanwhile; the next daemon finds what is due.
+                // The store was closed in the meantime; the next daemon finds the due work.
                 Err(_) if drive.pause.is_paused() => return,
                 Err(error) => {
                     tracing::warn!("what is due behind replies was put off: {error}");
@@ -444,7 +444,7 @@ async fn behind_replies(drive: RunExecutor, mut due: mpsc::UnboundedReceiver<()>
 mod tests {
     use super::Clock;
 
-    /// A message that was written a day "later" waits no longer than one that comes now, and one of last year no less.
+    /// A message with a time a day in the future waits no longer than a new one, and one from last year no less.
     #[test]
     fn a_clock_that_was_put_back_makes_nobody_wait() {
         let clock = Clock::new();

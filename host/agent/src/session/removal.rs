@@ -1,9 +1,9 @@
-//! Deleting a session: what the store has of it, and the files of its workspace.
+//! Deletes a session: its data in the store, and the files of its workspace.
 
 use kiso_base::home::{Home, HomeError, HomeLock, Leftover, MovedSession, SessionName};
 use kiso_store::store::{Deletion, Store, StoreError};
 
-/// Why a session was not deleted. Nothing of it was then changed.
+/// Why a session was not deleted. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRemoved {
     #[error("there is no session {session}")]
@@ -17,22 +17,23 @@ pub enum NotRemoved {
     Store(#[from] StoreError),
 }
 
-/// Sessions that were deleted.
+/// Deleted sessions.
 #[derive(Debug)]
 pub struct Removal {
-    /// The one that was meant, and then the subagents that it spawned.
+    /// The requested session, followed by the subagents that it spawned.
     pub sessions: Vec<SessionName>,
-    /// Files of them that could not be removed. A daemon tries again.
+    /// Files that could not be removed. A daemon tries again.
     pub left: Vec<Leftover>,
 }
 
-/// Deletes the session for good, with the subagents that it spawned. Works beside a daemon and without one: whoever works in
-/// the session holds its lock.
+/// Deletes the session permanently, with the subagents that it spawned. Works with and without a daemon: whoever works in the
+/// session holds its lock.
 ///
-/// `told` hears of them as soon as the store has none of them, and before their files are removed, which may take long.
+/// `told` is called with the sessions after they were removed from the store, and before their files are removed, which may take
+/// long.
 ///
-/// The files go out of the way before the rows do: after a crash between the two, a session without files is left, which can
-/// be deleted again; files without a session would be found by the next one of that name.
+/// The files are moved aside before the rows are deleted: after a crash between the two, a session without files remains, which
+/// can be deleted again. Files without a session would be found by the next session of that name.
 pub async fn remove(
     home: &Home,
     store: &Store,
@@ -45,8 +46,8 @@ pub async fn remove(
     if tree.is_empty() {
         return Err(unknown());
     }
-    // Before any file is moved: whoever takes up the message that waits would make the directory anew, and the files could
-    // not be put back. The transaction below asks again.
+    // Checked before any file is moved: whoever processes a waiting message would recreate the directory, so that the files could
+    // not be moved back. The transaction below checks again.
     if let Some(session) = busy {
         return Err(NotRemoved::AtWork { session });
     }
@@ -57,7 +58,7 @@ pub async fn remove(
         Ok(Deletion::Done(gone)) => {
             told(&gone);
             drop(locks);
-            // A workspace may be large, and a card slow.
+            // A workspace may be large, and an SD card slow.
             let left = tokio::task::spawn_blocking(move || discard(aside)).await.unwrap_or_default();
             Ok(Removal { sessions: gone, left })
         }
@@ -72,8 +73,8 @@ pub async fn remove(
     }
 }
 
-/// Brings to an end what deletions and tasks were cut off at: a session that is still in the store gets its files back, and
-/// what nothing needs is removed, behind what follows. Before any run begins.
+/// Completes interrupted deletions and tasks: a session that is still in the store gets its files back, and unneeded files are
+/// removed in the background. Must be called before any run starts.
 pub async fn sweep(home: &Home, store: &Store) -> Result<(), StoreError> {
     let mut files = Vec::new();
     for (session, aside) in home.left_aside() {
@@ -85,7 +86,7 @@ pub async fn sweep(home: &Home, store: &Store) -> Result<(), StoreError> {
         }
     }
     let (sweeping, home) = (home.clone(), home.clone());
-    // Waited for: it takes the locks of sessions, each for a moment.
+    // Waited for, because it takes the locks of sessions for a moment.
     let _ = tokio::task::spawn_blocking(move || sweeping.sweep_scratch()).await;
     tokio::task::spawn_blocking(move || {
         discard(files);
@@ -94,14 +95,14 @@ pub async fn sweep(home: &Home, store: &Store) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Tries once more to remove what could not be removed. It may take long.
+/// Retries to remove files that could not be removed. May take long.
 pub fn empty_trash(home: &Home) {
     for left in home.empty_trash() {
         tracing::warn!("{left}");
     }
 }
 
-/// Removes what is out of the way; returns what could not be removed and waits for the next time.
+/// Removes moved files; returns those that could not be removed, which are retried later.
 fn discard(files: Vec<MovedSession>) -> Vec<Leftover> {
     let left: Vec<_> = files.into_iter().filter_map(|directory| directory.remove().err()).collect();
     for left in &left {
@@ -110,7 +111,7 @@ fn discard(files: Vec<MovedSession>) -> Vec<Leftover> {
     left
 }
 
-/// Takes the lock of every session of the tree, and then its directory out of the way; all of them or none.
+/// Takes the lock of every session of the tree, and then moves its directory aside; all of them or none.
 fn put_aside(home: &Home, tree: &[SessionName]) -> Result<(Vec<HomeLock>, Vec<MovedSession>), NotRemoved> {
     let mut locks = Vec::new();
     for session in tree {

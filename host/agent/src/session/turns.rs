@@ -1,42 +1,42 @@
-//! Whose turn it is: which session's messages wait for more to come, which are ready, and which are being answered. Pure;
-//! the time is given.
+//! Decides whose turn it is: which sessions wait for more messages, which are ready, and which are being answered. Pure; the
+//! caller passes the time.
 //!
-//! Persons come first. Subagents may take all turns but a quarter, so that a person finds a free one although many
-//! subagents are long at work; and one that was passed by [`AGING`] persons goes before the next, so that a busy day does
-//! not leave it waiting for ever. That is counted in turns and not in time, as for the slots of models.
+//! Persons come first. Subagents may use all turns except a quarter, so that a person finds a free one even if many subagents are
+//! working. A subagent that was passed by [`AGING`] persons goes before the next one, so that it does not wait forever on a busy
+//! day. That is counted in turns and not in time, as for the slots of models.
 
 use std::collections::{BTreeSet, HashMap};
 
 use kiso_base::home::SessionName;
 use kiso_store::store::JobPriority;
 
-/// A message that never stops being followed by another is answered after this many times the debounce.
+/// If more messages keep arriving, the session is answered after this many times the debounce.
 const MAX_RESTARTS: i64 = 10;
 
-/// Persons that go before a subagent that could begin: as many as before a call of its to a model.
+/// Number of persons that go before a ready subagent: the same as for calls of a model.
 pub const AGING: u32 = kiso_llm::slots::AGING;
 
-/// The part of all turns that only persons take, as a divisor.
+/// Share of all turns that is reserved for persons, as a divisor.
 const RESERVED: usize = 4;
 
-/// The sessions that have something to do, and no others: a session at rest takes no memory here.
+/// The sessions with work, and no others: an idle session uses no memory here.
 #[derive(Debug)]
 pub struct Turns {
     debounce_ms: i64,
     max_runs: usize,
     running: usize,
-    /// Of these, those in which no person waits.
+    /// Of these, the sessions in which no person waits.
     running_spawned: usize,
-    /// Persons that began while a subagent was ready and could have, since one last did.
+    /// Number of persons that started while a subagent could have, since a subagent last started.
     passed: u32,
-    /// Grows with everything that is put in order.
+    /// Increases with every entry, to keep the order.
     order: u64,
     sessions: HashMap<SessionName, State>,
-    /// Sessions whose messages may be followed by more, by when that is over.
+    /// Sessions that wait for more messages, by the end of their wait.
     pausing: BTreeSet<(i64, u64, SessionName)>,
-    /// Sessions that may begin and in which a person waits, in the order in which they do.
+    /// Ready sessions in which a person waits, in order.
     persons: BTreeSet<QueueKey>,
-    /// The same for those in which none does.
+    /// The same for sessions in which nobody waits.
     spawned: BTreeSet<QueueKey>,
 }
 
@@ -51,21 +51,21 @@ enum State {
         priority: JobPriority,
     },
     Ready,
-    /// With what came meanwhile.
+    /// With new messages.
     Running {
         priority: JobPriority,
         more: Option<Arrivals>,
     },
 }
 
-/// Messages that came during a run.
+/// Messages that arrived during a run.
 #[derive(Debug, Clone, Copy)]
 struct Arrivals {
     first_ms: i64,
     last_ms: i64,
-    /// Of the first one.
+    /// Of the first message.
     priority: JobPriority,
-    /// Whether nothing more is to be waited for.
+    /// Whether to process them without waiting for more.
     is_flushed: bool,
 }
 
@@ -86,13 +86,13 @@ impl Turns {
         }
     }
 
-    /// Goes by other limits. Who waits already does so as long as it was to; of runs that are too many none is ended.
+    /// Changes the limits. Current waits keep their end, and no excess run is ended.
     pub fn limit(&mut self, debounce_ms: u64, max_runs: usize) {
         self.debounce_ms = debounce(debounce_ms);
         self.max_runs = max_runs;
     }
 
-    /// A message came. One of a person restarts the session's timer; any other is ready at once.
+    /// Handles a new message. A person's message restarts the session's timer; any other is ready at once.
     pub fn arrived(&mut self, session: &SessionName, priority: JobPriority, now_ms: i64) {
         self.order += 1;
         let (order, mut first_ms, mut priority) = (self.order, now_ms, priority);
@@ -113,7 +113,7 @@ impl Turns {
         self.wait(session, priority, first_ms, now_ms, order);
     }
 
-    /// The person has finished: the messages that came so far wait for no other.
+    /// The person has finished: the messages so far are processed without waiting for more.
     pub fn flush(&mut self, session: &SessionName) {
         let (due_ms, order, priority) = match self.sessions.get_mut(session) {
             Some(State::Pausing { due_ms, order, priority, .. }) => (*due_ms, *order, *priority),
@@ -124,7 +124,7 @@ impl Turns {
         self.line_up((priority, order, session.clone()));
     }
 
-    /// Something waits in the session that this process was not told of when it was written.
+    /// Handles waiting messages of which this process was not notified when they were stored.
     pub fn found(&mut self, session: &SessionName, priority: JobPriority, now_ms: i64) {
         match self.sessions.get(session) {
             Some(State::Running { more: None, .. }) => self.arrived(session, priority, now_ms),
@@ -140,7 +140,7 @@ impl Turns {
         self.sessions.insert(session.clone(), State::Pausing { due_ms, order, first_ms, priority });
     }
 
-    /// The session has work that waits for nothing, such as a run that was cut off.
+    /// Handles work that need not wait, such as an interrupted run.
     pub fn ready(&mut self, session: &SessionName, priority: JobPriority) {
         if self.sessions.contains_key(session) {
             return;
@@ -157,7 +157,7 @@ impl Turns {
         };
     }
 
-    /// Takes the sessions whose turn it is now, as many as may run.
+    /// Returns the sessions whose turn it is now, as many as may run.
     pub fn begin(&mut self, now_ms: i64) -> Vec<SessionName> {
         while self.pausing.first().is_some_and(|(due_ms, ..)| *due_ms <= now_ms) {
             let Some((_, order, session)) = self.pausing.pop_first() else { break };
@@ -177,9 +177,9 @@ impl Turns {
         begun
     }
 
-    /// Takes out who is next.
+    /// Removes and returns the next session.
     fn next(&mut self) -> Option<QueueKey> {
-        // Where there is one turn, a subagent may have it.
+        // If there is only one turn, a subagent may have it.
         let allowed = (self.max_runs - self.max_runs.div_ceil(RESERVED)).max(1);
         let may_spawned = self.running_spawned < allowed && !self.spawned.is_empty();
         if self.persons.is_empty() || may_spawned && self.passed >= AGING {
@@ -193,7 +193,7 @@ impl Turns {
         self.persons.pop_first()
     }
 
-    /// The session's run has ended, or could not be begun; `again_ms` says when it is to be tried again.
+    /// Handles the end of a session's run, or a run that could not start; `again_ms` is the time for a retry.
     pub fn ended(&mut self, session: &SessionName, again_ms: Option<i64>) {
         let Some(State::Running { priority, more }) = self.sessions.get(session) else { return };
         let (priority, more) = (*priority, *more);
@@ -215,17 +215,17 @@ impl Turns {
         }
     }
 
-    /// When [`Turns::begin`] has something to do next, unless a run ends before.
+    /// Returns the time at which [`Turns::begin`] has work next, unless a run ends before.
     pub fn next_ms(&self) -> Option<i64> {
         self.pausing.first().map(|(due_ms, ..)| *due_ms)
     }
 
-    /// Sessions that are being answered.
+    /// Returns the number of sessions that are being answered.
     pub fn running(&self) -> usize {
         self.running
     }
 
-    /// Sessions that are here at all.
+    /// Returns the number of all sessions with work.
     pub fn len(&self) -> usize {
         self.sessions.len()
     }
@@ -272,13 +272,13 @@ mod debounce_test {
     fn who_has_finished_does_not_wait_and_nobody_else_is_hurried() {
         let (mut turns, a, b) = (Turns::new(1_500, 10), session("a"), session("b"));
         turns.flush(&a);
-        // Of another door, and not finished.
+        // From another client, and not finished.
         turns.arrived(&a, Interactive, 0);
         turns.arrived(&b, Interactive, 100);
         turns.arrived(&a, Interactive, 200);
         turns.flush(&a);
         assert_eq!((turns.begin(200), turns.next_ms()), (vec![a.clone()], Some(1_600)));
-        // During the run: one that is finished takes the one before it along, and the next run begins at once.
+        // During the run: a finished message is processed together with the previous one, and the next run starts at once.
         turns.arrived(&a, Interactive, 300);
         turns.arrived(&a, Interactive, 400);
         turns.flush(&a);

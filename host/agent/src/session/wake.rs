@@ -1,4 +1,4 @@
-//! What wakes the queue, from whoever takes messages in and whoever reads the configuration.
+//! Notifications for the queue, from the intake and from a reload of the configuration.
 
 use tokio::sync::oneshot;
 
@@ -6,29 +6,29 @@ use kiso_base::config::{Config, Daemon};
 use kiso_base::home::SessionName;
 use kiso_store::store::JobPriority;
 
-/// What wakes the queue.
+/// A notification for the queue.
 #[derive(Debug)]
 pub enum Wake {
-    /// A message was admitted; `flush` if it waits for no other.
+    /// A message was accepted; `flush` if it need not wait for others.
     Message { session: SessionName, priority: JobPriority, flush: bool },
-    /// The session's run is to be stopped; answers with the run that is.
+    /// Cancel the session's run; answers whether there was one.
     Cancel { session: SessionName, stopped: oneshot::Sender<bool> },
-    /// These sessions have work that was spawned; most of them are known.
+    /// These sessions have spawned work; most of them are already known.
     Found(Vec<(SessionName, i64, JobPriority)>),
-    /// The configuration was read anew.
+    /// The configuration was reloaded.
     Limits(QueueLimits),
-    /// Somebody wants to know whether the queue still works.
+    /// Checks that the queue still works.
     Alive(oneshot::Sender<()>),
     /// The daemon is ending.
     Pause,
 }
 
-/// What `config.toml` says about the queue.
+/// Settings of the queue in `config.toml`.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueLimits {
-    /// Milliseconds that a message of a person waits for another.
+    /// Milliseconds that a person's message waits for another.
     pub debounce_ms: u64,
-    /// Runs at once.
+    /// Maximum number of concurrent runs.
     pub max_jobs: usize,
 }
 
@@ -47,7 +47,7 @@ mod tests {
     use kiso_base::home::SessionName;
     use kiso_store::store::JobPriority;
 
-    /// Without a word in the configuration, a person's message waits 1.5 s for another, and ten sessions have a turn.
+    /// By default, a person's message waits 1.5 s for another, and ten sessions have a turn.
     #[test]
     fn the_default_limits_hold() {
         let limits = QueueLimits::of(&Config::default());

@@ -1,7 +1,7 @@
-//! The files of a workspace as people reach them: listed, read, put there and deleted, while tasks may be at work in it.
+//! The files of a workspace for people: listing, reading, writing and deleting them, while tasks may be working in it.
 //!
-//! Guests write there too, so no link is ever followed, nothing is waited for, and the work is bounded however many entries
-//! there are. Files and directories whose names begin with a dot are left out, as they are where a planner looks.
+//! Guests write there, too, so links are never followed, operations never block, and the work is bounded however many entries
+//! there are. Files and directories whose names begin with a dot are left out, as for planners.
 
 use std::collections::VecDeque;
 use std::fs::{File, Metadata};
@@ -27,17 +27,17 @@ use kiso_sandbox::skill::LimitHit;
 use kiso_sandbox::skill::{Charge, Quota};
 use kiso_store::store::PublishedFile;
 
-/// Bytes of a path, and names in it.
+/// Maximum length of a path in bytes, and number of its parts.
 const MAX_PATH: usize = 1_024;
 const MAX_DEPTH: usize = 16;
 
-/// Bytes of a name: more than that no file system takes.
+/// Maximum length of a name in bytes, the limit of all file systems.
 const MAX_NAME: usize = 255;
 
-/// Entries that a listing looks at, of any kind.
+/// Maximum number of entries of any kind that a listing reads.
 const MAX_ENTRIES: usize = 20_000;
 
-/// What names of files begin with that are not whole yet; they stand beside the workspace.
+/// Prefix of the names of incomplete files, which are beside the workspace.
 const UPLOAD: &str = "upload-";
 
 /// A path in a workspace or among the shared files: names joined by slashes, none of them hidden.
@@ -49,14 +49,14 @@ pub struct FilePath(#[schemars(regex(pattern = PATH))] String);
 /// The rule of [`FilePath::parse`].
 const PATH: &str = r"^[^./\\\u0000-\u001f\u007f-\u009f][^/\\\u0000-\u001f\u007f-\u009f]*(/[^./\\\u0000-\u001f\u007f-\u009f][^/\\\u0000-\u001f\u007f-\u009f]*){0,15}$";
 
-/// Why a file cannot be reached, or not be put where it should be. Nothing was then changed.
+/// Why a file cannot be reached, or written. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     #[error("{path:?} cannot be the path of a file: {rule}")]
     BadPath { path: String, rule: &'static str },
     #[error("there is no file {path:?} in the workspace")]
     Missing { path: String },
-    /// Something is there that was not to be replaced, or cannot be.
+    /// An entry exists that must not be replaced, or cannot be.
     #[error("{path:?} already exists")]
     Taken { path: String },
     #[error("{path:?} is a directory")]
@@ -112,7 +112,7 @@ impl FilePath {
         Err(FileError::BadPath { path: path.chars().take(80).collect(), rule })
     }
 
-    /// The path of a file of the machine that stands at the top of the workspace under its own name, hidden or not.
+    /// Returns the path of a file that is copied to the top of the workspace under its own name, hidden or not.
     pub(super) fn of_name(name: &str) -> FilePath {
         FilePath(name.to_owned())
     }
@@ -121,7 +121,7 @@ impl FilePath {
         &self.0
     }
 
-    /// The directory, empty or names joined by slashes, and the name in it.
+    /// Returns the directory, empty or names joined by slashes, and the name in it.
     fn split(&self) -> (&str, &str) {
         self.0.rsplit_once('/').unwrap_or(("", &self.0))
     }
@@ -131,8 +131,8 @@ impl FilePath {
     }
 }
 
-/// The files of a workspace, by path; whether these are all, or too many entries are there to look at. None where nothing
-/// was done in the session yet.
+/// Returns the files of a workspace, by path, and whether the list is complete: there may be too many entries. Empty if the
+/// session was never used.
 pub fn list(home: &Home, session: &SessionName) -> Result<(Vec<FileLine>, bool), FileError> {
     let work = match home.open_work(session) {
         Ok(work) => work,
@@ -142,13 +142,13 @@ pub fn list(home: &Home, session: &SessionName) -> Result<(Vec<FileLine>, bool),
     list_in(&work)
 }
 
-/// [`list`] of any directory.
+/// [`list`] for any directory.
 pub fn list_in(top: &Dir) -> Result<(Vec<FileLine>, bool), FileError> {
     let (mut files, mut left, mut whole) = (Vec::new(), MAX_ENTRIES, true);
-    // Level by level, so that a deep or crowded directory does not hide what is above it.
+    // Level by level, so that a deep or crowded directory does not hide the levels above it.
     let mut queue = VecDeque::from([(String::new(), 1)]);
     while let Some((prefix, depth)) = queue.pop_front() {
-        // What took the place of a directory since it was listed is none.
+        // An entry that was replaced since the listing is no longer a directory.
         let Ok(dir) = directory(top, prefix.trim_end_matches('/')) else { continue };
         for entry in dir.entries()? {
             if left == 0 {
@@ -156,7 +156,7 @@ pub fn list_in(top: &Dir) -> Result<(Vec<FileLine>, bool), FileError> {
                 break;
             }
             left -= 1;
-            // A directory that cannot be read further may repeat its error for ever.
+            // A directory that cannot be read further may repeat its error forever.
             let Ok(entry) = entry else { break };
             let Ok(name) = entry.file_name().into_string() else { continue };
             if FilePath::parse(&name).is_err() {
@@ -178,7 +178,7 @@ pub fn list_in(top: &Dir) -> Result<(Vec<FileLine>, bool), FileError> {
     Ok((files, whole))
 }
 
-/// Opens a file to be read.
+/// Opens a file for reading.
 pub fn open(home: &Home, session: &SessionName, path: &FilePath) -> Result<(File, Metadata), FileError> {
     open_in(&home.open_work(session).map_err(|_| path.missing())?, path)
 }
@@ -187,14 +187,14 @@ pub fn open(home: &Home, session: &SessionName, path: &FilePath) -> Result<(File
 pub fn open_in(top: &Dir, path: &FilePath) -> Result<(File, Metadata), FileError> {
     let (parent, name) = path.split();
     let dir = directory(top, parent).map_err(|_| path.missing())?;
-    // What is a pipe by now must not be waited for.
+    // If it is a pipe by now, opening it must not block.
     let file: File = enter(&dir, name, OFlags::NONBLOCK).map_err(|_| path.missing())?;
     let meta = file.metadata()?;
     if meta.is_file() { Ok((file, meta)) } else { Err(path.missing()) }
 }
 
-/// Opens a file that was published, by its path as the store has it. A link in its path, or in its place, is not followed:
-/// it would lead to what nobody published.
+/// Opens a published file, by its path in the store. A link in its path, or in its place, is not followed: it would lead to a
+/// file that nobody published.
 pub fn open_published(home: &Home, session: &SessionName, path: &str) -> Option<(File, Metadata)> {
     let work = home.open_work(session).ok()?;
     let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -206,8 +206,8 @@ pub fn open_published(home: &Home, session: &SessionName, path: &str) -> Option<
 /// Why a published file is not served.
 pub const CHANGED_SINCE: &str = "the file was changed by text from outside since it was published";
 
-/// Whether a published file may be served as it is now: whether nobody has had a hand in it, or in its name, since it was published. Asked when it
-/// is open.
+/// Returns whether a published file may still be served: text from outside has not changed it or its name since it was published.
+/// Called after it was opened.
 pub fn is_as_published(home: &Home, file: &PublishedFile) -> bool {
     let labels = FileLabels::of_session(home, &file.session);
     if labels.is_empty() {
@@ -218,13 +218,14 @@ pub fn is_as_published(home: &Home, file: &PublishedFile) -> bool {
     now.is_ok_and(|now| was.join(now) == was)
 }
 
-/// The label of a file that the user hands over under this path. One that tells who works in a session is put there to be heeded.
+/// Returns the label of a file that the user attaches under this path. Guidance files get the user's own label, because they are
+/// meant as instructions.
 pub fn attached_label(path: &FilePath) -> LabelId {
     let is_heeded = GUIDANCE.contains(&path.as_str());
     if is_heeded { LabelId::default() } else { LabelId::of(&Label::attached()) }
 }
 
-/// Takes a file, by its words and by its name, for the user's own from now on.
+/// Gives a file, its content and its name, the user's label from now on.
 pub fn trust(home: &Home, session: &SessionName, path: &FilePath, quota: &Quota) -> Result<(), FileError> {
     let (dir, name) = existing(home, session, path)?;
     let (file, _) = open(home, session, path)?;
@@ -248,31 +249,30 @@ pub fn remove(home: &Home, session: &SessionName, path: &FilePath, quota: &Quota
             Ok(())
         }
         Err(Errno::NOENT) => Err(path.missing()),
-        // Linux says the one, other systems say the other.
+        // Linux returns the first, other systems the second.
         Err(Errno::ISDIR | Errno::PERM) => Err(FileError::Directory { path: path.0.clone() }),
         Err(error) => Err(io::Error::from(error).into()),
     }
 }
 
-/// A file that comes in pieces. It grows beside the workspace and is moved there when it is whole, so that no task sees
-/// half of it; dropped before that, it is gone.
+/// A file that is received in pieces. It is written beside the workspace and moved there when it is complete, so that no task
+/// sees half of it; if it is dropped before that, it is deleted.
 #[derive(Debug)]
 pub struct Incoming {
     session: Dir,
-    /// Where that directory was; it may be deleted while the file comes.
+    /// Path of that directory, which may be deleted during the upload.
     place: PathBuf,
     work: Dir,
     name: String,
     file: File,
     bytes: u64,
     quota: Arc<Quota>,
-    /// What it takes, as long as it does not stand in the workspace.
+    /// The charged space, until the file is in the workspace.
     charge: Option<Charge>,
 }
 
 impl Incoming {
-    /// Begins a file for this session, whose directories are made where they are missing. What it adds to the workspace is
-    /// charged to `quota`.
+    /// Starts a file for this session, whose directories are created if necessary. The added space is charged to `quota`.
     pub fn begin(home: &Home, session: &SessionName, quota: Arc<Quota>) -> Result<Incoming, FileError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let own = format!("{UPLOAD}{}-", std::process::id());
@@ -282,8 +282,7 @@ impl Incoming {
         Ok(incoming)
     }
 
-    /// The same for the holder of the session's lock, who is not the daemon that takes uploads: what is left of it goes with the
-    /// next lock.
+    /// The same for a process that holds the session's lock and is not the daemon: remains are removed with the next lock.
     pub fn begin_locked(home: &Home, session: &SessionName, quota: Arc<Quota>) -> Result<Incoming, FileError> {
         Incoming::open(home, session, quota, temp_name())
     }
@@ -315,11 +314,11 @@ impl Incoming {
         Ok(self.file.write_all(piece)?)
     }
 
-    /// Moves the file to its place, with the directories that are missing; returns its length. What has the name already
-    /// is replaced only if that is wanted, and never if it is a directory. It has the label of whoever sends it from the beginning.
+    /// Moves the file to its place, and creates missing directories; returns its length. An existing file is replaced only with
+    /// `replace`, and a directory never. The file has the label of its sender from the beginning.
     pub fn finish(mut self, path: &FilePath, replace: bool, label: LabelId) -> Result<u64, FileError> {
         self.file.sync_all()?;
-        // A session that was deleted meanwhile takes no file with it.
+        // The session may have been deleted in the meantime.
         let (was, is) = (self.session.dir_metadata()?, std::fs::metadata(&self.place));
         if !is.is_ok_and(|is| (is.dev(), is.ino()) == (was.dev(), was.ino())) {
             return Err(path.missing());
@@ -347,9 +346,9 @@ impl Incoming {
             dir = opened.map_err(|_| FileError::NoDirectory { path: parent.to_owned() })?;
         }
         let old = dir.symlink_metadata(name).ok().filter(|meta| meta.is_file());
-        // What has another name is still there.
+        // A file with other names still exists.
         let old = old.map(|meta| if meta.nlink() == 1 { meta.len() } else { 0 });
-        // Whoever sends it has written it, whatever had its name before.
+        // The sender is the author, whatever had this name before.
         let named = match &labels {
             Some(labels) => {
                 labels.made(&self.file, label)?;
@@ -359,7 +358,7 @@ impl Incoming {
         };
         let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let moved = match rustix::fs::renameat_with(&self.session, &self.name, &dir, name, flags) {
-            // Some file systems cannot tell; then two uploads at once may both be told that the place was free.
+            // Some file systems cannot check this atomically; then two concurrent uploads may both find the name free.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if !replace => match dir.symlink_metadata(name) {
                 Ok(_) => Err(Errno::EXIST),
                 Err(_) => rustix::fs::renameat(&self.session, &self.name, &dir, name),
@@ -387,7 +386,7 @@ impl Drop for Incoming {
         let Some(charge) = self.charge.take() else { return };
         let _ = self.session.remove_file(&self.name);
         charge.give_back();
-        // Of a session that nothing was done in yet, nothing stays; what is not empty is not removed.
+        // Removes the directories of a session that was never used; non-empty ones stay.
         if !self.session.exists("lock") {
             for made in ["work/pub", "work", ""] {
                 let _ = std::fs::remove_dir(self.place.join(made));
@@ -396,7 +395,7 @@ impl Drop for Incoming {
     }
 }
 
-/// Removes what uploads of killed processes left beside the workspace.
+/// Removes the remains of uploads of killed processes beside the workspace.
 fn sweep(session: &Dir, own: &str) {
     for entry in session.entries().into_iter().flatten().flatten() {
         let Ok(name) = entry.file_name().into_string() else { continue };
@@ -406,14 +405,14 @@ fn sweep(session: &Dir, own: &str) {
     }
 }
 
-/// The directory in which a file is, and its name there.
+/// Returns the directory of a file, and its name there.
 fn existing<'a>(home: &Home, session: &SessionName, path: &'a FilePath) -> Result<(Dir, &'a str), FileError> {
     let work = home.open_work(session).map_err(|_| path.missing())?;
     let (parent, name) = path.split();
     Ok((directory(&work, parent).map_err(|_| path.missing())?, name))
 }
 
-/// The directory at `path` below `work`, no part of which may be a link.
+/// Returns the directory at `path` below `work`, no part of which may be a link.
 fn directory(work: &Dir, path: &str) -> io::Result<Dir> {
     let mut dir = work.try_clone()?;
     for part in path.split('/').filter(|part| !part.is_empty()) {
@@ -422,7 +421,7 @@ fn directory(work: &Dir, path: &str) -> io::Result<Dir> {
     Ok(dir)
 }
 
-/// Opens an entry without following it. `name` is one of a directory: it has no slash and is not `..`.
+/// Opens an entry without following a link. `name` is a plain name: it has no slash and is not `..`.
 fn enter<T: From<std::os::fd::OwnedFd>>(dir: &Dir, name: &str, flags: OFlags) -> io::Result<T> {
     let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(T::from(rustix::fs::openat(dir, name, flags, Mode::empty())?))

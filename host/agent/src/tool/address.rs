@@ -1,4 +1,4 @@
-//! Texts and addresses among the arguments of a call.
+//! Texts and addresses in the arguments of a call.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use kiso_sandbox::skill::InstalledSkill;
 
-/// Every text in a value, at any depth.
+/// Returns every text in a value, at any depth.
 pub(super) fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
@@ -17,7 +17,7 @@ pub(super) fn texts(value: &Value) -> Vec<&str> {
     }
 }
 
-/// The host of an address, with its port where that is not the scheme's own.
+/// Returns the host of an address, with its port if that is not the default of the scheme.
 pub(crate) fn host_and_port(text: &str) -> Option<String> {
     let uri: http::Uri = text.trim().parse().ok()?;
     let own = match uri.scheme_str()? {
@@ -32,7 +32,7 @@ pub(crate) fn host_and_port(text: &str) -> Option<String> {
     })
 }
 
-/// A host without its port.
+/// Returns a host without its port.
 pub(crate) fn bare(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -40,7 +40,7 @@ pub(crate) fn bare(host: &str) -> &str {
     }
 }
 
-/// The addresses among the words of a text, also where a word goes before one ("url=https://a.example").
+/// Returns the addresses among the words of a text, even after a prefix ("url=https://a.example").
 pub(crate) fn addresses(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| c.is_whitespace() || "\"'`;|&()<>,".contains(c));
     words.filter_map(|word| {
@@ -50,7 +50,7 @@ pub(crate) fn addresses(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Says of a skill whether a command line names it.
+/// Returns a filter for skills that a command line names.
 pub(super) fn named_in(line: &str) -> impl FnMut(&&Arc<InstalledSkill>) -> bool {
     let words: BTreeSet<&str> = line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))).collect();
     move |skill| words.contains(skill.name().as_str())

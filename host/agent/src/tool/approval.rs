@@ -1,4 +1,4 @@
-//! What calls would do that a person must accept first: computed by the host from grants and arguments, before anything starts.
+//! Effects of calls that a person must accept first: determined by the host from grants and arguments, before anything starts.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use kiso_plan::plan::{Task, TaskKind};
 use kiso_sandbox::skill::InstalledSkill;
 use kiso_sandbox::skill::grant::AskEffective;
 
-/// Hosts of one call that are told apart; a call that names more is one of all that it may reach.
+/// Maximum number of distinguished hosts per call; a call that names more counts as one to everything that it may reach.
 const MAX_HOSTS: usize = 8;
 
 impl Tools {
-    /// What a task of a plan would do that a person has to approve.
+    /// Returns the effect of a plan's task that a person has to approve.
     pub fn effect_of_task(&self, task: &Task, labels: &CallLabels) -> Option<CallEffect> {
         match task.kind {
             TaskKind::Skill => {
@@ -30,13 +30,13 @@ impl Tools {
         }
     }
 
-    /// The same for a call of the action loop. One whose arguments cannot be read is not made.
+    /// The same for a call of the action loop. A call with unreadable arguments is never made.
     pub fn effect_of_call(&self, call: &ToolCall, labels: &CallLabels) -> Option<CallEffect> {
         if call.cut.is_some() {
             return None;
         }
         let args: Value = json::parse(call.args.trim().as_bytes()).ok().or_else(|| {
-            // As it is read when it is called.
+            // Interpreted in the same way as at the call.
             call.args.trim().is_empty().then(|| Value::Object(serde_json::Map::new()))
         })?;
         match call.name == EXEC {
@@ -67,7 +67,8 @@ impl Tools {
         Some(CallEffect { because, ..CallEffect::new(tool, access, &shown, &canonical(args)) })
     }
 
-    /// A command line: what the skills may do that it names. One that it calls without naming it gets nothing.
+    /// Returns the effect of a command line: the permissions of the skills that it names. Skills that it calls without naming
+    /// them get none.
     fn effect_of_line(&self, line: &str, labels: &CallLabels) -> Option<CallEffect> {
         let index = self.index();
         let named = index.skills.iter().filter(named_in(line));
@@ -80,7 +81,7 @@ impl Tools {
         Some(CallEffect { because, ..CallEffect::new(EXEC, access, &shown, line) })
     }
 
-    /// What a call of a skill may use of what is to be asked for; `texts` are its arguments.
+    /// Returns the access of a skill's call that requires approval; `texts` are its arguments.
     fn access(&self, skill: &InstalledSkill, texts: &[&str]) -> Option<CardAccess> {
         let allowed = self.skills.allowed(skill).ok()?;
         let ask = &allowed.ask;
@@ -98,7 +99,7 @@ impl Tools {
     }
 }
 
-/// What a call may use that is asked for by a grant, with what it may use that is asked for by its labels; `None` where neither is.
+/// Combines the access that requires approval by grants with that by labels; `None` if there is neither.
 fn joined(
     asked: impl IntoIterator<Item = CardAccess>,
     sinks: CallSinks,
@@ -112,8 +113,8 @@ fn joined(
     (!access.is_empty()).then_some(access)
 }
 
-/// Where a call goes that a person has to approve: the hosts of the addresses among its arguments, or, where it has none, all that
-/// may be reached.
+/// Returns the destinations of a call that a person has to approve: the hosts of the addresses in its arguments, or without any,
+/// all hosts that may be reached.
 fn hosts(ask: &AskEffective, texts: &[&str]) -> Vec<Destination> {
     let named: BTreeSet<String> = texts.iter().filter_map(|text| host_and_port(text)).collect();
     let all = || {
@@ -137,7 +138,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// The same text for the same arguments, in whatever order they stand.
+/// Returns the same text for equal arguments in any order.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Object(map) => {

@@ -1,8 +1,8 @@
-//! Tools that are part of the host: the scratchpad, memory and messages, the documentation, skills, where the run stands,
-//! subagents, and the schedule.
+//! Built-in tools: the scratchpad, memory and messages, the documentation, skills, the state of the run, subagents, and
+//! schedules.
 //!
-//! They read and write the store, read what is installed, and nothing else. A subagent may read what is remembered and not change it: it works for
-//! somebody who did not ask for that. Nor may it change the schedule: nobody reads along.
+//! They access only the store and the installed skills. A subagent may read memory but not change it, because it works for
+//! somebody who did not ask for that. Nor may it change schedules, because no person is watching.
 
 mod docs;
 pub(crate) mod folders;
@@ -33,13 +33,13 @@ use kiso_store::memory::Meaning;
 use kiso_store::secret::vault::Vault;
 use kiso_store::store::{RunId, Store, StoreError};
 
-/// The category of the tools that read what was put away.
+/// The category of the tools that read archived texts.
 pub const SCRATCHPAD: &str = scratchpad::CATEGORY;
 
-/// The category of the tools that tell of skills.
+/// The category of the tools about skills.
 pub const SKILLS: &str = skills::CATEGORY;
 
-/// The categories of the built-in tools, with what each is for in a few words: the router chooses by these.
+/// The categories of the built-in tools, each with a short purpose: the router chooses by these.
 const CATEGORIES: [(&str, &str); 8] = [
     (docs::CATEGORY, "kiso's own manual"),
     (folders::CATEGORY, "save files for the user"),
@@ -51,40 +51,40 @@ const CATEGORIES: [(&str, &str); 8] = [
     (subagents::CATEGORY, "side work"),
 ];
 
-/// The purpose of a category of built-in tools; `None` for any other.
+/// Returns the purpose of a category of built-in tools; `None` for any other.
 pub fn purpose(category: &str) -> Option<&'static str> {
     CATEGORIES.iter().find(|(name, _)| *name == category).map(|(_, purpose)| *purpose)
 }
 
-/// Tools that are of use only where there is something for them to read.
+/// Tools that are useful only if there is something to read.
 pub const TASK_STATUS: &str = status::STATUS;
 pub const MESSAGE_SEARCH: &str = messages::SEARCH;
 pub const MESSAGE_READ: &str = messages::READ;
 pub const CORE_GET: &str = memory::CORE_GET;
 pub const SCHEDULE_LIST: &str = schedule::LIST;
 
-/// The tool that searches what is remembered.
+/// The tool that searches memory.
 pub const MEMORY_SEARCH: &str = memory::SEARCH;
 
-/// Remembers a text or a document.
+/// Saves a text or a document to memory.
 pub const MEMORY_SAVE: &str = memory::SAVE;
 
-/// The tool that changes what is in every prompt.
+/// The tool that changes core memory, which is part of every prompt.
 pub const CORE_UPDATE: &str = memory::CORE_UPDATE;
 
-/// The tools that change what comes by itself.
+/// The tools that change schedules.
 pub const SCHEDULE_ADD: &str = schedule::ADD;
 pub const SCHEDULE_REMOVE: &str = schedule::REMOVE;
 
-/// The tool that puts a file into a folder of the user.
+/// The tool that copies a file to a folder of the user.
 pub const SAVE_TO_FOLDER: &str = folders::SAVE;
 
-/// The tool that reads skills, Agent Skills among them.
+/// The tool that reads skills, including Agent Skills.
 pub const SKILL_READ: &str = skills::READ;
 
 pub use docs::{DocSection, documentation};
 
-/// Text that a tool gives at once, in bytes, whatever it is asked for; the output guard has a limit of its own below it.
+/// Maximum size in bytes of a tool's text; the output guard has a smaller limit.
 const MAX_ANSWER: usize = 256 << 10;
 
 /// The built-in tools of a home.
@@ -106,36 +106,36 @@ struct Tool {
     args: ArgsSchema,
 }
 
-/// Who calls a tool, and from where.
+/// The caller of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallContext {
     pub session: SessionName,
-    /// The run that is under way.
+    /// The active run.
     pub run: Option<RunId>,
-    /// Whether a subagent calls.
+    /// Whether the caller is a subagent.
     pub subagent: bool,
-    /// With whose rights.
+    /// The caller's rights.
     pub caller: CallerScope,
-    /// Which call of the run it is: the event that it comes after, and its place among those that come with it.
+    /// Identifies the call in the run: the preceding event, and the index among concurrent calls.
     pub call: (u32, usize),
-    /// What the questions mean that are asked of memory and of the documentation, as far as somebody could tell.
+    /// Embeddings of the queries to memory and to the documentation, if available.
     pub meanings: Vec<(String, Meaning)>,
-    /// Tokens of the context of the model that is shown its result.
+    /// Context in tokens of the model that gets its result.
     pub context_budget: usize,
-    /// Tokens that its result may have.
+    /// Maximum size of its result in tokens.
     pub result_tokens: usize,
-    /// Of the words of the call: of what it was decided from.
+    /// Label of the call's arguments: of everything that they were decided from.
     pub label: Label,
-    /// Of what the tool has read.
+    /// Label of everything that the tool has read.
     pub read: ReadLabel,
 }
 
-/// The label of what a tool reads; clones share it.
+/// The label of everything that a tool reads; clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct ReadLabel(Arc<Mutex<Label>>);
 
 impl ReadLabel {
-    /// It has read something with this label.
+    /// Joins the label of data that was read.
     pub fn join(&self, label: &Label) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).join(label);
     }
@@ -152,13 +152,13 @@ impl PartialEq for ReadLabel {
 }
 
 impl CallContext {
-    /// The label of what the tool keeps: of the words of the call, and of what stands in the place of refs among them.
+    /// Returns the label of data that the tool stores: of the call's arguments, and of texts that replace refs in them.
     pub fn written(&self) -> Label {
         self.label.clone().joined(&self.read.get())
     }
 
-    /// The session that a model means, where it names one that is told something: "self" is the one that it is in. Other
-    /// sessions are for administrators, except those above and below this one.
+    /// Resolves the session that a model names as a receiver: "self" is the current one. Other sessions require an administrator,
+    /// except those above and below this one.
     async fn addressed(&self, store: &Store, name: &str) -> Result<SessionName, ToolFault> {
         if name == "self" {
             return Ok(self.session.clone());
@@ -178,7 +178,7 @@ impl CallContext {
     }
 }
 
-/// What is asked of memory or of the documentation, if that is what the call does.
+/// Returns the query of a call to memory or the documentation; `None` for other calls.
 pub fn question(call: &ToolCall) -> Option<String> {
     if call.name != memory::SEARCH && call.name != docs::SEARCH {
         return None;
@@ -187,18 +187,18 @@ pub fn question(call: &ToolCall) -> Option<String> {
     Some(text(&args, memory::QUERY).to_owned()).filter(|question| !question.is_empty())
 }
 
-/// Whether the call is one that the documentation is searched by.
+/// Returns whether the call searches the documentation.
 pub fn asks_documentation(call: &ToolCall) -> bool {
     call.name == docs::SEARCH
 }
 
-/// Why a tool gave nothing. Meant for the model that called it.
+/// Why a tool failed. Meant for the model that called it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFault {
-    /// `Failed`, or `BadArgs` where nothing was tried.
+    /// `Failed`, or `BadArgs` if nothing was tried.
     pub code: ErrorCode,
     pub message: String,
-    /// The next step for whoever reads the error.
+    /// The next step for the reader of the error.
     pub hint: Option<String>,
 }
 
@@ -253,7 +253,7 @@ impl Builtins {
         }
     }
 
-    /// Every tool as a model sees it, and its category, one of [`CATEGORIES`].
+    /// Returns every tool in its form for models, and its category, one of [`CATEGORIES`].
     pub fn specs(&self) -> Vec<(ToolSpec, &'static str)> {
         let spec = |tool: &Tool| ToolSpec {
             name: tool.name.to_owned(),
@@ -263,39 +263,39 @@ impl Builtins {
         self.tools.iter().map(|tool| (spec(tool), tool.category)).collect()
     }
 
-    /// Whether there is a built-in tool of that name.
+    /// Returns whether there is a built-in tool of that name.
     pub fn has(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.name == name)
     }
 
-    /// The category of the tool of that name.
+    /// Returns the category of the tool of that name.
     pub fn category(&self, name: &str) -> Option<&'static str> {
         self.tools.iter().find(|tool| tool.name == name).map(|tool| tool.category)
     }
 
-    /// The arguments of the tool of that name.
+    /// Returns the arguments of the tool of that name.
     pub fn args(&self, name: &str) -> Option<&ArgsSchema> {
         self.tools.iter().find(|tool| tool.name == name).map(|tool| &tool.args)
     }
 
-    /// The argument of a tool in which `ref:KEY` does not stand for the text, but says which entry of the scratchpad is meant.
+    /// Returns the argument of a tool in which `ref:KEY` is not replaced by the text, but names the entry of the scratchpad.
     pub fn names_entry(name: &str) -> Option<&'static str> {
         (name == scratchpad::SCRATCHPAD).then_some(scratchpad::KEY)
     }
 
-    /// The file of the session that a call puts elsewhere, with its label; `None` for other tools.
+    /// Returns the file of the session that a call copies elsewhere, with its label; `None` for other tools.
     pub fn delivery(&self, name: &str, args: &Value, at: &CallContext) -> Option<(DeliveryRequest, Label)> {
         let request = (name == folders::SAVE).then(|| folders::request(args, at))?;
         let label = request.label(self.skills.home(), &at.session);
         Some((request, label))
     }
 
-    /// Whether a tool shows what is in the scratchpad already, so that what it shows is not put there again.
+    /// Returns whether a tool shows content of the scratchpad, which must not be archived there again.
     pub fn shows_scratchpad(name: &str) -> bool {
         name == scratchpad::SCRATCHPAD
     }
 
-    /// Calls a tool. The arguments are checked against its schema first, and defaults filled in.
+    /// Calls a tool. Arguments are first checked against its schema and completed with defaults.
     pub async fn call(&self, name: &str, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
             let names = self.tools.iter().map(|tool| tool.name);
@@ -316,7 +316,7 @@ impl Builtins {
             return Err(ToolFault::new(format!("{name} is not for subagents: nobody reads along"))
                 .hint("say in your answer what should be scheduled"));
         }
-        // What an Agent Skill says is nothing that the session has.
+        // The text of an Agent Skill is not data of the session.
         if tool.category != skills::CATEGORY {
             at.read.join(&Label::session());
         }
@@ -348,12 +348,12 @@ impl Builtins {
     }
 }
 
-/// A folder as the place that an effect goes to.
+/// Returns a folder as the destination of an effect.
 pub fn folder_destination(folder: &str) -> String {
     format!("folder:{folder}")
 }
 
-/// A tool whose arguments are the given properties, of which `required` must be there.
+/// Creates a tool with these properties as arguments, of which those in `required` are mandatory.
 fn tool(
     name: &'static str,
     category: &'static str,
@@ -366,21 +366,21 @@ fn tool(
     Tool { name, category, description, args: ArgsSchema::checked(schema) }
 }
 
-/// A string argument; the schema has seen to it that it is one.
+/// Returns a string argument, whose type the schema has checked.
 fn text<'a>(args: &'a Value, name: &str) -> &'a str {
     args.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A whole number; the schema gave it a default and bounds.
+/// Returns an integer argument, for which the schema has a default and bounds.
 fn number(args: &Value, name: &str) -> usize {
     args.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
 }
 
-/// What the line above a part of a text takes, in tokens.
+/// Tokens of the line above a part of a text.
 const PAGE_LINE: usize = 24;
 
-/// A part of a text, counted in characters, under a line that says which part it is and how to get the next. It has at most `limit`
-/// characters, and `tokens` with the line.
+/// Returns a part of a text, counted in characters, below a line with its position and how to get the next part. It has at most
+/// `limit` characters, and at most `tokens` including the line.
 fn page(text: &str, offset: usize, limit: usize, tokens: usize) -> String {
     let length = text.chars().count();
     let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
@@ -404,7 +404,7 @@ fn page(text: &str, offset: usize, limit: usize, tokens: usize) -> String {
     }
 }
 
-/// The lines that have room in so many tokens, with how many have none.
+/// Returns the lines that fit into this number of tokens, and the number of omitted ones.
 fn lines_within(lines: impl Iterator<Item = String>, tokens: usize) -> String {
     let lines: Vec<_> = lines.collect();
     let mut left = tokens.saturating_sub(PAGE_LINE);

@@ -1,4 +1,4 @@
-//! Tools as the action loop sees them: skills, command lines and built-ins under one list of names.
+//! Tools of the action loop: skills, command lines and built-in ones in one list of names.
 
 use super::address::bare;
 use super::builtin::{self, Builtins, CallContext, ToolFault};
@@ -27,35 +27,35 @@ use std::sync::Arc;
 /// The category of command lines and of the tools for files.
 pub(super) const SHELL: &str = "shell";
 
-/// Hosts of a call that a person is told.
+/// Maximum number of hosts of a call that are reported to a person.
 const MAX_HOSTS: usize = 3;
 
-/// Unknown arguments that are named.
+/// Maximum number of unknown arguments that are named.
 const MAX_NAMES: usize = 8;
 
-/// Files of a result that a model is told.
+/// Maximum number of files of a result that are listed for a model.
 const MAX_FILES: usize = 20;
 
-/// Longest arguments of a call, in bytes. Larger data goes by `ref:KEY` or by a file.
+/// Maximum size of a call's arguments in bytes. Larger data is passed as `ref:KEY` or as a file.
 const MAX_ARGS: usize = 256 << 10;
 
-/// What to do about a call whose end is missing.
+/// Hint about a call whose end is missing.
 const SHORTER: &str = "write less at once: the first part of a text to a file, then append the others";
 
 /// Conditions under which some tools are offered. They stay the same for all rounds, because tools come first in each request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToolUses {
-    /// Something was put away in the session before.
+    /// The session has archived texts.
     pub has_refs: bool,
     /// The run has a plan, whose tasks have a state.
     pub has_plan: bool,
-    /// Something is remembered, or was said before.
+    /// There is memory, or there are earlier messages.
     pub has_past: bool,
     pub has_schedules: bool,
 }
 
 impl ToolUses {
-    /// Whether a tool has something to work with.
+    /// Returns whether a tool has something to work with.
     fn has_use(self, tool: &str) -> bool {
         match tool {
             builtin::TASK_STATUS => self.has_plan,
@@ -69,14 +69,14 @@ impl ToolUses {
 }
 
 impl Tools {
-    /// The names of the tools of skills, each with its category.
+    /// Returns the names of the tools of skills, each with its category.
     pub fn by_name(&self) -> Vec<(String, String)> {
         self.index().cards.iter().map(|card| (card.name.clone(), card.category.clone())).collect()
     }
 
-    /// The tools of these categories; of all, where none is named. Tools with nothing to work on are left out. The tool that
-    /// reads Agent Skills is always offered where there are some. Those `in_use` may take tools away. `folder` is where command lines begin,
-    /// if a folder is open.
+    /// Returns the tools of these categories; of all, if none is named. Tools with nothing to work on are left out. The tool that
+    /// reads Agent Skills is always offered if there are some. Those `in_use` may exclude tools. `folder` is the initial
+    /// directory of command lines, if a folder is open.
     pub fn specs(
         &self,
         categories: &[String],
@@ -89,11 +89,11 @@ impl Tools {
             let of_category = categories.is_empty() || categories.iter().any(|named| named == category);
             of_category && narrow::allows(in_use, name, category)
         };
-        // Skills read files and draw charts, too; what is the host's own does not.
+        // Skills read files and draw charts, too; the host's own tools do not.
         let of_host = |name: &String| name != SHELL && self.builtins.specs().iter().any(|(_, of)| of == name);
         let may_look =
             (categories.is_empty() || !categories.iter().all(of_host)) && narrow::allows(in_use, editor::LOOK, SHELL);
-        // Without that, nothing else reads what was put away.
+        // Without these, nothing else can read archived texts.
         let reads_refs = is_offered(editor::READ, SHELL);
         let wanted = |(spec, category): &&(ToolSpec, String)| {
             let is_named = categories.contains(category);
@@ -104,7 +104,7 @@ impl Tools {
                 }
                 _ if spec.name == editor::LOOK => may_look,
                 _ if reads_skills && spec.name == builtin::SKILL_READ => true,
-                // Of other skills, the definitions say what these would.
+                // For other skills, the definitions contain the same information.
                 builtin::SKILLS if !reads_skills && !is_named => false,
                 category => is_offered(&spec.name, category) && (is_named || uses.has_use(&spec.name)),
             }
@@ -117,8 +117,8 @@ impl Tools {
         }
     }
 
-    /// Who a call asks outside, as far as it can be told: the MCP server of a tool, and of a skill the hosts of the addresses among its
-    /// arguments that it was granted, else those that it was granted by name.
+    /// Returns the external sources of a call, as far as they are known: the MCP server of a tool; for a skill, the granted hosts
+    /// of the addresses in its arguments, or else those that its grant names.
     pub fn sources(&self, tool: &str, args: &Value) -> Vec<String> {
         let index = self.index();
         if let Some(outside) = index.outside.get(index.tool(tool)) {
@@ -136,13 +136,13 @@ impl Tools {
         hosts
     }
 
-    /// The label of machines that a tool asks for and this one has not.
+    /// Returns the machine label that a tool requires and this machine lacks.
     pub fn missing_label(&self, tool: &str) -> Option<String> {
         self.skills.label_missing_for(self.index().tool(tool))
     }
 
-    /// Calls one tool. Whatever happens is a result: an unknown tool, broken JSON and a wrong argument come back as errors
-    /// with a hint. `allowed` are the tools that the model was shown. `watch` hears of the output of a command line while it runs.
+    /// Calls one tool. Every failure is a result: an unknown tool, invalid JSON and a wrong argument are returned as errors with
+    /// a hint. `allowed` are the tools that the model was offered. `watch` receives the output of a command line while it runs.
     pub async fn call_tool(
         &self,
         call: &ToolCall,
@@ -164,7 +164,7 @@ impl Tools {
             }
         };
         result.label.join(&at.read.get());
-        // Before the label of the call's own words joins it.
+        // Set before the label of the call's own arguments is joined.
         result.outside = result.label.is_from_outside();
         result.label.join(&at.label);
         if let Some(permit) = permit {
@@ -173,8 +173,8 @@ impl Tools {
         result
     }
 
-    /// Calls one of the tools that are allowed, and tells all of what it came to. Nothing was tried where it fails with
-    /// another code than `Failed`.
+    /// Calls one of the allowed tools, and returns the complete result. If it fails with another code than `Failed`, nothing was
+    /// tried.
     pub async fn perform(
         &self,
         call: &ToolCall,
@@ -212,7 +212,7 @@ impl Tools {
         Ok(ToolAnswer::Task(Box::new(self.execute(&task, work, role, caller, watch).await)))
     }
 
-    /// Whether a tool of the host may be called that does something which outlives the run.
+    /// Checks whether a built-in tool with lasting effects may be called.
     fn admit_builtin(
         &self,
         name: &str,
@@ -244,8 +244,8 @@ impl Tools {
         })
     }
 
-    /// The tools that programs may call outside of a run: command lines, those of skills, and the search of what is remembered.
-    /// What other servers offer, clients ask these for themselves.
+    /// Returns the tools that programs may call outside of a run: command lines, tools of skills, and the search in memory. Tools
+    /// of other MCP servers are left out, because clients can use those servers directly.
     pub fn outward(&self) -> Vec<ToolSpec> {
         let index = self.index();
         let all = index.catalog.iter().map(|(spec, _)| spec);
@@ -257,12 +257,12 @@ impl Tools {
             .collect()
     }
 
-    /// Another number each time that another skill is installed, or one less.
+    /// Returns a number that changes whenever a skill is installed or removed.
     pub fn revision(&self) -> u64 {
         self.index().revision
     }
 
-    /// The call of a tool that may be called, with refs among its arguments resolved.
+    /// Returns the call of an allowed tool, with refs in its arguments resolved.
     async fn ready<'a>(
         &self,
         call: &ToolCall,
@@ -355,7 +355,7 @@ impl Tools {
     }
 }
 
-/// All that the action loop may call, each with its category.
+/// Returns everything that the action loop may call, each with its category.
 pub(super) fn catalog(
     cards: &[Arc<SkillCard>],
     builtins: &Builtins,
@@ -372,23 +372,23 @@ pub(super) fn catalog(
     own.chain(skills).chain(builtins).collect()
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug)]
 pub enum ToolAnswer {
-    /// What a built-in tool says.
+    /// Text of a built-in tool.
     Text(String),
-    /// What a skill or a command line left.
+    /// Report of a skill or a command line.
     Task(Box<TaskReport>),
 }
 
-/// A call that can be made.
+/// A prepared call.
 enum Ready<'a> {
-    /// A tool of the host, which has no task of its own.
+    /// A built-in tool, which has no task of its own.
     Builtin(Value),
     Work(ToolWork<'a>),
 }
 
-/// What a call came to that ran like a task of a plan.
+/// Returns the result of a call that ran like a task of a plan.
 fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
     let mut text = match &report.data {
         Some(data) if report.text.is_empty() => data.to_string(),
@@ -418,7 +418,7 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
             let code = if is_late { ErrorCode::Timeout } else { error.code };
             (if blocked { Status::Blocked } else { Status::Error }, Some(code), hint)
         }
-        // A command line that ran to its end is no error, whatever its exit code: it may be the answer that was wanted.
+        // A completed command line is not an error, whatever its exit code: the code may be the wanted answer.
         None if report.status == TaskStatus::Done || report.exit_code.is_some() => (Status::Ok, None, None),
         None => (Status::Error, Some(ErrorCode::Failed), None),
     };
@@ -445,7 +445,7 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
     }
 }
 
-/// Whether a grant that says "api.example.org", "*.example.org" or "*" is about this host.
+/// Returns whether a grant such as "api.example.org", "*.example.org" or "*" covers this host.
 pub(super) fn covers(granted: &str, host: &str) -> bool {
     match granted.strip_prefix('*') {
         Some(suffix) => host.ends_with(suffix) && host.len() > suffix.len(),
@@ -453,7 +453,7 @@ pub(super) fn covers(granted: &str, host: &str) -> bool {
     }
 }
 
-/// The texts of arguments, those in lists too.
+/// Returns the texts in arguments, including those in lists.
 fn texts(args: &Value) -> impl Iterator<Item = &str> {
     let values = args.as_object().into_iter().flat_map(|args| args.values());
     values
@@ -461,7 +461,7 @@ fn texts(args: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-/// The host of an address.
+/// Returns the host of an address.
 fn host_of(text: &str) -> Option<String> {
     let uri: http::Uri = text.trim().parse().ok()?;
     matches!(uri.scheme_str(), Some("http" | "https")).then(|| uri.host().map(str::to_lowercase)).flatten()

@@ -1,17 +1,17 @@
-//! The categories of tools, which the router chooses from.
+//! The categories of tools, from which the router chooses.
 
 use super::call::SHELL;
 use super::{Tools, builtin};
 
-/// The purpose of its category, as the router reads it.
+/// The purpose of its category, for the router.
 const SHELL_PURPOSE: &str = "commands, files";
 
-/// Characters of a skill's summary that say what its category is for.
+/// Maximum length in characters of a category's purpose that is taken from a skill's summary.
 const MAX_PURPOSE: usize = 36;
 
 impl Tools {
-    /// The categories that the router chooses from, each with what it is for: in the host's words, or by the summary of its one tool,
-    /// or by the names of several: "web: feed, fetch".
+    /// Returns the categories for the router, each with its purpose: the host's text, or the summary of its single tool, or the
+    /// names of several: "web: feed, fetch".
     pub fn category_lines(&self) -> Vec<String> {
         let index = self.index();
         let line = |(category, names): &(String, Vec<String>)| {
@@ -30,18 +30,18 @@ impl Tools {
         index.categories.iter().map(line).collect()
     }
 
-    /// The categories, each with the names of its tools.
+    /// Returns the categories, each with the names of its tools.
     pub fn by_category(&self) -> Vec<(String, Vec<String>)> {
         self.index().categories.clone()
     }
 
-    /// The names of the categories.
+    /// Returns the names of the categories.
     pub fn categories(&self) -> Vec<String> {
         self.index().categories.iter().map(|(category, _)| category.clone()).collect()
     }
 }
 
-/// The beginning of a summary: its first part if that is short enough, or as many of its words as are.
+/// Returns the beginning of a summary: its first part if that is short enough, or as many words as fit.
 fn head(summary: &str) -> String {
     let part = summary.split([':', ';', '\n']).next().unwrap_or_default().trim();
     if part.chars().count() <= MAX_PURPOSE {

@@ -1,4 +1,4 @@
-//! Puts files of a session's workspace into folders that `[folders]` in `config.toml` lists, and among the files that all sessions share.
+//! Copies files of a session's workspace to folders of `[folders]` in `config.toml`, and to the files that all sessions share.
 
 use super::author::author;
 use super::files;
@@ -13,29 +13,29 @@ use kiso_sandbox::effect::undo::Transaction;
 use std::fs::File;
 use std::io;
 
-/// Stands for the files that all sessions share. No folder of `[folders]` can have this name.
+/// The name for the files that all sessions share. A folder of `[folders]` cannot have this name.
 pub const SHARED_FOLDER: &str = "shared";
 
-/// A file that somebody wants in a folder.
+/// A request to copy a file to a folder.
 #[derive(Debug, Clone)]
 pub struct DeliveryRequest {
     pub caller: CallerScope,
-    /// In the workspace, such as "pub/chart.png" or "/work/pub/chart.png".
+    /// Path in the workspace, such as "pub/chart.png" or "/work/pub/chart.png".
     pub file: String,
     /// The name of the folder.
     pub folder: String,
-    /// Its name there; without it, the one that it has.
+    /// Name of the copy; by default, the name of the file.
     pub name: Option<String>,
 }
 
-/// A file that was put into a folder.
+/// A file that was copied to a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveredFile {
     pub name: String,
     pub bytes: u64,
 }
 
-/// Why a file was not put into a folder.
+/// Why a file was not copied.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliveryError {
     #[error("{path:?} is not a file of /work: {why}")]
@@ -52,25 +52,25 @@ pub enum DeliveryError {
     Share(#[from] ShareError),
 }
 
-/// Bytes of a name; a number must fit behind it.
+/// Maximum length of a name in bytes; a number may be appended.
 const MAX_NAME: usize = 200;
 
-/// Characters of a name or path that a message repeats.
+/// Maximum number of characters of a name or path in an error.
 const MAX_SHOWN: usize = 80;
 
 impl DeliveryRequest {
-    /// The label of the file: of what is in it, and of its name.
+    /// Returns the joined label of the file's content and name.
     pub fn label(&self, home: &Home, session: &SessionName) -> Label {
         let labels = FileLabels::of_session(home, session);
         home.open_work(session).map_or_else(|_| Label::session(), |work| files::label(&work, &self.file, &labels))
     }
 
-    /// Whether the file goes to the files that all sessions share.
+    /// Returns whether the destination is the files that all sessions share.
     pub fn is_shared(&self) -> bool {
         self.folder == SHARED_FOLDER
     }
 
-    /// Puts a copy of the file into the folder. The caller holds the session's lock.
+    /// Copies the file to the folder. The caller holds the session's lock.
     pub fn deliver(&self, home: &Home, config: &Config, session: &SessionName) -> Result<DeliveredFile, DeliveryError> {
         let (file, name) = self.open(home, session)?;
         let folder = config.delivery_folder(home, session, (self.caller, &self.folder))?;
@@ -80,8 +80,8 @@ impl DeliveryRequest {
         Ok(DeliveredFile { name: delivery.name, bytes })
     }
 
-    /// Puts a copy of the file among the files that all sessions share. It keeps its label there, joined with `decision`, the label of whatever
-    /// decided that it is put there. The caller holds the session's lock.
+    /// Copies the file to the files that all sessions share. It keeps its label, joined with `decision`, the label of the
+    /// decision to copy it. The caller holds the session's lock.
     pub fn share(
         &self,
         home: &Home,
@@ -98,7 +98,7 @@ impl DeliveryRequest {
         Ok(DeliveredFile { name, bytes })
     }
 
-    /// The file, and the name that it is to have.
+    /// Returns the file, and the name of the copy.
     fn open(&self, home: &Home, session: &SessionName) -> Result<(File, &str), DeliveryError> {
         let shown = |text: &str| text.chars().take(MAX_SHOWN).collect::<String>();
         let wrong = |why: String| DeliveryError::File { path: shown(&self.file), why };
@@ -116,7 +116,7 @@ impl DeliveryRequest {
     }
 }
 
-/// Whether a name is one that a file manager shows, and a shell does not read by itself.
+/// Returns whether a file manager shows the name, and a shell does not interpret it.
 fn is_plain(name: &str) -> bool {
     let is_odd = |c: char| c.is_control() || matches!(c, '/' | '\\');
     (1..=MAX_NAME).contains(&name.len()) && !name.starts_with('.') && name.trim() == name && !name.contains(is_odd)

@@ -1,7 +1,7 @@
-//! `file_read`, `file_write`, `file_edit`, `look`: files of the workspace, without a command line around their text.
+//! `file_read`, `file_write`, `file_edit`, `look`: access to files of the workspace, without quoting text in a command line.
 //!
-//! Each is a fixed line of shell that gets the path as `$1` and the text on its standard input. So there is one way into the workspace,
-//! with one quota, one undo and one set of labels, and a link that leads out of it leads nowhere.
+//! Each is a fixed line of shell that gets the path as `$1` and the text on its standard input. So there is only one way into the
+//! workspace, with one quota, one undo and one set of labels, and links cannot lead out of it.
 
 mod attach;
 mod look;
@@ -34,13 +34,13 @@ pub(super) const READ: &str = "file_read";
 pub(super) const WRITE: &str = "file_write";
 pub(super) const EDIT: &str = "file_edit";
 
-/// Bytes of a file that is changed, and of the lines that are read at once: more is work for a command line.
+/// Maximum size in bytes of a file that is changed, and of the lines that are read at once: larger ones need a command line.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Lines that are read where nothing says how many.
+/// Default number of lines that are read.
 const LINES: u64 = 2_000;
 
-/// Tokens of a result beside the lines that were read.
+/// Tokens of a result besides the lines.
 const AROUND: usize = 40;
 
 const READ_LINES: &str = r#"sed -n "$2,$3p;$3q" <"$1""#;
@@ -97,7 +97,7 @@ static TOOLS: LazyLock<[FileTool; 4]> = LazyLock::new(|| {
     ]
 });
 
-/// A call that can be made.
+/// A parsed call.
 #[derive(Debug, Clone)]
 pub(super) enum FileCall {
     Read {
@@ -117,13 +117,13 @@ pub(super) enum FileCall {
         all: bool,
     },
     Look(LookCall),
-    /// Its text goes into memory.
+    /// Saves its text to memory.
     Remember {
         path: String,
     },
 }
 
-/// Where lines are read.
+/// The source of lines.
 #[derive(Debug, Clone)]
 pub(super) enum ReadPath {
     File(String),
@@ -139,7 +139,7 @@ struct Ran {
     label: Label,
 }
 
-/// The tools as a model sees them.
+/// Returns the tools in their form for models.
 pub(super) fn specs() -> Vec<ToolSpec> {
     let spec = |tool: &FileTool| ToolSpec {
         name: tool.name.to_owned(),
@@ -149,23 +149,23 @@ pub(super) fn specs() -> Vec<ToolSpec> {
     TOOLS.iter().map(spec).collect()
 }
 
-/// Whether a tool of this name is one of these.
+/// Returns whether this is the name of one of these tools.
 pub(super) fn has(name: &str) -> bool {
     [READ, WRITE, EDIT, LOOK].contains(&name)
 }
 
-/// The argument of a tool that may name an entry of the scratchpad.
+/// Returns the argument of a tool that may name an entry of the scratchpad.
 pub(super) fn names_entry(name: &str) -> Option<&'static str> {
     (name == READ).then_some("path")
 }
 
-/// The arguments of the tool of that name.
+/// Returns the arguments of the tool of that name.
 pub(super) fn args(name: &str) -> Option<&'static ArgsSchema> {
     TOOLS.iter().find(|tool| tool.name == name).map(|tool| &tool.args)
 }
 
 impl FileCall {
-    /// The call of one of these tools.
+    /// Parses a call of one of these tools.
     pub(super) fn parse(name: &str, given: &Value) -> Result<FileCall, ToolFault> {
         let schema = args(name).ok_or_else(|| wrong(format!("there is no tool {name:?}"), super::FITTING))?;
         let given = schema.check(given).map_err(|violations| wrong(super::told(&violations), super::FITTING))?;
@@ -193,17 +193,17 @@ impl FileCall {
         })
     }
 
-    /// The call that takes a document into memory.
+    /// Returns the call that saves a document to memory.
     pub(super) fn remember(path: &str) -> Result<FileCall, ToolFault> {
         Ok(FileCall::Remember { path: plain_path(path)? })
     }
 
-    /// Whether it leaves every file as it is.
+    /// Returns whether it changes no file.
     pub(super) fn only_reads(&self) -> bool {
         !matches!(self, FileCall::Write { .. } | FileCall::Edit { .. })
     }
 
-    /// The entry of the scratchpad that it reads.
+    /// Returns the entry of the scratchpad that it reads.
     pub(super) fn reference(&self) -> Option<&str> {
         match self {
             FileCall::Read { path: ReadPath::Ref(key), .. } => Some(key),
@@ -217,7 +217,7 @@ fn wrong(message: String, hint: &str) -> ToolFault {
 }
 
 impl Tools {
-    /// Does what a call says, and tells what became of it. `room` are the tokens that its text may have.
+    /// Executes a call, and returns its report. `room` is the maximum size of its text in tokens.
     pub(super) async fn edit_file(
         &self,
         call: &FileCall,
@@ -278,7 +278,7 @@ impl Tools {
         room: usize,
     ) -> TaskReport {
         let task = Task::new(TaskKind::Exec, READ);
-        // One more than is shown, which says whether there are more.
+        // One line more than is shown, to detect whether there are more.
         let last = to.unwrap_or_else(|| from.saturating_add(LINES - 1)).saturating_add(1);
         let args = vec![path.to_owned(), from.to_string(), last.to_string()];
         let ran = match self.run_fixed(READ_LINES, args, b"", role, caller).await {
@@ -395,7 +395,7 @@ impl Tools {
             ..Line::for_caller(program, caller, role, &scratch)
         };
         let feed = async move {
-            // One that does not want it closes its end, and says why.
+            // A command that does not read its input closes it, and reports the reason.
             let _ = Channel::Writer(input_end).write(input).await;
         };
         let (done, output, errors, ()) = tokio::join!(self.exec.run(line), drain(output), drain(errors), feed);
@@ -405,7 +405,7 @@ impl Tools {
     }
 }
 
-/// Reads a pipe to its end, or to a little more than [`MAX_BYTES`], and returns its label too. Whoever writes more is ended.
+/// Reads a pipe to its end, or slightly more than [`MAX_BYTES`]; also returns its label. A longer writer is killed.
 async fn drain(from: Channel) -> (Vec<u8>, kiso_sandbox::effect::label::LabelId) {
     let mut all = Vec::new();
     while all.len() <= MAX_BYTES {
@@ -418,15 +418,15 @@ async fn drain(from: Channel) -> (Vec<u8>, kiso_sandbox::effect::label::LabelId)
 }
 
 impl Ran {
-    /// The report of a line that did not do what it was to do.
+    /// Returns the report of a failed line.
     fn failure(&self, task: &Task, path: &str, caller: &Caller<'_>) -> Option<TaskReport> {
-        // Its output was more than was wanted.
+        // Its output was longer than necessary.
         let is_enough = self.output.len() > MAX_BYTES;
         if self.done.limit.is_none() && (self.done.code == 0 || is_enough) {
             return None;
         }
         let said = String::from_utf8_lossy(&self.errors);
-        // The first command of a pipeline knows why; what it says begins with its name and, mostly, the file.
+        // The first command of a pipeline reports the reason; its message begins with its name and usually the file.
         let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it could not be done");
         let behind = |mark: &str| line.split_once(mark).map(|(_, why)| why);
         let why =

@@ -1,4 +1,4 @@
-//! `exec` as a model sees it.
+//! The definition of `exec` for models.
 
 use super::EXEC;
 use kiso_base::config;
@@ -8,7 +8,7 @@ use kiso_sandbox::package::Package;
 use serde_json::json;
 use std::sync::Arc;
 
-/// The tool, with the commands that there are beside the usual ones, and its limits.
+/// Returns the tool, with its additional commands and its limits.
 pub(super) fn spec(packages: &[Arc<Package>], limits: &config::Exec) -> ToolSpec {
     ToolSpec {
         name: EXEC.to_owned(),
@@ -26,7 +26,7 @@ pub(super) fn spec(packages: &[Arc<Package>], limits: &config::Exec) -> ToolSpec
     }
 }
 
-/// Tells models the limits of a command line, and what it leaves.
+/// Describes the limits of a command line, and its lasting effects, for models.
 fn limits_text(limits: &config::Exec) -> String {
     let config::Exec { timeout_s, memory_mib, output_kib, .. } = limits;
     format!(
@@ -55,6 +55,6 @@ mod tests {
         assert!(tokens <= MOST, "{tokens} tokens");
     }
 
-    /// Tokens without packages: it is a part of each request of the actor.
+    /// Maximum tokens without packages, because the definition is part of each request of the actor.
     const MOST: usize = 140;
 }

@@ -1,7 +1,7 @@
-//! The workspace as the planner sees it: paths, sizes, and the columns of tables, read from the head of each file.
+//! The workspace for the planner: paths, sizes, and the columns of tables, read from the head of each file.
 //!
-//! Guests wrote these files. Links are never followed, opening never waits for a writer, and the work is bounded
-//! however many entries there are and however long the files.
+//! Guests wrote these files. So links are never followed, opening never blocks, and the work is bounded however many entries
+//! there are and however long the files.
 
 mod form;
 mod made;
@@ -21,43 +21,42 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 
-/// Files that are listed; the retrieval node shows fewer.
+/// Maximum number of listed files; the retrieval node shows fewer.
 const MAX_FILES: usize = 500;
 const MAX_DEPTH: usize = 6;
-/// Directories that are read.
+/// Maximum number of directories that are read.
 const MAX_DIRS: usize = 1_000;
-/// Entries that are looked at, of any kind, in the whole workspace and in one directory of it.
+/// Maximum number of entries of any kind that are read, in the whole workspace and in one directory.
 const MAX_ENTRIES: usize = 20_000;
 const MAX_IN_DIR: usize = 4_000;
-/// Entries that are looked at in all, with those that are passed over by their labels.
+/// Maximum number of examined entries, including those that are skipped because of their labels.
 const MAX_LOOKS: usize = 200_000;
-/// Tables whose columns are read.
+/// Maximum number of tables whose columns are read.
 const MAX_TABLES: usize = 50;
-/// Columns of all tables together; what comes after a table for which there is no more room is shown as a file.
+/// Maximum number of columns of all tables; a table above the limit is shown as a plain file.
 const MAX_COLUMNS: usize = 5_000;
-/// Bytes of a table that are read.
+/// Number of bytes of a table that are read.
 const HEAD_BYTES: usize = 64 << 10;
-/// Characters of a column's name that are shown. Nobody can ask for a column that is called more than that, and whoever looks
-/// for one reads all names.
+/// Maximum number of characters of a column's name that are shown. Longer names cannot be used in requests anyway.
 const MAX_NAME: usize = 200;
 
-/// The workspace itself, where it has a card.
+/// The workspace itself, if it has a card.
 const WORK: &str = "/work/";
 
-/// The files of a workspace, those near its top first, and the directories that are Git repositories. Hidden files are left out: no
-/// planner is shown them.
+/// Returns the files of a workspace, those near its top first, and the directories that are Git repositories. Hidden files are
+/// left out, because planners never see them.
 pub fn cards(work: &Dir) -> Vec<FileCard> {
     described(work, list(work, None))
 }
 
-/// The same of files that nobody but the user has written or named, or handed over, and of those whose label that of the message
-/// covers. Nothing tells of the others, and they take no room from these: how many there are is for those outside to choose.
+/// The same, only for files that the user has written or named, or attached, and for those whose label the message's label
+/// covers. The others are not mentioned and use no space, because outsiders could choose their number.
 pub fn shown(work: &Dir, labels: &FileLabels, message: &Label) -> Vec<FileCard> {
     let admits = |label: &Label| label.is_shown_to_planners() || message.covers(label);
     described(work, list(work, Some(Admission { labels, admits: &admits }).filter(|of| !of.labels.is_empty())))
 }
 
-/// Which files are listed.
+/// Filter for listed files.
 #[derive(Clone, Copy)]
 struct Admission<'a> {
     labels: &'a FileLabels,
@@ -77,10 +76,10 @@ fn described(work: &Dir, mut cards: Vec<FileCard>) -> Vec<FileCard> {
     cards
 }
 
-/// Bytes of a file that is shown to a model.
+/// Maximum size in bytes of a file that is shown to a model.
 const MAX_SHOWN: u64 = 256 << 10;
 
-/// The beginning of a text file at a path below `work`, no part of which may be a link; or why there is none.
+/// Returns the beginning of a text file at a path below `work`, no part of which may be a link; or an error.
 pub fn read(work: &Dir, path: &str) -> Result<String, String> {
     let head = bytes(work, path, MAX_SHOWN)?;
     if head.contains(&0) {
@@ -89,7 +88,7 @@ pub fn read(work: &Dir, path: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// The first bytes of a file at such a path, at most `most`.
+/// Returns the first bytes of a file at such a path, at most `most`.
 pub fn bytes(work: &Dir, path: &str, most: u64) -> Result<Vec<u8>, String> {
     let mut head = Vec::new();
     open_file(work, path)?.take(most).read_to_end(&mut head).map_err(|error| error.to_string())?;
@@ -108,19 +107,18 @@ pub fn open_file(work: &Dir, path: &str) -> Result<File, String> {
     file.ok_or_else(|| "there is no such file".to_owned())
 }
 
-/// Of a file, of its name, and of the names of the directories above it.
+/// Returns the joined label of a file, of its name, and of the names of the directories above it.
 pub fn label(work: &Dir, path: &str, labels: &FileLabels) -> Label {
     let path = path.trim().trim_start_matches("/work/").trim_start_matches("./");
     (*labels.of_entry(work, OsStr::new(path), false).label()).clone()
 }
 
-/// Whether nobody below the user has written a file, or named it or a directory above it.
+/// Returns whether only the user has written a file, and named it and the directories above it.
 pub fn is_trusted(work: &Dir, path: &str, labels: &FileLabels) -> bool {
     labels.is_empty() || label(work, path, labels).is_trusted()
 }
 
-/// The beginnings of these files at the top of a workspace, at most `bytes` of each, as far as they are text; each under its
-/// name.
+/// Returns the beginnings of these text files at the top of a workspace, at most `bytes` of each; each under its name.
 pub fn heads(work: &Dir, names: &[&str], bytes: u64) -> Vec<String> {
     let head = |name: &&str| {
         let file =
@@ -130,7 +128,7 @@ pub fn heads(work: &Dir, names: &[&str], bytes: u64) -> Vec<String> {
         let cut = head.len() as u64 > bytes;
         head.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
         let text = String::from_utf8_lossy(&head);
-        // A character that the cut took apart.
+        // A character that was cut in two.
         let text = if cut { text.trim_end_matches('\u{fffd}') } else { &text };
         let more = if cut { "\n[… the rest is left out …]" } else { "" };
         (!text.trim().is_empty()).then(|| format!("{name}:\n{}{more}", text.trim()))
@@ -138,11 +136,11 @@ pub fn heads(work: &Dir, names: &[&str], bytes: u64) -> Vec<String> {
     names.iter().filter_map(head).collect()
 }
 
-/// Whether the entry at a path is one of those that are listed.
+/// Returns whether the entry at a path is listed.
 type Admits<'a> = &'a dyn Fn(&str) -> bool;
 
-/// All files, or those that the labels let planners see, without their columns. They are read level by level, so that a deep or crowded
-/// directory cannot hide those above it.
+/// Returns all files, or those that planners may see by their labels, without their columns. Directories are read level by level,
+/// so that a deep or crowded one cannot hide those above it.
 fn list(work: &Dir, admission: Option<Admission<'_>>) -> Vec<FileCard> {
     let is_named =
         |path: &str| admission.is_none_or(|of| (of.admits)(&of.labels.of_way(work, OsStr::new(path), false).label()));
@@ -150,7 +148,7 @@ fn list(work: &Dir, admission: Option<Admission<'_>>) -> Vec<FileCard> {
     let mut cards = Vec::new();
     let mut left = Left::new(MAX_ENTRIES);
     let mut dirs = 1;
-    // Directories to be read: the path, empty or ending in a slash, and how deep it is.
+    // Directories to read: the path, empty or with a final slash, and its depth.
     let mut queue = VecDeque::from([(String::new(), 0)]);
     while let Some((prefix, depth)) = queue.pop_front() {
         let Some(dir) = inside(work, &prefix) else { continue };
@@ -163,7 +161,7 @@ fn list(work: &Dir, admission: Option<Admission<'_>>) -> Vec<FileCard> {
             if cards.len() >= MAX_FILES {
                 return cards;
             }
-            // What took the place of a file since it was listed is not one.
+            // An entry that was replaced since the listing is no longer a file.
             let (meta, path) = (dir.symlink_metadata(&name).ok().filter(|m| m.is_file()), format!("{prefix}{name}"));
             if let Some(meta) = meta.filter(|_| is_admitted(&path)) {
                 cards.push(FileCard { path, bytes: meta.len(), ..FileCard::default() });
@@ -182,17 +180,17 @@ fn list(work: &Dir, admission: Option<Admission<'_>>) -> Vec<FileCard> {
 /// The names in one directory, sorted.
 #[derive(Debug, Default)]
 struct Entries {
-    /// Whether Git keeps a repository there.
+    /// Whether it contains a Git repository.
     is_repository: bool,
     files: Vec<String>,
     dirs: Vec<String>,
 }
 
-/// How much more may be looked at in a workspace.
+/// Remaining limits for a workspace.
 struct Left {
-    /// Entries that are admitted.
+    /// Listed entries.
     entries: usize,
-    /// Entries, whoever they are of.
+    /// Examined entries.
     looks: usize,
 }
 
@@ -211,9 +209,9 @@ fn entries(dir: &Dir, prefix: &str, left: &mut Left, admits: Admits<'_>) -> Entr
             break;
         }
         left.looks -= 1;
-        // A directory that cannot be read further may repeat its error for ever.
+        // A directory that cannot be read further may repeat its error forever.
         let Ok(entry) = entry else { break };
-        // A name that is not UTF-8 cannot be written in a plan.
+        // A plan cannot contain a name that is not UTF-8.
         let Ok(name) = entry.file_name().into_string() else { continue };
         if !admits(&format!("{prefix}{name}")) {
             continue;
@@ -226,7 +224,7 @@ fn entries(dir: &Dir, prefix: &str, left: &mut Left, admits: Admits<'_>) -> Entr
         }
         let kind = match entry.file_type() {
             Ok(kind) if kind.is_dir() || kind.is_file() => kind,
-            // Some file systems do not tell kinds with the names.
+            // Some file systems do not return the kind with the name.
             _ => match entry.metadata() {
                 Ok(meta) => meta.file_type(),
                 Err(_) => continue,
@@ -243,17 +241,17 @@ fn entries(dir: &Dir, prefix: &str, left: &mut Left, admits: Admits<'_>) -> Entr
     found
 }
 
-/// Whether a regular file stands at a path, without a link on the way.
+/// Returns whether there is a regular file at a path, without links on the way.
 pub fn is_file(work: &Dir, path: &str) -> bool {
     let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
     inside(work, parent).is_some_and(|dir| dir.symlink_metadata(name).is_ok_and(|found| found.is_file()))
 }
 
-/// The first bytes of a file, and whether it has more.
+/// Returns the first bytes of a file, and whether there are more.
 fn head(work: &Dir, path: &str) -> Option<(Vec<u8>, bool)> {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let file = open(&inside(work, dir)?, name, OFlags::empty())?;
-    // A pipe or a device may have taken the place of the file since it was listed.
+    // A pipe or a device may have replaced the file since the listing.
     if !file.metadata().ok()?.is_file() {
         return None;
     }
@@ -264,7 +262,7 @@ fn head(work: &Dir, path: &str) -> Option<(Vec<u8>, bool)> {
     Some((head, cut))
 }
 
-/// The columns of a table, or none if its head does not read as one.
+/// Returns the columns of a table, or `None` if its head cannot be parsed.
 fn columns(path: &str, head: Vec<u8>, cut: bool) -> Option<Vec<Column>> {
     let columns = table::columns(path, head, cut)?.into_iter().map(|(name, kind)| Column {
         name: short_name(&name),
@@ -277,7 +275,7 @@ fn columns(path: &str, head: Vec<u8>, cut: bool) -> Option<Vec<Column>> {
     Some(columns.collect())
 }
 
-/// At most the first [`MAX_NAME`] characters of a name, on one line.
+/// Returns at most the first [`MAX_NAME`] characters of a name, on one line.
 fn short_name(name: &str) -> String {
     let mut short: String = name.chars().take(MAX_NAME).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if name.chars().nth(MAX_NAME).is_some() {
@@ -286,7 +284,7 @@ fn short_name(name: &str) -> String {
     short
 }
 
-/// The directory at `path` below `work`, no part of which may be a link.
+/// Returns the directory at `path` below `work`, no part of which may be a link.
 fn inside(work: &Dir, path: &str) -> Option<Dir> {
     let mut dir = work.try_clone().ok()?;
     for part in path.split('/').filter(|part| !part.is_empty()) {
@@ -295,7 +293,7 @@ fn inside(work: &Dir, path: &str) -> Option<Dir> {
     Some(dir)
 }
 
-/// Opens an entry without following or waiting for it. `name` is one of a directory: it has no slash and is not `..`.
+/// Opens an entry without following a link and without blocking. `name` is a plain name: it has no slash and is not `..`.
 fn open(dir: &Dir, name: &str, flags: OFlags) -> Option<File> {
     let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     openat(dir, name, flags, Mode::empty()).ok().map(File::from)

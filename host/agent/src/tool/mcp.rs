@@ -1,4 +1,4 @@
-//! Tools of MCP servers among the others: their cards, and what a call of one leaves.
+//! Tools of MCP servers: their cards, and the reports of their calls.
 
 use super::Tools;
 use super::editor::{PictureSource, ShownSize};
@@ -11,7 +11,7 @@ use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::skill::Caller;
 use serde_json::Value;
 
-/// The card of a tool. Its category is its server.
+/// Returns the card of a tool. Its category is its server.
 pub(super) fn card(tool: &AllowedTool) -> SkillCard {
     SkillCard {
         name: tool.name.clone(),
@@ -25,7 +25,7 @@ pub(super) fn card(tool: &AllowedTool) -> SkillCard {
 }
 
 impl Tools {
-    /// Calls a tool with arguments that were checked. Whatever happens is a report.
+    /// Calls a tool with checked arguments. Every failure is a report.
     pub(super) async fn call_mcp(
         &self,
         task: &Task,
@@ -67,7 +67,7 @@ impl Tools {
 }
 
 impl Tools {
-    /// Adds the pictures that a tool answered with.
+    /// Adds the pictures in a tool's answer.
     async fn show_pictures(
         &self,
         pictures: &[Vec<u8>],
@@ -90,14 +90,14 @@ impl Tools {
     }
 }
 
-/// Why an effect is not done that nobody trusted has decided.
+/// Returns the error for an effect that was decided by untrusted text.
 pub(super) fn effect_denied(tool: &str, why: &str) -> TaskError {
     let message = format!("`{tool}` was not called: {why}; `kiso policy explain` shows how it came to that");
     TaskError { code: ErrorCode::EffectDenied, policy: true, ..TaskError::of_host(message) }
 }
 
 fn report(task: &Task, server: &str, outcome: McpOutcome) -> TaskReport {
-    // Prompts fence it as they fence all results; this says besides whose words they are.
+    // Prompts fence it like all results; this also names its source.
     let text = format!("{OUTSIDE}MCP server {server}]\n{}", outcome.text);
     if outcome.is_error {
         let (code, limit) = (ErrorCode::Failed, None);

@@ -1,11 +1,10 @@
-//! What `allowed-tools` of Agent Skills leaves of the tools that there are. It takes away and never adds: what stands there and is not
-//! among the tools of a task is not among them because of it.
+//! Applies `allowed-tools` of Agent Skills. They only exclude tools and never add any.
 
 use super::{EXEC, builtin, editor};
 use kiso_sandbox::skill::{AgentSkill, wire_name};
 use std::sync::Arc;
 
-/// The names that skills written for other clients have for what a command line does here, and the tools for files beside it.
+/// Names in skills for other clients that correspond to command lines and the tools for files.
 const BY_COMMAND: [&str; 14] = [
     "bash",
     "shell",
@@ -23,11 +22,11 @@ const BY_COMMAND: [&str; 14] = [
     "code",
 ];
 
-/// Those for other things, with the category or tool here.
+/// Names for other purposes, with the corresponding category or tool.
 const OTHERS: [(&str, &str); 3] = [("webfetch", "fetch"), ("websearch", "search"), ("task", "subagents")];
 
-/// Whether a tool is left, by the name that models know it by, and its category. A skill that says nothing of tools takes none
-/// away, nor do several together that one of them names.
+/// Returns whether a tool is allowed, by its name for models, and its category. A skill without `allowed-tools` excludes nothing;
+/// with several skills, a tool is allowed if one of them allows it.
 pub fn allows(in_use: &[Arc<AgentSkill>], tool: &str, category: &str) -> bool {
     if in_use.is_empty() || category == builtin::SCRATCHPAD || tool == builtin::SKILL_READ {
         return true;
@@ -38,8 +37,8 @@ pub fn allows(in_use: &[Arc<AgentSkill>], tool: &str, category: &str) -> bool {
     })
 }
 
-/// Whether a word of `allowed-tools` names a tool. A pattern behind it, as in `Bash(git:*)`, is about other systems' approvals; the
-/// command line has its sandbox in any case.
+/// Returns whether a word of `allowed-tools` names a tool. A pattern after it, as in `Bash(git:*)`, concerns approvals of other
+/// clients and is ignored; command lines run in the sandbox anyway.
 fn names(word: &str, tool: &str, category: &str) -> bool {
     let word = word.split('(').next().unwrap_or_default().trim();
     let lower = word.to_ascii_lowercase();

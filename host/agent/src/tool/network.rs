@@ -1,4 +1,4 @@
-//! The requests that a task names before it starts, and hosts on cards.
+//! Requests that a task names before it starts, and hosts on cards.
 
 use super::address::{addresses, bare, host_and_port, texts};
 use super::{CallLabels, EXEC, Tools};
@@ -10,17 +10,17 @@ use kiso_sandbox::effect::sink::SinkCall;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Commands that reach hosts. A line that names none of them only mentions its addresses.
+/// Commands that access hosts. A line without any of them only mentions its addresses.
 const COMMANDS: [&str; 13] =
     ["curl", "wget", "git", "pip", "pip3", "python", "python3", "node", "nodejs", "js", "pytest", "npm", "npx"];
 
-/// Where `pip` finds packages if it is told nothing else.
+/// The default package index of `pip`.
 const PACKAGE_INDEX: [&str; 2] = ["pypi.org", "files.pythonhosted.org"];
 
-/// Where `npm` does.
+/// The default registry of `npm`.
 const NPM_REGISTRY: &str = "registry.npmjs.org";
 
-/// Options of `curl` and `wget` that send something, with the method that they stand for.
+/// Options of `curl` and `wget` that send data, with the corresponding method.
 const SENDING: [(&str, &str); 14] = [
     ("-d", "POST"),
     ("--data", "POST"),
@@ -39,7 +39,7 @@ const SENDING: [(&str, &str); 14] = [
 ];
 
 impl Tools {
-    /// The requests that a task, or a call in its form, names in its own words.
+    /// Returns the requests that a task, or a call in its form, names explicitly.
     pub fn named_requests(&self, task: &Task, labels: &CallLabels) -> Vec<WantedHost> {
         let (hosts, method) = match task.kind {
             TaskKind::Exec => of_line(&task.detail),
@@ -69,7 +69,7 @@ impl Tools {
 }
 
 impl Tools {
-    /// Whether the skill of a task is bundled and asks for every host, and no grant of its own says what becomes of this one.
+    /// Returns whether the skill of a task is bundled and requests every host, and its grant does not mention this one.
     fn is_open_to(&self, task: &Task, host: &str) -> bool {
         let found = task.skill.as_deref().and_then(|tool| self.skills.find_tool(tool).ok());
         let Some((skill, _)) = found.filter(|(skill, _)| skill.is_bundled()) else { return false };
@@ -82,7 +82,7 @@ impl Tools {
     }
 }
 
-/// The hosts that a command line names, and the method of its requests.
+/// Returns the hosts that a command line names, and the method of its requests.
 fn of_line(line: &str) -> (BTreeSet<String>, String) {
     let words: Vec<&str> = line.split(|c: char| c.is_whitespace() || "\"'`;|&()<>=".contains(c)).collect();
     let names = |name: &str| words.iter().any(|word| word.rsplit('/').next() == Some(name));
@@ -110,7 +110,7 @@ fn of_line(line: &str) -> (BTreeSet<String>, String) {
     (hosts, method)
 }
 
-/// The questions of a card about hosts: those of one site together. `shown` is the call that wants them.
+/// Returns the questions about hosts for a card, grouped by site. `shown` is the call that requests them.
 pub(crate) fn host_effects(wanted: &[WantedHost], shown: &[(String, String)]) -> Vec<CallEffect> {
     let mut sites: BTreeMap<(String, Option<String>), BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for wanted in wanted {
@@ -135,14 +135,14 @@ pub(crate) fn host_effects(wanted: &[WantedHost], shown: &[(String, String)]) ->
     sites.into_iter().map(effect).collect()
 }
 
-/// The site of a host: for people, who read it on a card; it decides nothing.
+/// Returns the site of a host, only for display on a card.
 fn site(host: &str) -> String {
     let name = bare(host);
     let labels: Vec<&str> = name.split('.').collect();
     if name.parse::<std::net::IpAddr>().is_ok() || labels.len() < 3 {
         return name.to_owned();
     }
-    // "example.co.uk" is a site, and "co.uk" none.
+    // "example.co.uk" is a site, and "co.uk" is not.
     let is_short = |label: &&str| label.len() <= 3;
     let kept = if labels.iter().rev().take(2).all(is_short) { 3 } else { 2 };
     labels[labels.len() - kept..].join(".")

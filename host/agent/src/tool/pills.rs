@@ -1,7 +1,7 @@
-//! Pills: those of `config.toml`, and those that people made.
+//! Pills: those of `config.toml`, and those that people created.
 //!
-//! Whoever may chat makes, changes and removes pills. One that was made without an administrator's rights is none for an
-//! administrator's messages: what is done with rights is said by who has them.
+//! Everybody who may chat can create, change and remove pills. Pills that were created without administrator rights do not work
+//! in an administrator's messages: text that is executed with these rights must come from somebody who has them.
 
 use kiso_base::config::{self, Config, NAME_RULE, is_name};
 use kiso_plan::effort::Effort;
@@ -10,22 +10,22 @@ use kiso_plan::plan::CallerScope;
 use kiso_sandbox::skill::near_names;
 use kiso_store::store::{MAX_PILLS, PillRow, Store, StoreError};
 
-/// Longest template and description, in characters, and categories of a pill, as in `config.toml`.
+/// Maximum length of template and description in characters, and maximum number of categories of a pill, as in `config.toml`.
 const MAX_TEMPLATE: usize = 8_000;
 const MAX_DESCRIPTION: usize = 200;
 const MAX_CATEGORIES: usize = 16;
 
-/// Where a pill is from.
+/// The origin of a pill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PillOrigin {
-    /// `config.toml`; it is changed there.
+    /// `config.toml`, where it must be changed.
     Config,
     /// A person with these rights.
     Made(CallerScope),
 }
 
 impl PillOrigin {
-    /// "config", "user" or "admin".
+    /// Returns "config", "user" or "admin".
     pub fn name(self) -> &'static str {
         match self {
             PillOrigin::Config => "config",
@@ -34,7 +34,7 @@ impl PillOrigin {
     }
 }
 
-/// Why a pill is not changed.
+/// Why a pill was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PillError {
     #[error("{0}")]
@@ -69,8 +69,8 @@ impl Pills {
         Pills { store: store.clone(), configured: config.pills.iter().map(of_config).collect() }
     }
 
-    /// Every pill: those of `config.toml` as they stand there, then the others by name. One of `config.toml` hides a made one of
-    /// its name.
+    /// Returns every pill: those of `config.toml` in their order, then the others by name. A pill of `config.toml` hides a
+    /// created one of the same name.
     pub async fn list(&self) -> Result<Vec<(Pill, PillOrigin)>, StoreError> {
         let made = self.store.peek(|view| view.pills()).await?;
         let configured = self.configured.iter().map(|pill| (pill.clone(), PillOrigin::Config));
@@ -78,14 +78,14 @@ impl Pills {
         Ok(configured.chain(made.map(|row| (row.pill, PillOrigin::Made(row.caller)))).collect())
     }
 
-    /// The pills that count in a message of this caller.
+    /// Returns the pills that work in messages of this caller.
     pub async fn of(&self, caller: CallerScope) -> Result<Vec<Pill>, StoreError> {
         let all = self.list().await?.into_iter();
         let counts = |origin: PillOrigin| caller == CallerScope::User || origin != PillOrigin::Made(CallerScope::User);
         Ok(all.filter(|(_, origin)| counts(*origin)).map(|(pill, _)| pill).collect())
     }
 
-    /// The pill of that name.
+    /// Returns the pill of that name.
     pub async fn one(&self, name: &str) -> Result<(Pill, PillOrigin), PillError> {
         let mut all = self.list().await?;
         match all.iter().position(|(pill, _)| pill.name == name) {
@@ -94,7 +94,7 @@ impl Pills {
         }
     }
 
-    /// Keeps pills, all of them or none; with `replace` in the place of those of their names. True for each that is new.
+    /// Stores pills, all of them or none; with `replace`, overwrites existing ones. Returns true for each new one.
     pub async fn put(
         &self,
         pills: Vec<Pill>,
@@ -127,14 +127,14 @@ impl Pills {
                     None => known.push(row),
                 }
             }
-            // Nothing is written before all of them may be.
+            // Nothing is written unless all are permitted.
             known.iter().try_for_each(|row| tx.put_pill(row, now_ms))?;
             Ok(Ok(new))
         });
         put.await?
     }
 
-    /// Removes a pill that was made.
+    /// Removes a created pill.
     pub async fn remove(&self, name: &str, by: CallerScope) -> Result<(), PillError> {
         if self.is_configured(name) {
             return Err(PillError::Configured(name.to_owned()));
@@ -165,7 +165,7 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> PillError {
     PillError::Unknown { name: name.chars().take(64).collect(), near }
 }
 
-/// What `config.toml` checks of its own.
+/// The same checks as for `config.toml`.
 fn check(pill: &Pill) -> Result<(), String> {
     let Pill { name, template, categories, description, .. } = pill;
     if !is_name(name) {
@@ -232,7 +232,7 @@ mod tests {
         assert!(matches!(put("fixed", "x", true, CallerScope::Admin).await, Err(PillError::Configured(_))));
         assert_eq!(put("zip", "Zip {input}", true, CallerScope::Admin).await.unwrap(), [false]);
         assert_eq!(pills.one("zip").await.unwrap().0.template, "Zip {input}");
-        // What somebody without rights wrote is not said with them.
+        // Text of a user without rights is not executed with an administrator's.
         assert_eq!(names(&pills.of(CallerScope::User).await.unwrap()), ["fixed", "ask", "zip"]);
         assert_eq!(names(&pills.of(CallerScope::Admin).await.unwrap()), ["fixed", "zip"]);
         let error = pills.remove("zpi", CallerScope::Admin).await.unwrap_err().to_string();

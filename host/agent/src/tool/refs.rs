@@ -1,4 +1,4 @@
-//! Refs in what tools are given: `ref:KEY` as an argument is the text itself, and a command line finds it in a file.
+//! Refs in arguments of tools: `ref:KEY` as an argument is replaced by the text, and a command line gets a file with the text.
 
 use super::Tools;
 use kiso_base::home::SessionName;
@@ -11,13 +11,12 @@ use kiso_sandbox::exec::Scratch;
 use kiso_store::scratchpad;
 use serde_json::Value;
 
-/// Where a command line finds the entries of the scratchpad that it names: `/tmp/ref/KEY`. They are copies, in a
-/// directory that only this command line has.
+/// Directory with the scratchpad entries that a command line names: `/tmp/ref/KEY`. They are copies that only this command line
+/// can access.
 const DIR: &str = "/tmp/ref/";
 
 impl Tools {
-    /// The arguments with every `ref:KEY` replaced by its text, or what is wrong with them.
-    /// Whoever gets them has read that.
+    /// Returns the arguments with every `ref:KEY` replaced by its text, or an error. The reader gets the texts' labels.
     pub(super) async fn resolved(
         &self,
         session: &SessionName,
@@ -36,7 +35,7 @@ impl Tools {
         }
     }
 
-    /// A fresh `/tmp` for a command line, with the entries that it names, or why it cannot be had.
+    /// Returns a new `/tmp` for a command line, with the entries that it names, or an error.
     pub(super) async fn scratch(
         &self,
         session: &SessionName,
@@ -59,7 +58,7 @@ impl Tools {
     }
 }
 
-/// The keys of the files in [`DIR`] that a command line speaks of, each once.
+/// Returns the keys of files in [`DIR`] that a command line mentions, each once.
 fn named(command: &str) -> Vec<&str> {
     let mut keys = Vec::new();
     for (at, _) in command.match_indices(DIR) {

@@ -1,8 +1,8 @@
-//! The schedule as it is changed: by a tool, on the command line, over HTTP. All come through here, so that the same rules
-//! hold; `crate::schedule` fires what is due.
+//! Changes of schedules: by a tool, on the command line, or over HTTP. All use this module, so that the same rules apply;
+//! `crate::schedule` fires them.
 //!
-//! A schedule runs with the rights of the caller who added it, and only an administrator changes that of another one. Its
-//! work is done in a session of its own, `schedule.NAME`, a subagent of the session that is told the reply.
+//! A schedule runs with the rights of its creator, and only an administrator may change somebody else's. Its work is done in a
+//! separate session, `schedule.NAME`, a subagent of the session that receives the reply.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,16 +16,16 @@ use kiso_store::secret::vault::{SEALED_RUN, Vault, VaultError};
 use kiso_store::secret::{Secrets, found};
 use kiso_store::store::{DueSchedule, NewSchedule, Receipt, ReceiptState, Schedule, Store, StoreError, View};
 
-/// Characters of a schedule's name.
+/// Maximum length of a schedule's name in characters.
 pub const MAX_NAME: usize = 40;
 
-/// Bytes of a scheduled message: what is longer belongs into a file of a workspace.
+/// Maximum size of a scheduled message in bytes: longer text belongs in a file of a workspace.
 pub const MAX_MESSAGE: usize = 16 << 10;
 
-/// Receipts that a listing has at most.
+/// Maximum number of receipts in a listing.
 pub const MAX_RECEIPTS: u32 = 1_000;
 
-/// The schedule of a home. Cheap enough to make for each use.
+/// The schedules of a home. Cheap to create for each use.
 #[derive(Debug, Clone)]
 pub struct Schedules {
     store: Store,
@@ -33,39 +33,39 @@ pub struct Schedules {
     config: kiso_base::config::Schedule,
     /// The time zone of the user.
     zone: String,
-    /// The model of a schedule for which none is named.
+    /// The default model of schedules.
     model: Option<String>,
-    /// Model strings that the configuration mentions.
+    /// Model strings in the configuration.
     models: Vec<String>,
 }
 
-/// A schedule as it is asked for.
+/// A request to add a schedule.
 #[derive(Debug, Clone)]
 pub struct ScheduleRequest {
     pub name: String,
     pub timing: String,
-    /// Of the IANA database; the configured one without it.
+    /// A name of the IANA database; the configured zone by default.
     pub zone: Option<String>,
     pub message: String,
-    /// The session that is told the reply.
+    /// The session that receives the reply.
     pub session: Option<SessionName>,
     pub model: Option<String>,
     pub caller: CallerScope,
-    /// Whose words it is.
+    /// Label of the request.
     pub label: Label,
 }
 
-/// What is to be changed of a schedule; the rest stays as it is.
+/// Changes of a schedule; other fields stay unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct ScheduleUpdate {
     pub timing: Option<String>,
     pub zone: Option<String>,
     pub message: Option<String>,
-    /// The session that is told the reply; `Some(None)`: none.
+    /// The session that receives the reply; `Some(None)`: none.
     pub session: Option<Option<SessionName>>,
-    /// `Some(None)`: the one of a schedule for which none is named.
+    /// `Some(None)`: the default model of schedules.
     pub model: Option<Option<String>>,
-    /// Whose words the change is; `None`: those of a person, which make nothing worse.
+    /// Label of the change; `None` for a person, whose changes do not lower the label.
     pub label: Option<Label>,
 }
 
@@ -111,29 +111,29 @@ pub enum ScheduleError {
     Store(#[from] StoreError),
 }
 
-/// A schedule, as it is shown.
+/// A schedule for display.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Schedule")]
 pub struct ScheduleView {
     pub name: String,
-    /// As it was written.
+    /// As it was entered.
     pub when: String,
     pub zone: String,
-    /// Null where it was sealed with the key of another home.
+    /// Null if it was sealed with the key of another home.
     pub message: Option<String>,
     /// The session that receives the replies.
     pub session: Option<SessionName>,
     pub model: Option<String>,
-    /// With whose rights it runs.
+    /// The rights with which it runs.
     pub role: CallerScope,
     pub paused: bool,
-    /// When it comes next, in milliseconds since 1970 (UTC); null where it does not come again.
+    /// Its next time, in milliseconds since 1970 (UTC); null if there is none.
     pub next_ms: Option<i64>,
     /// Milliseconds since 1970 (UTC).
     pub created_ms: i64,
 }
 
-/// The session that works for the schedule of that name.
+/// Returns the session that works for the schedule of that name.
 pub fn session_of(name: &str) -> Result<SessionName, ScheduleError> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let fits = (1..=MAX_NAME).contains(&name.len())
@@ -146,7 +146,7 @@ pub fn session_of(name: &str) -> Result<SessionName, ScheduleError> {
     SessionName::parse(&format!("schedule.{name}")).map_err(|_| bad())
 }
 
-/// The timing of a schedule that is kept.
+/// Returns the timing of a stored schedule.
 pub fn timing_of(schedule: &Schedule) -> Result<Timing, TimingError> {
     Timing::parse(&schedule.timing, &schedule.zone)
 }
@@ -163,7 +163,7 @@ impl Schedules {
         }
     }
 
-    /// Adds a schedule. Credentials in its message are kept apart, as those of any message.
+    /// Adds a schedule. Credentials in its message are stored separately, as for any message.
     pub async fn add(&self, wanted: ScheduleRequest, at_ms: i64) -> Result<Schedule, ScheduleError> {
         let ScheduleRequest { name, timing: text, zone, message, session, model, caller, label } = wanted;
         let works = session_of(&name)?;
@@ -171,7 +171,7 @@ impl Schedules {
             return Err(ScheduleError::OwnSession { session: works });
         }
         if let Some(told) = session.clone().filter(|_| caller == CallerScope::User) {
-            // Whoever is told the replies may read the session that works for them, and it may be left of somebody else's schedule.
+            // Whoever receives the replies may read the working session, which may remain from somebody else's schedule.
             let of = works.clone();
             let read = move |view: &View<'_>| Ok(!view.has_session(&of)? || view.have_same_owner(&of, &told)?);
             if !self.store.read(read).await? {
@@ -209,7 +209,7 @@ impl Schedules {
         self.one(&name).await
     }
 
-    /// Changes a schedule. Whose rights it has, whether it is paused, and its receipts stay.
+    /// Changes a schedule. Its rights, its receipts, and whether it is paused, stay unchanged.
     pub async fn change(
         &self,
         name: &str,
@@ -223,7 +223,7 @@ impl Schedules {
         if timing.is_some() || zone.is_some() {
             schedule.timing = timing.map_or(schedule.timing, |timing| timing.trim().to_owned());
             schedule.zone = zone.unwrap_or(schedule.zone);
-            // The same again keeps its turn: what comes every ten minutes is not put off.
+            // An unchanged timing keeps its next time, so that frequent schedules are not delayed.
             if (&schedule.timing, &schedule.zone) != (&was.timing, &was.zone) {
                 schedule.next_ms = Some(self.first_time(&schedule.timing, &schedule.zone, at_ms)?);
             }
@@ -260,7 +260,7 @@ impl Schedules {
         self.one(name).await
     }
 
-    /// When a timing comes for the first time, where it comes at all and not too often.
+    /// Returns the first time of a timing; fails if there is none, or if it fires too often.
     fn first_time(&self, text: &str, zone: &str, at_ms: i64) -> Result<i64, ScheduleError> {
         let timing = Timing::parse(text, zone)?;
         let next_ms = timing.next_after(at_ms).ok_or_else(|| ScheduleError::Past { text: text.trim().to_owned() })?;
@@ -280,12 +280,12 @@ impl Schedules {
         }
     }
 
-    /// All, by name.
+    /// Returns all schedules, by name.
     pub async fn list(&self) -> Result<Vec<Schedule>, ScheduleError> {
         Ok(self.store.read(|view| view.schedules()).await?)
     }
 
-    /// Whether there is a schedule of that name.
+    /// Returns whether there is a schedule of that name.
     pub async fn has(&self, name: &str) -> Result<bool, ScheduleError> {
         let wanted = name.to_owned();
         Ok(self.store.read(move |view| Ok(view.schedule(&wanted)?.is_some())).await?)
@@ -297,12 +297,12 @@ impl Schedules {
         found.ok_or_else(|| ScheduleError::Unknown { name: name.chars().take(80).collect() })
     }
 
-    /// The message of a schedule, without credentials.
+    /// Returns the message of a schedule, without credentials.
     pub fn message(&self, schedule: &Schedule) -> Result<String, ScheduleError> {
         Ok(self.vault.open_text(SEALED_RUN, &schedule.message)?.into_owned())
     }
 
-    /// A schedule as it is shown.
+    /// Converts a schedule for display.
     pub fn shown(&self, schedule: Schedule) -> ScheduleView {
         let message = self.message(&schedule).ok();
         let Schedule { name, timing: when, zone, session, model, caller: role, paused, next_ms, created_ms, .. } =
@@ -310,7 +310,7 @@ impl Schedules {
         ScheduleView { name, when, zone, message, session, model, role, paused, next_ms, created_ms }
     }
 
-    /// Takes a schedule away, with its receipts.
+    /// Removes a schedule, with its receipts.
     pub async fn remove(&self, name: &str, by: CallerScope) -> Result<(), ScheduleError> {
         let schedule = self.of_caller(name, by).await?;
         self.store.write(move |tx| tx.remove_schedule(schedule.id)).await?;
@@ -318,7 +318,7 @@ impl Schedules {
         Ok(())
     }
 
-    /// Pauses a schedule, or lets it go on: with its next time from now, whatever was missed.
+    /// Pauses a schedule, or resumes it with its next time from now; missed times are skipped.
     pub async fn pause(
         &self,
         name: &str,
@@ -328,17 +328,17 @@ impl Schedules {
     ) -> Result<Schedule, ScheduleError> {
         let schedule = self.of_caller(name, by).await?;
         let next = match schedule.next_ms {
-            // What came while it was paused is left out.
+            // Times during the pause are skipped.
             Some(missed) if !paused && schedule.paused && missed <= at_ms => timing_of(&schedule)?.next(missed, at_ms),
             next => next,
         };
-        // It may have fired since it was read, and then has another time by now.
+        // It may have fired since it was read, and then has another next time.
         self.store.write(move |tx| tx.pause_schedule(schedule.id, paused, schedule.next_ms, next)).await?;
         self.store.ring();
         self.one(name).await
     }
 
-    /// Fires a schedule now, paused or not; its times stay as they are. Returns its receipt.
+    /// Fires a schedule now, paused or not; its times do not change. Returns its receipt.
     pub async fn run(&self, name: &str, by: CallerScope, at_ms: i64) -> Result<Receipt, ScheduleError> {
         let schedule = self.of_caller(name, by).await?;
         let firing = DueSchedule {
@@ -363,10 +363,10 @@ impl Schedules {
         }
     }
 
-    /// Fires what is due at this time, each schedule once, however often it was due since: what was missed is not made
-    /// up for. Returns when the next one is due.
+    /// Fires everything that is due at this time, each schedule once, however many times were missed. Returns when the next one
+    /// is due.
     pub async fn fire_due(&self, now_ms: i64) -> Result<Option<i64>, ScheduleError> {
-        // A schedule that is fired is not due any more, so this ends.
+        // A fired schedule is not due any more, so this ends.
         loop {
             let due = self.store.peek(move |view| view.schedules_due(now_ms, DUE)).await?;
             if due.is_empty() {
@@ -381,7 +381,7 @@ impl Schedules {
 
     async fn fire(&self, schedule: Schedule, now_ms: i64) -> Result<(), ScheduleError> {
         let (id, due_ms) = (schedule.id, schedule.next_ms.unwrap_or(now_ms));
-        // One that cannot be read any more, because its zone is gone: it is paused rather than lost or fired for ever.
+        // A schedule whose time zone no longer exists is paused, instead of being lost or fired forever.
         let timing = match timing_of(&schedule) {
             Ok(timing) => timing,
             Err(error) => {
@@ -408,8 +408,8 @@ impl Schedules {
         Ok(())
     }
 
-    /// Where the clock was put back far, a next time may lie far behind its turn. Each gets the first one that comes by
-    /// the clock as it is now, but none that it had.
+    /// Corrects next times after the clock was set back far. Each schedule gets the first time after the current one that it has
+    /// not fired yet.
     pub async fn mend(&self, now_ms: i64) -> Result<(), ScheduleError> {
         for schedule in self.list().await? {
             let (Some(next), Ok(timing)) = (schedule.next_ms, timing_of(&schedule)) else { continue };
@@ -422,7 +422,7 @@ impl Schedules {
         Ok(())
     }
 
-    /// What came of a schedule, or of all; the latest first. With `before`, those that are older than the receipt of that id.
+    /// Returns the receipts of a schedule, or of all; latest first. With `before`, those older than the receipt of that id.
     pub async fn receipts(
         &self,
         name: Option<&str>,
@@ -442,7 +442,7 @@ impl Schedules {
         Ok(zone.clone())
     }
 
-    /// The schedule, if this caller may change it.
+    /// Returns the schedule, if this caller may change it.
     async fn of_caller(&self, name: &str, by: CallerScope) -> Result<Schedule, ScheduleError> {
         let schedule = self.one(name).await?;
         match by == CallerScope::Admin || schedule.caller == CallerScope::User {
@@ -452,7 +452,7 @@ impl Schedules {
     }
 }
 
-/// The message as it is sent.
+/// Returns the message in the form in which it is sent.
 fn checked(message: &str) -> Result<&str, ScheduleError> {
     let message = message.trim();
     match message.len() {
@@ -462,13 +462,13 @@ fn checked(message: &str) -> Result<&str, ScheduleError> {
     }
 }
 
-/// Schedules that are read at once when they are due.
+/// Number of due schedules that are read at once.
 const DUE: u32 = 50;
 
-/// A clock that was put back by less than this is one that is kept right: what came before the step does not come again.
+/// If the clock was set back by less than this, it was only corrected: times before the step do not fire again.
 const SMALL_STEP_MS: i64 = 3_600_000;
 
-/// The time after which a schedule may come.
+/// Returns the time after which a schedule may fire.
 fn earliest(schedule: &Schedule, now_ms: i64) -> i64 {
     match schedule.last_due_ms {
         Some(last) if last > now_ms && last - now_ms < SMALL_STEP_MS => last,
@@ -476,7 +476,7 @@ fn earliest(schedule: &Schedule, now_ms: i64) -> i64 {
     }
 }
 
-/// A listing's line about a schedule, for people.
+/// Returns a line about a schedule for a listing.
 pub fn describe(schedule: &Schedule) -> String {
     let show = |at| timing_of(schedule).map_or_else(|_| String::new(), |timing| timing.show(at));
     let next = match (schedule.paused, schedule.next_ms) {
@@ -488,7 +488,7 @@ pub fn describe(schedule: &Schedule) -> String {
     format!("{}  {} ({}){to}: {next}", schedule.name, schedule.timing, schedule.zone)
 }
 
-/// When a schedule comes next, as many times as asked for, in milliseconds since 1970.
+/// Returns the next times of a schedule, up to this number, in milliseconds since 1970.
 pub fn coming(schedule: &Schedule, count: usize) -> Vec<i64> {
     let Ok(timing) = timing_of(schedule) else { return Vec::new() };
     let next = if schedule.paused { None } else { schedule.next_ms };

@@ -1,4 +1,4 @@
-//! Puts files of the workspace among the files that all sessions share.
+//! Copies files of the workspace to the files that all sessions share.
 
 use super::Tools;
 use super::builtin::folders;
@@ -8,7 +8,7 @@ use kiso_base::home::FolderRefusal;
 use kiso_sandbox::skill::Caller;
 
 impl Tools {
-    /// Puts a file of the workspace among the files that all sessions share, for a model that asks for it.
+    /// Copies a file of the workspace to the files that all sessions share, at the request of a model.
     pub(super) async fn share_file(
         &self,
         request: DeliveryRequest,
@@ -18,7 +18,7 @@ impl Tools {
         if !caller.shared {
             return Err(folders::fault(FolderRefusal::Unlisted(SHARED_FOLDER.to_owned()).into(), &[]));
         }
-        // Nothing else writes there meanwhile.
+        // Nothing else may write there meanwhile.
         let held = self.workspaces.of(caller.session).write_owned().await;
         let (home, session, decision) = (self.skills.home().clone(), caller.session.clone(), at.label.clone());
         let (work, limit_mib) = (caller.transaction.cloned(), self.skills.config().engine.shared_mib);

@@ -1,4 +1,4 @@
-//! Things that calls of one answer may share. Two calls that share one keep their order if one of them changes it.
+//! State that calls of one answer may share. Two calls that share something keep their order if one of them changes it.
 
 use super::builtin::Builtins;
 use super::editor::{self, FileCall};
@@ -15,7 +15,7 @@ const MEMORY: u8 = 4;
 const SCHEDULE: u8 = 8;
 const SUBAGENTS: u8 = 16;
 
-/// The things that a call reads and those that it changes.
+/// The state that a call reads, and the state that it changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SharedUse {
     reads: u8,
@@ -31,14 +31,14 @@ impl SharedUse {
         Self { reads: 0, changes: what }
     }
 
-    /// Whether one of the two changes what the other reads or changes.
+    /// Returns whether one of the two changes something that the other reads or changes.
     pub fn conflicts_with(self, other: Self) -> bool {
         self.changes & (other.reads | other.changes) != 0 || self.reads & other.changes != 0
     }
 }
 
 impl Tools {
-    /// The shared things that a call reads and changes.
+    /// Returns the shared state that a call reads and changes.
     pub fn shared_use(&self, call: &ToolCall) -> SharedUse {
         let mut shared = self.use_of_tool(call);
         // A text of the scratchpad as an argument, or as a file that a command line reads.
@@ -84,7 +84,7 @@ impl Tools {
 }
 
 impl Builtins {
-    /// The category of a built-in tool, and whether a call of it changes what is kept there.
+    /// Returns the category of a built-in tool, and whether a call of it changes its state.
     fn changes(&self, name: &str, args: &Value) -> Option<(&'static str, bool)> {
         let category = self.category(name)?;
         let saves = args.get("action").and_then(Value::as_str) == Some("save");

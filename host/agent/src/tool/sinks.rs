@@ -1,4 +1,4 @@
-//! Calls as effects: what of a call leaves the sandbox, and whether the labels of its decision and its arguments allow that.
+//! Effects of calls: the data that leaves the sandbox, and whether the labels of the decision and the arguments allow that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,24 +20,24 @@ use kiso_sandbox::skill::InstalledSkill;
 use kiso_store::scratchpad::parse_ref;
 use kiso_store::store::StoreError;
 
-/// Letters of a word of a tool's name that has to stand in a message.
+/// Minimum number of letters of a word in a tool's name that must occur in a message.
 const LEAST_VERB: usize = 3;
 
-/// Methods that change nothing.
+/// HTTP methods that change nothing.
 const READING: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 
 /// The labels of a call.
 #[derive(Debug, Clone, Default)]
 pub struct CallLabels {
     pub enforcement: Enforcement,
-    /// Of what it was decided from.
+    /// Label of everything that it was decided from.
     pub decision: Label,
-    /// Of those arguments that were not decided with it.
+    /// Labels of arguments that differ from that of the decision.
     pub args: BTreeMap<String, Label>,
 }
 
 impl CallLabels {
-    /// Of the whole call.
+    /// Returns the joined label of the whole call.
     pub fn all(&self) -> Label {
         Label::join_all(self.args.values()).joined(&self.decision)
     }
@@ -48,22 +48,22 @@ impl CallLabels {
     }
 }
 
-/// Hosts of which a person has accepted that something goes there though the rules of labels do not allow it, as "host:example.org".
+/// Hosts for which a person has accepted a data flow that the rules of labels forbid, as "host:example.org".
 #[derive(Debug, Clone, Default)]
 pub struct AcceptedHosts {
-    /// Asked by methods that change nothing.
+    /// With methods that change nothing.
     pub readable: BTreeSet<String>,
     pub changeable: BTreeSet<String>,
 }
 
-/// What a call would do outside, and what it may use for that.
+/// The external effects of a call, and the access that they need.
 pub(super) struct CallSinks {
     pub calls: Vec<SinkCall>,
     pub access: Vec<CardAccess>,
 }
 
 impl CallSinks {
-    /// Why a person must be asked; nothing where the rules allow it.
+    /// Returns why a person must be asked; empty if the rules allow it.
     pub(super) fn problems(&self, enforcement: Enforcement) -> Vec<String> {
         if !enforcement.refuses() {
             return Vec::new();
@@ -78,7 +78,7 @@ impl CallSinks {
 }
 
 impl Tools {
-    /// The labels of the arguments that name entries of the scratchpad, with those that are known already.
+    /// Returns the labels of arguments that name entries of the scratchpad, together with the known ones.
     pub async fn argument_labels(
         &self,
         session: &SessionName,
@@ -105,8 +105,8 @@ impl Tools {
         Ok(known)
     }
 
-    /// Whether what the user wrote names the tool, and each address and value of the call: then no file that was read has decided it. A
-    /// command line has to name each address, and to change nothing there.
+    /// Returns whether the user's own message names the tool, and each address and value of the call, so that no file has
+    /// influenced it. A command line must only name addresses from the message, and must not change anything there.
     pub fn is_in_own_words(&self, task: &Task, labels: &CallLabels, message: &str) -> bool {
         let message = said(message).to_lowercase();
         let has = |text: &str| {
@@ -126,8 +126,8 @@ impl Tools {
         verb && values.peek().is_some() && values.all(|value| has(&value))
     }
 
-    /// Makes the permit of a task, or of a call in its form. A person has accepted `accepted` of what it does outside, and `hosts` whatever
-    /// goes there.
+    /// Creates the permit of a task, or of a call in its form. A person has accepted the effects `accepted`, and any data flow to
+    /// `hosts`.
     pub fn permit(
         &self,
         task: &Task,
@@ -161,7 +161,7 @@ impl Tools {
         })
     }
 
-    /// Where somebody has accepted that something goes: what stood on the card.
+    /// Returns the destinations that a person has accepted on the card.
     fn accepted(&self, task: &Task, labels: &CallLabels, accepted: &[CardAccess]) -> BTreeSet<String> {
         let hosts = accepted.iter().flat_map(|access| &access.hosts).map(|asked| format!("host:{}", bare(&asked.host)));
         self.sinks_of(task, labels).calls.into_iter().map(|call| call.destination).chain(hosts).collect()
@@ -174,7 +174,7 @@ impl Tools {
         }
     }
 
-    /// A call in the form of a task.
+    /// Returns a call in the form of a task.
     pub fn as_task(&self, call: &ToolCall, args: Value) -> Task {
         match call.name == EXEC {
             true => Task::new(TaskKind::Exec, args.get("command").and_then(Value::as_str).unwrap_or_default()),
@@ -185,12 +185,12 @@ impl Tools {
         }
     }
 
-    /// Puts down that a call was not made, and why.
+    /// Logs that a call was refused, and the reason.
     pub fn log_denied(&self, permit: &Permit, task: &Task, labels: &CallLabels, why: &str) {
         permit.log_denied(self.sinks_of(task, labels).calls, why);
     }
 
-    /// What an administrator, or a manifest, says of a tool's arguments.
+    /// Returns the roles of a tool's arguments, from an administrator or a manifest.
     fn roles(&self, tool: &str) -> Option<ArgumentRoles> {
         if tool == SAVE_TO_FOLDER {
             let [address, value, content] = ["folder", "name", "file"].map(|name| vec![name.to_owned()]);
@@ -220,7 +220,7 @@ impl Tools {
         names.map(arg).collect()
     }
 
-    /// What of a call leaves the sandbox.
+    /// Returns the data of a call that leaves the sandbox.
     pub(super) fn sinks(&self, tool: &str, args: &Value, labels: &CallLabels) -> CallSinks {
         let roles = self.roles(tool);
         let all = self.sink_args(args, labels, roles.as_ref());
@@ -260,7 +260,7 @@ impl Tools {
         CallSinks { calls: calls.collect(), access }
     }
 
-    /// What of a command line leaves the sandbox: by the skills that it names.
+    /// Returns the data of a command line that leaves the sandbox, by the skills that it names.
     pub(super) fn sinks_of_line(&self, line: &str, labels: &CallLabels) -> CallSinks {
         let named: BTreeSet<String> = addresses(line).filter_map(host_and_port).collect();
         let (mut calls, mut access) = (Vec::new(), Vec::new());
@@ -280,7 +280,8 @@ impl Tools {
         CallSinks { calls, access }
     }
 
-    /// The hosts that a skill may reach, and whether it may change something there: those that are `named`, or all of its grant.
+    /// Returns the hosts that a skill may reach, and whether it may change something there: the `named` ones, or all of its
+    /// grant.
     fn reached(
         &self,
         skill: &InstalledSkill,

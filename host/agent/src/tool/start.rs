@@ -1,14 +1,14 @@
-//! Where relative paths begin, as the definitions of tools say it: command lines and file tools begin in the first folder that a session has
-//! open, skills see its workspace alone.
+//! The initial directory in definitions of tools: command lines and file tools start in the session's first open folder, skills
+//! see only its workspace.
 
 use super::EXEC;
 use kiso_llm::ToolSpec;
 use serde_json::Value;
 
-/// In descriptions that are written for sessions without a folder.
+/// Text in descriptions that are written for sessions without a folder.
 const IN_WORK: &str = "in /work";
 
-/// The definitions for a session whose first folder is at this path.
+/// Returns the definitions for a session whose first folder is at this path.
 pub(super) fn in_folder(specs: Vec<ToolSpec>, folder: &str) -> Vec<ToolSpec> {
     specs.into_iter().map(|spec| ToolSpec { description: described(&spec, folder), ..spec }).collect()
 }
@@ -16,7 +16,7 @@ pub(super) fn in_folder(specs: Vec<ToolSpec>, folder: &str) -> Vec<ToolSpec> {
 fn described(spec: &ToolSpec, folder: &str) -> String {
     let text = &spec.description;
     if takes_file(&spec.parameters) {
-        // A relative path of the folder would lead nowhere.
+        // A relative path of the folder would not resolve.
         return format!("{text}. Sees files of /work only: copy others there with {EXEC}");
     }
     if spec.name != EXEC {
@@ -29,7 +29,7 @@ fn described(spec: &ToolSpec, folder: &str) -> String {
     }
 }
 
-/// Whether an argument of a skill is a file.
+/// Returns whether an argument of a skill is a file.
 fn takes_file(parameters: &Value) -> bool {
     let is_file = |schema: &Value| schema["format"] == "file" || schema["items"]["format"] == "file";
     parameters["properties"].as_object().is_some_and(|all| all.values().any(is_file))

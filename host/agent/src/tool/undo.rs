@@ -1,4 +1,4 @@
-//! How the work of a task or a call ends: it can be undone from now on, or it was cut off, and is rolled back.
+//! The end of a task's or a call's work: it can be undone from then on, or it was interrupted and is rolled back.
 
 use super::author::author;
 use super::{CallerScope, EXEC, Tools, editor};
@@ -13,7 +13,7 @@ use kiso_sandbox::effect::undo::{RollBack, Transaction};
 use std::sync::Arc;
 
 impl Tools {
-    /// Ends the work of a task with what it came to.
+    /// Completes the work of a task with its report.
     pub(super) fn conclude(
         &self,
         (session, role): (&SessionName, CallerScope),
@@ -61,7 +61,7 @@ impl Tools {
         self.skills.measure_anew(session);
     }
 
-    /// Brings what a task has changed in the shared files to all sessions.
+    /// Publishes a task's changes of the shared files to all sessions.
     fn share(
         &self,
         session: &SessionName,
@@ -76,13 +76,13 @@ impl Tools {
             Ok(shared) => {
                 report.label.join(&shared.label);
                 for note in shared.notes {
-                    // Both a model and a person are to know of it.
+                    // Both the model and the person must learn of it.
                     report.text.push_str(&format!("\nkiso: {note}\n"));
                     report.log.push(LogLine { level: "warn".to_owned(), message: note });
                 }
             }
             Err(error) => {
-                // It may name paths, and tasks choose those.
+                // It may contain paths, which tasks choose.
                 report.label.join(&Label { integrity: Integrity::World, ..Label::session() });
                 let error = TaskError::of_host(format!("its changes to {SHARED} were dropped: {error}"));
                 report.error.get_or_insert(error);
@@ -97,7 +97,7 @@ impl Tools {
         }
     }
 
-    /// Whether all that a task does in the workspace is kept, and what it does beyond that is on record before.
+    /// Returns whether undo data covers everything that a task does in the workspace, and its other effects are recorded before.
     pub fn is_undoable_task(&self, task: &Task) -> bool {
         match task.kind {
             TaskKind::Exec => true,
@@ -106,7 +106,7 @@ impl Tools {
         }
     }
 
-    /// The same of a call: of a command line, a tool for files or a skill, and not of what is outside or built in.
+    /// The same for a call: true for a command line, a tool for files or a skill, and false for external and built-in tools.
     pub fn is_undoable_call(&self, name: &str) -> bool {
         let index = self.index();
         let is_skill = || {

@@ -1,4 +1,4 @@
-//! The only place that does the work of a plan's tasks and of the action loop's calls.
+//! The only place that executes a plan's tasks and the action loop's calls.
 
 use super::builtin::CallContext;
 use super::editor::FileCall;
@@ -49,13 +49,13 @@ impl ToolWork<'_> {
 }
 
 impl Tools {
-    /// Runs a skill or exec task of a plan to its end. Whatever happens is a report.
-    /// `watch` hears of the output of a command line while it runs.
+    /// Runs a skill or exec task of a plan to its end. Every failure is a report. `watch` receives the output of a command line
+    /// while it runs.
     pub async fn run(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: &Watch) -> TaskReport {
         match self.planned(task, &caller).await {
             Ok(work) => self.execute(task, work, role, caller, Some(watch)).await,
             Err(error) => {
-                // It quotes what stood in the place of refs.
+                // The error quotes text that replaced refs.
                 let mut report = TaskReport::failed(task.clone(), error);
                 super::label(&mut report, caller.permit);
                 report
@@ -63,7 +63,8 @@ impl Tools {
         }
     }
 
-    /// The work of a task, with refs among its arguments resolved: here, so that neither the plan nor the report carries the text.
+    /// Returns the work of a task, with refs in its arguments resolved: here, so that neither the plan nor the report contains
+    /// the text.
     async fn planned(&self, task: &Task, caller: &Caller<'_>) -> Result<ToolWork<'static>, TaskError> {
         match task.kind {
             TaskKind::Exec => Ok(ToolWork::Exec(task.detail.clone())),
@@ -86,7 +87,7 @@ impl Tools {
         }
     }
 
-    /// Does the work of a task or a call.
+    /// Executes a task or a call.
     pub(super) async fn execute(
         &self,
         task: &Task,
@@ -95,7 +96,7 @@ impl Tools {
         caller: Caller<'_>,
         watch: Option<&Watch>,
     ) -> TaskReport {
-        // Held while it runs: what writes to the workspace runs alone in it.
+        // Held while it runs: work that writes to the workspace runs exclusively.
         let lock = self.workspaces.of(caller.session);
         let touches = work.touches();
         let _held = match touches {

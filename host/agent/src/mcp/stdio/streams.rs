@@ -22,7 +22,7 @@ pub(crate) enum ServerOutput {
 }
 
 impl ServerInput {
-    /// Writes all of it.
+    /// Writes all bytes.
     pub(crate) async fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Component(channel) => {
@@ -42,7 +42,7 @@ impl ServerInput {
         }
     }
 
-    /// Writes what fits at once, or nothing. It is short enough that a pipe takes it whole.
+    /// Writes the bytes if that is possible at once, otherwise nothing. They are short enough for an atomic write to a pipe.
     pub(crate) fn try_write(&self, bytes: &[u8]) {
         match self {
             Self::Component(channel) if channel.room().is_ok_and(|room| room >= bytes.len()) => {
@@ -54,12 +54,12 @@ impl ServerInput {
     }
 }
 
-/// Output, line by line. What was read of a line stays when nobody waits for the rest.
+/// Output, line by line. Cancel-safe: an incomplete line is kept.
 #[derive(Debug)]
 pub(super) struct ServerLines {
     from: ServerOutput,
     bytes: Vec<u8>,
-    /// How many of them hold no end of a line.
+    /// Number of bytes that contain no line break.
     searched: usize,
 }
 
@@ -70,7 +70,7 @@ pub(super) enum LineError {
     Io(String),
 }
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
 impl ServerLines {
@@ -78,7 +78,7 @@ impl ServerLines {
         ServerLines { from, bytes: Vec::new(), searched: 0 }
     }
 
-    /// The next line that is not empty, of at most `room` bytes; none at the end.
+    /// Returns the next non-empty line, of at most `room` bytes; `None` at the end.
     pub(super) async fn next(&mut self, room: usize) -> Result<Option<Vec<u8>>, LineError> {
         loop {
             if let Some(at) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') {
@@ -107,7 +107,7 @@ impl ServerLines {
 }
 
 impl ServerOutput {
-    /// What is there, after waiting for something; empty at the end.
+    /// Waits for data and returns it; empty at the end.
     async fn read(&self) -> Result<Bytes, LineError> {
         let failed = |error: &dyn std::fmt::Display| LineError::Io(error.to_string());
         match self {

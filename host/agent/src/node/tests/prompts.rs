@@ -1,9 +1,9 @@
-//! The prompts of the roles: their examples, and what each must say.
+//! The prompts of the roles: their examples, and required content.
 
 use super::*;
 use kiso_graph::{Chatter, verdict};
 
-/// What follows "Example." in the prompt of `role`: its last paragraph is the answer, except for the planner's.
+/// Returns the text after "Example." in the prompt of `role`: its last paragraph is the answer, except for the planner's.
 fn example(role: Role) -> String {
     let whole = whole(role);
     whole.split_once("\n\nExample. ").unwrap_or_else(|| panic!("{role} has no example")).1.to_owned()
@@ -13,17 +13,17 @@ fn answer(role: Role) -> String {
     example(role).split_once("\n\n").unwrap().1.trim_end().to_owned()
 }
 
-/// The prompt of `role` where a request has everything.
+/// Returns the prompt of `role` for a request with everything.
 fn whole(role: Role) -> String {
     prompt::select_lines(built_in_prompt(role), |_| true)
 }
 
-/// The keys of an object, in their order.
+/// Returns the keys of an object, in order.
 fn keys(value: &serde_json::Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-/// The examples of the prompts are what a small model copies, so they must be right.
+/// Small models copy the examples of the prompts, so these must be valid.
 #[test]
 fn the_examples_in_the_prompts_are_valid() {
     for as_json in [false, true] {
@@ -61,7 +61,7 @@ fn the_examples_in_the_prompts_are_valid() {
     assert!(!answer(Role::Actor).contains("GOAL") && !answer(Role::Worker).starts_with(['"', '{']));
 }
 
-/// What each prompt must say, whatever its wording.
+/// The required content of each prompt, whatever its wording.
 #[test]
 fn every_prompt_keeps_to_the_rules_of_the_house() {
     for role in Role::ALL {
@@ -74,7 +74,7 @@ fn every_prompt_keeps_to_the_rules_of_the_house() {
             assert!(size < 900, "{role} takes {size} tokens and leaves a small model no room");
         }
     }
-    // A field or a word that a parser takes and the prompt does not mention is never used.
+    // Models never use a field or a word that the parser knows and the prompt does not mention.
     for (role, words) in [
         (Role::Planner, "goal secrets tasks blocked type detail expect model skill args notify review exec msg act"),
         (Role::Reviewer, "status inject reason goal_met learn ok needs_fix replan"),
@@ -94,7 +94,7 @@ fn every_prompt_keeps_to_the_rules_of_the_house() {
     assert!(!planner.contains(".csv") && !planner.contains("chart"));
 }
 
-/// A prompt has no line about what its request has not.
+/// A prompt has no lines about missing parts of its request.
 #[test]
 fn a_prompt_is_about_what_there_is() {
     let talk = worker::talk(built_in_prompt(Role::Worker), &Pieces::default(), "hi".into(), "b0");

@@ -6,7 +6,7 @@ fn chat(from: &str, text: &str) -> ChatMessage {
     ChatMessage::new(from, text)
 }
 
-/// What a user says is said as it is; what a tool wrote, and what nobody typed, is fenced.
+/// A user's messages are unchanged; output of tools, and messages that nobody typed, are fenced.
 #[test]
 fn talk_is_talk() {
     let said = vec![
@@ -33,16 +33,16 @@ fn talk_is_talk() {
     );
     assert!(call.ends_with("\n<<<b0\ncall: wc -l a\nresult [ok]: 3\nb0>>>"), "{call}");
     assert_eq!(memory, "## Memory that matters here\n<<<b0\n- Ada counts lines\nb0>>>\n");
-    // On an empty home a greeting is the system prompt and the greeting.
+    // In an empty home, a greeting is only the system prompt and the greeting.
     let request = worker::talk("system", &Pieces::default(), "hi".into(), "b0");
     assert_eq!((request.user.as_str(), request.turns.as_slice()), ("", &[Turn::User("hi".to_owned())][..]));
-    // A message of a schedule is nobody's word.
+    // A schedule's message is not a person's.
     let request =
         worker::talk("system", &Pieces::default(), NewMessage { foreign: true, ..NewMessage::from("hi") }, "b0");
     assert_eq!(request.turns, [Turn::Note("A message that was not typed by a person:\n<<<b0\nhi\nb0>>>".to_owned())]);
 }
 
-/// The next request begins with all of the one before, but for what memory held for that message.
+/// The next request begins with all of the previous one, except the passages from memory for that message.
 #[test]
 fn talk_goes_on_where_it_ended() {
     let mut given = Pieces { core: Some("user.name: Ada".to_owned()), messages: Some(Vec::new()), ..Pieces::default() };
@@ -79,7 +79,7 @@ fn the_oldest_talk_goes_first_and_in_blocks() {
     }
     starts.dedup_by(|a, b| a == b);
     assert!(starts.len() < 20, "a block goes now and then, not a message each time: {}", starts.len());
-    // One that is huge is shortened rather than that nothing is left.
+    // A huge message is shortened, so that something remains.
     let huge = Pieces {
         messages: Some(vec![chat("user", &"word ".repeat(9_000)), chat("assistant", "ok")]),
         ..Pieces::default()
@@ -91,7 +91,7 @@ fn the_oldest_talk_goes_first_and_in_blocks() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(128))]
 
-    /// No text that stands in a conversation has the boundary, wherever it was planted.
+    /// No text of a conversation contains the boundary, wherever it was planted.
     #[test]
     fn no_text_of_a_conversation_ends_a_fence(
         parts in proptest::collection::vec((0..4usize, "[a-c\n<>]{0,6}"), 1..12), foreign: bool

@@ -1,4 +1,5 @@
-//! Taking in what another program reports. It is nobody's message: it is worked on as a subagent's, in a session of its hook.
+//! Accepts events of other programs. They are not messages of a person: they are processed like a subagent's, in a session of
+//! their hook.
 
 use super::{Inner, Intake, IntakeError, IntakeOutcome, sealed};
 use crate::session::intake::MAX_MESSAGE;
@@ -9,25 +10,25 @@ use kiso_plan::plan::CallerScope;
 use kiso_store::store::{HookAdmission, HookDelivery, JobAdmission, JobPriority, NewJob};
 use std::sync::atomic::Ordering;
 
-/// An event on its way in.
+/// A received event.
 #[derive(Debug, Clone)]
 pub struct InboundEvent {
     pub hook: String,
-    /// Whose words it is.
+    /// Label of its content.
     pub label: Label,
     /// The session of the hook.
     pub session: SessionName,
     pub text: String,
-    /// What it is known by.
+    /// Keys that identify repetitions.
     pub keys: Vec<Vec<u8>>,
-    /// The session that is told the reply.
+    /// The session that receives the reply.
     pub told: Option<SessionName>,
-    /// Messages of the hook that may wait.
+    /// Maximum number of waiting messages of the hook.
     pub max_waiting: u64,
 }
 
 impl Intake {
-    /// Takes an event in. When this returns `Queued`, its message is on disk. Nothing in it is a command.
+    /// Accepts an event. When this returns `Queued`, its message is stored. Nothing in it is a command.
     pub async fn take_event(&self, event: InboundEvent) -> Result<IntakeOutcome, IntakeError> {
         if event.text.trim().is_empty() {
             return Err(IntakeError::Empty);
@@ -39,7 +40,7 @@ impl Intake {
             return Err(IntakeError::ShuttingDown);
         }
         let inner = self.0.clone();
-        // In a task of its own: what is known by its keys must be a message.
+        // Runs in a separate task: an event whose keys are stored must have a message.
         match tokio::spawn(async move { inner.enqueue_event(event).await }).await {
             Ok(taken) => taken,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
@@ -56,7 +57,7 @@ impl Inner {
         let job = NewJob {
             session,
             text,
-            // Whoever can send an event is not thereby an administrator.
+            // The right to send events does not make somebody an administrator.
             caller: CallerScope::User,
             priority: JobPriority::Subagent,
             client_key: None,

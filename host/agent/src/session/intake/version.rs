@@ -1,4 +1,4 @@
-//! Another version of a turn: the same message answered again, or a changed one in its place.
+//! Another version of a turn: the same message answered again, or an edited one in its place.
 
 use std::sync::atomic::Ordering;
 
@@ -17,24 +17,24 @@ use kiso_store::store::{BranchChange, NewVersion, NotReplaced, Store, StoreError
 pub struct Revision {
     /// A message of the turn.
     pub message: i64,
-    /// A new text for this message; `None` asks the same again.
+    /// The new text of this message; `None` answers the same again.
     pub text: Option<String>,
     pub caller: CallerScope,
-    /// As of a message.
+    /// Idempotency key, as for a message.
     pub client_key: Option<String>,
-    /// Whether a run that has not ended is cancelled. Without it, it is in the way.
+    /// Whether to cancel an active run. Without it, an active run causes an error.
     pub cancel: bool,
-    /// Whether changes to files of the runs that are replaced are undone, also where somebody has changed them since.
+    /// Whether to undo the file changes of the replaced runs, even if somebody has changed the files since.
     pub undo: bool,
 }
 
 impl Intake {
-    /// Replaces a turn. When this returns, the new version is on disk and will be answered, before anything else that waits.
+    /// Replaces a turn. When this returns, the new version is stored, and it is answered before everything else that waits.
     pub async fn revise(&self, revision: Revision) -> Result<(SessionName, IntakeOutcome), IntakeError> {
         let text = revision.text.as_deref().map(str::trim);
         self.check(text, revision.client_key.as_deref())?;
         let this = self.clone();
-        // In a task of its own, as for a message.
+        // Runs in a separate task, as for a message.
         match tokio::spawn(async move { this.enqueue_version(revision).await }).await {
             Ok(taken) => taken,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
@@ -69,13 +69,13 @@ impl Intake {
             place.keep();
             inner.queued.fetch_add(added - 1, Ordering::AcqRel);
             let _ = inner.wake.send(Wake::Message { session: session.clone(), priority, flush: true });
-            // Runs that wait for a person and are cancelled now are nobody's turn.
+            // Wakes the queue, because cancelled runs that waited for a person have no turn.
             drive.store.ring();
         }
         Ok((session, IntakeOutcome::Queued { message, again: added == 0 }))
     }
 
-    /// `/retry` and `/edit`: another version of the last turn of the session.
+    /// `/retry` and `/edit`: create another version of the session's last turn.
     pub(super) async fn revise_last(
         &self,
         inbound: &Inbound,
@@ -102,7 +102,7 @@ impl Intake {
     }
 }
 
-/// Puts the branch into use that has this message.
+/// Switches to the branch with this message.
 pub async fn show_version(drive: &RunExecutor, message: i64) -> Result<SessionName, IntakeError> {
     let store: &Store = &drive.store;
     let write = store.write(move |tx| {
@@ -115,7 +115,7 @@ pub async fn show_version(drive: &RunExecutor, message: i64) -> Result<SessionNa
     Ok(write.await??.0)
 }
 
-/// Memory has the passages of the summaries that are in force, and no others.
+/// Keeps memory in line with the branch: it contains only the passages of the branch's summaries.
 fn move_passages(tx: &Tx<'_>, session: &SessionName, change: &BranchChange) -> Result<(), StoreError> {
     for text in &change.dropped {
         memory::forget_summary(tx, session, text)?;

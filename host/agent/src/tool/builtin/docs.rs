@@ -1,4 +1,4 @@
-//! `docs_search`, `docs_list`, `docs_read`: the user's documentation, as it was compiled in.
+//! `docs_search`, `docs_list`, `docs_read`: the embedded user documentation.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
@@ -17,7 +17,7 @@ pub(super) const SEARCH: &str = "docs_search";
 const LIST: &str = "docs_list";
 const READ: &str = "docs_read";
 
-/// Every page below `docs/` but those for people who change kiso; a test compares this with the directory.
+/// Every page below `docs/` except those for developers; a test compares this with the directory.
 const PAGES: &[(&str, &str)] = &[
     ("agent-skills.md", include_str!("../../../../../docs/agent-skills.md")),
     ("api.md", include_str!("../../../../../docs/api.md")),
@@ -62,13 +62,13 @@ const PAGES: &[(&str, &str)] = &[
     ("webhooks.md", include_str!("../../../../../docs/webhooks.md")),
 ];
 
-/// Bytes of a section that a search shows; `docs_read` shows the rest.
+/// Maximum size in bytes of a section in search results; `docs_read` shows the rest.
 const SHOWN: usize = 1_500;
 
-/// Most sections that a search gives.
+/// Maximum number of sections in a search result.
 const MAX_HITS: usize = 20;
 
-/// Bytes of a section by which its meaning is told: a section is about one thing, and says so at its beginning.
+/// Number of bytes of a section that are embedded: a section has one topic, which it states at its beginning.
 const MEANT: usize = 2_000;
 
 /// A part of a page under one heading.
@@ -77,12 +77,12 @@ pub struct DocSection {
     page: &'static str,
     heading: &'static str,
     text: &'static str,
-    /// SHA-256 of what is embedded of it.
+    /// SHA-256 of the embedded text.
     pub digest: Vec<u8>,
 }
 
 impl DocSection {
-    /// What is embedded of it.
+    /// Returns the text to embed.
     pub fn embedded(&self) -> String {
         let DocSection { page, heading, text, .. } = self;
         format!("{page}: {heading}\n{}", &text[..text.floor_char_boundary(MEANT)])
@@ -95,7 +95,7 @@ impl DocSection {
     }
 }
 
-/// Every section that says something, in the order of the pages.
+/// Returns every non-empty section, in the order of the pages.
 pub fn documentation() -> &'static [DocSection] {
     static SECTIONS: LazyLock<Vec<DocSection>> = LazyLock::new(|| {
         let of_page = |(page, whole): &(&'static str, &'static str)| {
@@ -111,7 +111,7 @@ pub fn documentation() -> &'static [DocSection] {
     &SECTIONS
 }
 
-/// The pages, and an index over their sections that is made when somebody first searches.
+/// The pages, and an index of their sections that is built at the first search.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Library(Arc<OnceLock<Result<Mutex<Connection>, String>>>);
 
@@ -157,7 +157,7 @@ impl Library {
                     Some((_, meaning)) => near(store, meaning.clone()).await?,
                     None => Vec::new(),
                 };
-                // Making the index takes a moment.
+                // Building the index takes a moment.
                 let search = tokio::task::spawn_blocking(move || library.search(&query, MAX_HITS)).await;
                 let by_words = search.map_err(|error| ToolFault::new(error.to_string()))?;
                 let by_words = by_words
@@ -188,13 +188,13 @@ impl Library {
         }
     }
 
-    /// The places of the sections whose words fit best.
+    /// Returns the positions of the sections with the best matching words.
     fn search(&self, query: &str, limit: usize) -> Result<Vec<usize>, String> {
         let Some(words) = Words::of(query) else { return Ok(Vec::new()) };
         let index = self.0.get_or_init(|| index().map(Mutex::new).map_err(|error| error.to_string()));
         let index = index.as_ref().map_err(Clone::clone)?.lock().unwrap_or_else(PoisonError::into_inner);
         let ask = |words: &str| -> Result<Vec<usize>, rusqlite::Error> {
-            // A word in a heading tells more than one in the text.
+            // A word in a heading has more weight than one in the text.
             let mut query = index.prepare_cached(
                 "SELECT rowid FROM sections WHERE sections MATCH ?1 ORDER BY bm25(sections, 2.0, 6.0, 1.0) LIMIT ?2",
             )?;
@@ -222,7 +222,7 @@ fn index() -> Result<Connection, rusqlite::Error> {
     Ok(conn)
 }
 
-/// The places of the sections that mean about the same, the nearest first; none where nobody has told their meanings yet.
+/// Returns the positions of the sections with the nearest embeddings; empty if they have none yet.
 async fn near(store: &Store, meaning: Meaning) -> Result<Vec<usize>, StoreError> {
     let name = meaning.embedder.clone();
     let read = store.read(move |view| match view.embedder(&name)? {
@@ -240,7 +240,7 @@ async fn near(store: &Store, meaning: Meaning) -> Result<Vec<usize>, StoreError>
     Ok(near.into_iter().map(|(place, _)| place).collect())
 }
 
-/// Both lists by reciprocal rank fusion, as in memory.
+/// Merges both lists by reciprocal rank fusion, as in memory.
 fn fused(by_words: &[usize], near: &[usize], limit: usize) -> Vec<usize> {
     let mut score: HashMap<usize, f64> = HashMap::new();
     for (rank, place) in [by_words, near].into_iter().flat_map(|list| list.iter().enumerate()) {
@@ -251,7 +251,7 @@ fn fused(by_words: &[usize], near: &[usize], limit: usize) -> Vec<usize> {
     best.into_iter().take(limit).map(|(place, _)| place).collect()
 }
 
-/// A line for a page and one for each of its sections.
+/// Returns a line for a page and one for each of its sections.
 fn contents(page: &str, text: &str) -> String {
     let mut lines = String::new();
     for (index, (heading, _)) in sections(text).iter().enumerate() {
@@ -260,7 +260,7 @@ fn contents(page: &str, text: &str) -> String {
     lines
 }
 
-/// Headings and what stands below them, down to the next heading. Lines of code that begin with '#' are none.
+/// Returns headings with their text, up to the next heading. Lines of code that begin with '#' are not headings.
 fn sections(text: &str) -> Vec<(&str, &str)> {
     let mut sections = Vec::new();
     let (mut heading, mut begin, mut at, mut code) = ("", 0, 0, false);
@@ -274,7 +274,7 @@ fn sections(text: &str) -> Vec<(&str, &str)> {
         at += line.len();
     }
     sections.push((heading, text[begin..].trim()));
-    // What stands before the first heading.
+    // The text before the first heading.
     if sections[0] == ("", "") {
         sections.remove(0);
     }

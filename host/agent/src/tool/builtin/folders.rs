@@ -1,4 +1,4 @@
-//! `save_to_folder`: a file of the workspace becomes one of the user's. It is offered if config.toml lists a folder for it.
+//! `save_to_folder`: copies a file of the workspace to a folder of the user. It is offered if config.toml lists a folder.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub(super) fn tools(config: &Config) -> Vec<Tool> {
     )]
 }
 
-/// The file that a call is about.
+/// Returns the file that a call names.
 pub(super) fn request(args: &Value, at: &CallContext) -> DeliveryRequest {
     let name = args.get("name").and_then(Value::as_str).map(str::to_owned);
     let (file, folder) = (text(args, "file").to_owned(), text(args, "folder").to_owned());
@@ -47,12 +47,12 @@ pub(super) async fn call(builtins: &Builtins, args: &Value, at: &CallContext) ->
     Ok(saved(&file, &format!("the folder {folder}")))
 }
 
-/// The answer to a model whose file was saved.
+/// Returns the result for a model whose file was saved.
 pub(crate) fn saved(file: &DeliveredFile, place: &str) -> String {
     format!("Saved as {:?} ({}) in {place}; `kiso undo` takes it back.", file.name, size(file.bytes))
 }
 
-/// The answer to a model whose file was not saved. `names` are those of the folders that there are.
+/// Returns the error for a model whose file was not saved. `names` are the available folders.
 pub(crate) fn fault(error: DeliveryError, names: &[String]) -> ToolFault {
     let fault = ToolFault::new(error.to_string());
     match error {

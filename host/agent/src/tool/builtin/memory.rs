@@ -12,11 +12,11 @@ pub(super) use super::messages::CATEGORY;
 pub(super) const SAVE: &str = "memory_save";
 pub(super) const CORE_UPDATE: &str = "memory_core_update";
 pub(super) const SEARCH: &str = "memory_search";
-/// The argument of it that has the question.
+/// The argument with the query.
 pub(super) const QUERY: &str = "query";
 pub(super) const CORE_GET: &str = "memory_core_get";
 
-/// Messages that a search gives beside what is remembered; `message_search` gives more.
+/// Number of messages that a search returns besides memory; `message_search` returns more.
 const MESSAGES: usize = 4;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -78,7 +78,7 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallCo
             if text(&args, "text").trim().is_empty() {
                 return Err(ToolFault::new("it takes a text, or the path of a file".to_owned()));
             }
-            // No session: what is asked to be remembered belongs to all of them.
+            // No session: memory on request belongs to all sessions.
             let saved = memory::save(store, text(&args, "text"), SAVE, None, &at.written(), now_ms()).await.map_err(
                 |error| match error {
                     StoreError::Quota { .. } => ToolFault::from(error).hint("save the parts that matter"),
@@ -98,7 +98,7 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallCo
         _ => {
             let patch = args.get_mut("patch").map(Value::take).unwrap_or_default();
             let label = at.written();
-            // Before it, so that it is never taken for better than it is.
+            // Before the change, so that its label is never better than its content.
             store.write(move |tx| tx.join_core_label(&label)).await?;
             let document = memory::update_core(store, patch, now_ms()).await.map_err(|error| match error {
                 CoreError::Store(error) => ToolFault::from(error),
@@ -109,7 +109,7 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallCo
     }
 }
 
-/// The label of what a search has found.
+/// Returns the label of search results.
 async fn labels(store: &Store, facts: Vec<i64>, chunks: Vec<i64>) -> Result<Label, StoreError> {
     let read = store.read(move |view| {
         let mut label = Label::session();

@@ -1,5 +1,5 @@
-//! `message_search`, `message_read`: what was said, in all segments. A user's model sees the conversation that it is in, with
-//! its subagents; an administrator's sees all of them.
+//! `message_search`, `message_read`: messages of all segments. A user's model sees its own conversation with its subagents; an
+//! administrator's sees all.
 
 use serde_json::{Value, json};
 
@@ -14,10 +14,10 @@ pub(super) const CATEGORY: &str = "memory";
 pub(super) const SEARCH: &str = "message_search";
 pub(super) const READ: &str = "message_read";
 
-/// Most messages that a search gives.
+/// Maximum number of messages in a search result.
 const MAX_HITS: usize = 50;
 
-/// Characters of a message that a search shows, from a little before the first word that was looked for.
+/// Number of characters of a message in search results, from slightly before the first match.
 const SHOWN: usize = 600;
 const BEFORE: usize = 120;
 
@@ -77,8 +77,8 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
     Ok(format!("{}\n{body}", heading(&session, &message)))
 }
 
-/// The messages that fit best, each with a part of its text, without those of the run that asks. What no model has looked at
-/// for secrets is not among them.
+/// Returns the best matching messages, each with a part of its text, without those of the current run. Messages that no model has
+/// checked for secrets are left out.
 pub(super) async fn find(
     store: &Store,
     query: &str,
@@ -90,7 +90,7 @@ pub(super) async fn find(
     let (here, most) = (at.clone(), u32::try_from(limit.min(MAX_HITS)).unwrap_or_default());
     let read = store.read(move |view| {
         let sessions = match session {
-            // Whoever named it was allowed to.
+            // Access to the named session was already checked.
             Some(session) => Some(vec![session]),
             None => visible(view, &here)?,
         };
@@ -106,7 +106,7 @@ pub(super) async fn find(
     read.await
 }
 
-/// The sessions whose messages may be seen; `None` for all.
+/// Returns the sessions whose messages may be seen; `None` for all.
 fn visible(view: &View<'_>, at: &CallContext) -> Result<Option<Vec<SessionName>>, StoreError> {
     if at.caller == CallerScope::Admin {
         return Ok(None);
@@ -119,7 +119,7 @@ fn heading(session: &SessionName, message: &Message) -> String {
     format!("message {}, {}, session {session}, {}:", message.id, message.role.as_str(), minute(message.at_ms))
 }
 
-/// The text from a little before `at` on.
+/// Returns the text from slightly before `at`.
 fn part(text: &str, at: Option<usize>) -> String {
     let before = text[..at.unwrap_or_default()].chars().count().saturating_sub(BEFORE);
     let shown: String = text.chars().skip(before).take(SHOWN).collect();

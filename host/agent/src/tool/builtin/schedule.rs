@@ -1,5 +1,4 @@
-//! `schedule_add`, `schedule_list`, `schedule_remove`: messages that come by themselves. A schedule that is added under a name that there
-//! is already is changed.
+//! `schedule_add`, `schedule_list`, `schedule_remove`: scheduled messages. Adding a schedule with an existing name changes it.
 
 use serde_json::{Value, json};
 
@@ -16,7 +15,7 @@ pub(super) const ADD: &str = "schedule_add";
 pub(super) const REMOVE: &str = "schedule_remove";
 pub(super) const LIST: &str = "schedule_list";
 
-/// Characters of a message in a listing.
+/// Maximum length in characters of a message in a listing.
 const SHOWN: usize = 200;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -103,7 +102,7 @@ pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &Cal
     }
 }
 
-/// Whether a schedule is for this conversation: a user's has those that report to sessions of the same owner.
+/// Returns whether a schedule belongs to this conversation: a user sees those that report to sessions of the same owner.
 async fn is_of_caller(store: &Store, schedule: &Schedule, at: &CallContext) -> Result<bool, ToolFault> {
     if at.caller == CallerScope::Admin {
         return Ok(true);

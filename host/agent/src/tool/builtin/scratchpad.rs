@@ -1,4 +1,4 @@
-//! `scratchpad`: lists, reads, searches and saves the texts that were put aside in a session.
+//! `scratchpad`: lists, reads, searches and saves the archived texts of a session.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(super) const SCRATCHPAD: &str = "scratchpad";
 /// The argument that names an entry.
 pub(super) const KEY: &str = "key";
 
-/// Lines that a search gives.
+/// Maximum number of lines in a search result.
 const MAX_LINES: usize = 20;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -105,7 +105,7 @@ fn key(args: &Value) -> Result<String, ToolFault> {
     Ok(key.to_owned())
 }
 
-/// An argument that only some actions need.
+/// Returns an argument that only some actions need.
 fn given<'a>(args: &'a Value, name: &str, action: &str) -> Result<&'a str, ToolFault> {
     args.get(name).and_then(Value::as_str).ok_or_else(|| ToolFault {
         code: ErrorCode::BadArgs,

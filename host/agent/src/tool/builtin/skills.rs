@@ -1,4 +1,4 @@
-//! `skill_list`, `skill_read`: what is installed, and one skill when it is needed: its documentation, or what an Agent Skill says.
+//! `skill_list`, `skill_read`: the installed skills, and the documentation of one: of a component, or the text of an Agent Skill.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub(super) const CATEGORY: &str = "skills";
 const LIST: &str = "skill_list";
 pub(super) const READ: &str = "skill_read";
 
-/// Skills that a list shows.
+/// Maximum number of listed skills.
 const MAX_LISTED: usize = 200;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -33,7 +33,8 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Both read files of the home, of which at most so many tokens are shown. With the label of what was read, also where that is the reason of a failure.
+/// Runs either tool. Both read files of the home, of which at most this number of tokens is shown. The result has the label of
+/// what was read, even if it is an error.
 pub(super) fn call(skills: &Skills, name: &str, args: &Value, tokens: usize) -> (Result<String, ToolFault>, Label) {
     if name == LIST {
         return (Ok(list(skills)), Label::session());
@@ -54,21 +55,21 @@ pub(super) fn call(skills: &Skills, name: &str, args: &Value, tokens: usize) -> 
     }
 }
 
-/// The documentation of one that can be called.
+/// Returns the documentation of a callable skill.
 fn component(skills: &Skills, wanted: &str, args: &Value) -> Result<String, ToolFault> {
     if args.get("file").is_some() {
         return Err(
             ToolFault::new(format!("{wanted} is no Agent Skill, so it has no files to read")).hint("leave `file` out")
         );
     }
-    // A tool of a skill with several is written as on the wire, too.
+    // A tool of a skill may also be given by its name for models.
     let skill =
         skills.find(wanted).or_else(|error| skills.find_tool(wanted).map(|(skill, _)| skill).map_err(|_| error));
     let skill = skill.map_err(|error| ToolFault::new(error.to_string()).hint("skill_list shows the skills"))?;
     document(skills, &skill)
 }
 
-/// What an Agent Skill says, below what the host says of it.
+/// Returns the text of an Agent Skill, after the host's own text about it.
 fn activated(skills: &Skills, skill: &AgentSkill) -> Result<String, SkillError> {
     let mut text =
         format!("Agent Skill {}, in its publisher's words; its folder is {}, read-only.", skill.name, skill.place());

@@ -1,4 +1,4 @@
-//! `task_status`: the tasks of the run that is under way.
+//! `task_status`: the tasks of the active run.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use kiso_store::store::{Store, TaskRow};
 pub(super) const CATEGORY: &str = "status";
 pub(super) const STATUS: &str = "task_status";
 
-/// Characters of an output or an error that are shown of each task.
+/// Maximum number of characters of an output or an error that are shown for each task.
 const SHOWN: usize = 200;
 
 pub(super) fn tools() -> Vec<Tool> {

@@ -1,7 +1,7 @@
-//! `subagent_spawn`, `subagent_status`, `subagent_cancel`: work that goes on beside this conversation.
+//! `subagent_spawn`, `subagent_status`, `subagent_cancel`: work in parallel to this conversation.
 //!
-//! A subagent is a session of its own, with a workspace and a scratchpad of its own: two runs never write to one
-//! workspace, and what one conversation knows, its secrets included, is known to the other only if it stands in the message.
+//! A subagent has its own session, workspace and scratchpad: two runs never write to one workspace, and knowledge of one
+//! conversation, including secrets, is available to the other only if the message contains it.
 
 use serde_json::{Value, json};
 
@@ -18,16 +18,16 @@ const SPAWN: &str = "subagent_spawn";
 const STATUS: &str = "subagent_status";
 const CANCEL: &str = "subagent_cancel";
 
-/// Characters of a subagent's name.
+/// Maximum length of a subagent's name in characters.
 const MAX_NAME: usize = 32;
 
-/// Bytes of its message: more is better put into several, or fetched by the subagent.
+/// Maximum size of its message in bytes: more should be split, or fetched by the subagent.
 const MAX_MESSAGE: usize = 64 << 10;
 
-/// Subagents that a status shows.
+/// Maximum number of subagents in a status.
 const SHOWN: u32 = 20;
 
-/// Characters of each reply where several are shown.
+/// Maximum number of characters of each reply if several are shown.
 const BEGINNING: usize = 300;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -87,7 +87,7 @@ async fn spawn(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<St
                 .hint(format!("there are {}", known.join(", "))));
         }
     }
-    // The same call has the same identity, however often it is made: no crash spawns a second one.
+    // A repeated call has the same key, so a crash does not spawn a second subagent.
     let (seq, place) = at.call;
     let client_key = format!("{run}:{seq}:{place}");
     let session = format!("sub.{name}.{}", short(&client_key));
@@ -125,13 +125,13 @@ async fn spawn(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<St
     let begun = match admitted {
         JobAdmission::Before(_) => "was begun before",
         JobAdmission::Now(_) if store.is_attended() => "was begun",
-        // Whoever calls here has no queue; another process may.
+        // This process has no queue; another one may have.
         JobAdmission::Now(_) => "waits for `kiso serve`: it begins at once if that runs, and otherwise when it does",
     };
     Ok(format!("The subagent {session} {begun}. {STATUS} shows how it stands."))
 }
 
-/// Eight characters that stand for a text.
+/// Returns eight characters that identify a text.
 fn short(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
     data_encoding::HEXLOWER.encode(&digest.as_ref()[..4])
@@ -152,7 +152,7 @@ async fn status(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<S
     Ok(all.iter().map(|subagent| line(subagent, Some(BEGINNING))).collect::<Vec<_>>().join("\n"))
 }
 
-/// What subagents were told and have said is read.
+/// Joins the labels of the subagents' messages and replies.
 async fn join_labels(builtins: &Builtins, all: &[Subagent], at: &CallContext) -> Result<(), ToolFault> {
     let sessions: Vec<_> = all.iter().map(|subagent| subagent.session.clone()).collect();
     let read = builtins.store.read(move |view| sessions.iter().map(|session| view.session_label(session)).collect());
@@ -167,7 +167,7 @@ async fn cancel(builtins: &Builtins, id: &str, at: &CallContext) -> Result<Strin
     let outcome = Outcome::in_words(Ending::Cancelled, reply.clone());
     let body = serde_json::to_string(&outcome).map_err(|error| ToolFault::new(error.to_string()))?;
     let session = subagent.session.clone();
-    // Read anew in the transaction: it may have begun meanwhile, or ended.
+    // Read again in the transaction, because it may have started or ended in the meantime.
     let write = builtins.store.write(move |tx| {
         let now = tx.subagent(&session)?;
         Ok(match now.map(|now| (now.state, now.run)) {
@@ -182,7 +182,7 @@ async fn cancel(builtins: &Builtins, id: &str, at: &CallContext) -> Result<Strin
     })
 }
 
-/// The subagent of that id, if it stands below this session; any, for an administrator.
+/// Returns the subagent of that id, if it is below this session; any, for an administrator.
 async fn known(builtins: &Builtins, id: &str, at: &CallContext) -> Result<Subagent, ToolFault> {
     let unknown = || {
         ToolFault::new(format!("there is no subagent {:?} here", &id[..id.floor_char_boundary(64)]))

@@ -122,14 +122,14 @@ async fn what_is_saved_is_read_listed_and_searched() {
     let fault = house.call("scratchpad", json!({ "action": "read", "key": "lgo" })).await.unwrap_err();
     assert!(fault.contains("near: ref:log"), "{fault}");
     assert!(house.call("scratchpad", json!({ "action": "list" })).await.unwrap().starts_with("ref:log ("));
-    // "ref:log" names the entry here and is not to be replaced by its text.
+    // "ref:log" names the entry here and must not be replaced by its text.
     assert_eq!(Builtins::names_entry("scratchpad"), Some("key"));
     assert_eq!(Builtins::names_entry("memory_save"), None);
     let fault = house.call("scratchpad", json!({ "action": "read" })).await.unwrap_err();
     assert!(fault.contains("key: action read needs it"), "{fault}");
 }
 
-/// A part that is asked for is shown whole, so that it is not put away as a copy of what it was read from.
+/// A requested part is shown completely, so that it is not archived as a copy of its source.
 #[tokio::test]
 async fn what_is_read_has_room_in_a_result() {
     let mut house = house();

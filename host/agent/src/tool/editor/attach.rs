@@ -1,4 +1,4 @@
-//! Files that came with a message, as its models are shown them: pictures as pictures, documents in words, and scans as both.
+//! Files of a message in their form for models: pictures as pictures, documents as text, and scans as both.
 
 use super::look::{CUT, PictureSource, ShownSize};
 use crate::tool::{Tools, files};
@@ -9,31 +9,31 @@ use kiso_plan::prompt::FileCard;
 use kiso_sandbox::skill::Caller;
 use kiso_store::scratchpad::truncate_middle;
 
-/// Files of a message that are looked at.
+/// Maximum number of files of a message that are examined.
 const MAX_FILES: usize = 16;
 
-/// The parts of a context that the texts and the pictures of a message may take, and the most that texts take of any.
+/// Shares of a context for the texts and the pictures of a message, and the maximum for texts.
 const TEXTS: usize = 5;
 const PICTURES: usize = 4;
 const MOST_TEXT: usize = 8_000;
 
-/// Pictures of a message that are shown.
+/// Maximum number of pictures of a message that are shown.
 const MAX_SHOWN: usize = 16;
 
-/// Stands before the names of files that are too many.
+/// Precedes the names of files above the limit.
 const LEFT_OUT: &str = "There are more files or pages than are shown at once; look at these when they matter:";
 
-/// Pages of a scan that are shown; the outline says how many there are.
+/// Maximum number of pages of a scan that are shown; the outline contains their total number.
 const SCANNED: usize = 4;
 
-/// Characters of an outline.
+/// Maximum length of an outline in characters.
 const OUTLINE: usize = 3_000;
 
-/// Bytes at the beginning of a file that say what it is.
+/// Number of bytes at the beginning of a file that determine its kind.
 const HEAD: u64 = 512;
 
-/// `$1` the file, `$2` characters: the whole document if it has no more, else its outline; then, behind a zero byte, the pages that are
-/// pictures.
+/// `$1` is the file, `$2` the number of characters: prints the whole document if it is not longer, otherwise its outline; then,
+/// after a zero byte, the pages that are pictures.
 const READ_DOCUMENT: &str = r#"
 text=$(document --max "$2" "$1") || exit
 case $text in
@@ -47,7 +47,7 @@ document --outline --json "$1" | jq -r '.pictures[]?'"#;
 #[derive(Debug, PartialEq, Eq)]
 enum FileKind {
     Picture,
-    /// A format that only its own programs read as text.
+    /// A format that needs a converter.
     Document,
     Text,
     Empty,
@@ -55,8 +55,8 @@ enum FileKind {
 }
 
 impl Tools {
-    /// Reads the files that a message names, for models whose context has `context_budget` tokens. A file that cannot be read becomes a
-    /// sentence that says why.
+    /// Reads the files that a message names, for models whose context has `context_budget` tokens. An unreadable file is replaced
+    /// by a sentence with the reason.
     pub async fn attached(
         &self,
         files: &[NamedFile<'_>],
@@ -85,7 +85,7 @@ impl Tools {
                     continue;
                 }
                 FileKind::Other | FileKind::Empty => continue,
-                // A program that is to be changed is read by whoever changes it.
+                // A program that is to be changed is read by the model that changes it.
                 FileKind::Text if !came_along => continue,
                 FileKind::Picture => vec![1],
                 FileKind::Document | FileKind::Text => {
@@ -132,13 +132,13 @@ impl Tools {
     fn kind_of(&self, caller: &Caller<'_>, card: &FileCard) -> FileKind {
         let work = self.skills.home().open_work(caller.session);
         match work.map(|work| files::bytes(&work, &card.path, HEAD)) {
-            // A table is told of by its columns.
+            // A table is described by its columns.
             Ok(Ok(head)) if card.columns.is_none() => kind_of(&card.path, &head),
             _ => FileKind::Other,
         }
     }
 
-    /// A document in words, and its pages that are pictures.
+    /// Reads a document as text, and its pages that are pictures.
     async fn document(
         &self,
         path: &str,
@@ -150,7 +150,7 @@ impl Tools {
         let short = path.trim_start_matches("/work/").to_owned();
         let told =
             |text: &str| (AttachedDocument { path: short.clone(), text: caller.secrets.redact(text) }, Vec::new());
-        // Four characters to a token: what has others is cut to its room below.
+        // About four characters per token: other text is cut to its limit below.
         let args = vec![path.to_owned(), room.saturating_mul(4).max(OUTLINE).to_string(), OUTLINE.to_string()];
         let ran = match self.run_fixed(READ_DOCUMENT, args, b"", role, caller).await {
             Ok(ran) => ran,
@@ -169,12 +169,12 @@ impl Tools {
     }
 }
 
-/// Tokens that the texts of a message's files may have together.
+/// Returns the maximum size in tokens of the texts of all files of a message.
 pub fn text_room(context_budget: usize) -> usize {
     (context_budget / TEXTS).min(MOST_TEXT)
 }
 
-/// By its first bytes, and for text by its name.
+/// Detects the kind by the first bytes, and for text by the name.
 fn kind_of(path: &str, head: &[u8]) -> FileKind {
     let begins = |marks: &[&[u8]]| marks.iter().any(|mark| head.starts_with(mark));
     let ends = |endings: &[&str]| {
@@ -185,7 +185,7 @@ fn kind_of(path: &str, head: &[u8]) -> FileKind {
     if head.is_empty() {
         return FileKind::Empty;
     }
-    // HEIC and AVIF are refused with a sentence.
+    // HEIC and AVIF are refused with an explanation.
     let is_camera = head.len() > 12
         && &head[4..8] == b"ftyp"
         && ["heic", "heix", "mif1", "avif"].iter().any(|brand| head[8..12] == *brand.as_bytes());
@@ -204,7 +204,7 @@ fn kind_of(path: &str, head: &[u8]) -> FileKind {
         return FileKind::Document;
     }
     let is_printed = |byte: &u8| *byte >= b' ' || b"\t\n\r\x0c\x1b".contains(byte);
-    // A letter may be cut off at the end.
+    // A character may be cut off at the end.
     let is_utf8 = std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true);
     let is_text = head.iter().all(is_printed) && is_utf8;
     let is_table = ends(&["csv", "tsv", "jsonl", "ndjson"]);
@@ -238,7 +238,7 @@ mod tests {
         ] {
             assert_eq!(kind_of(path, head), kind, "{path}");
         }
-        // A letter that the head cuts through.
+        // The head ends within a character.
         assert_eq!(kind_of("a.txt", &"aä".as_bytes()[..2]), FileKind::Text);
     }
 }

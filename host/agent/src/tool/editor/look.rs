@@ -1,5 +1,5 @@
-//! `look`: pictures and pages of documents, as a model is shown them. The command `image` makes the copy, in its sandbox, and the store
-//! keeps it.
+//! `look`: pictures and pages of documents in the form for models. The command `image` creates the copy in its sandbox, and the
+//! store keeps it.
 
 use super::{FileCall, Ran, failed, plain_path, shown, wrong};
 use crate::tool::builtin::ToolFault;
@@ -19,8 +19,8 @@ use serde_json::Value;
 
 pub(in crate::tool) const LOOK: &str = "look";
 
-/// `$1` the file, `$2` the page, `$3` the region or nothing, `$4` and `$5` pixels of the longer side and of all, `$6` bytes. Before the
-/// picture stands how many pages there are.
+/// `$1` is the file, `$2` the page, `$3` the region or nothing, `$4` and `$5` the maximum pixels of the longer side and in total,
+/// `$6` the maximum bytes. The number of pages precedes the picture.
 pub(super) const LOOK_AT: &str = r#"
 if head -c 1024 <"$1" | grep -qa '%PDF-'; then
   pdfinfo "$1" | sed -n 's/^Pages: */pages /p'
@@ -34,18 +34,18 @@ fi"#;
 /// The same for bytes on standard input.
 const LOOK_AT_INPUT: &str = r#"image look --longest "$4" --pixels "$5" --max-bytes "$6" -"#;
 
-/// Characters of a path in the name of a picture.
+/// Maximum number of characters of a path in the name of a picture.
 const MAX_NAME: usize = 120;
 
-/// Tokens of a context in which few pictures had room otherwise.
+/// Context in tokens below which pictures are smaller, so that more of them fit.
 const SMALL_CONTEXT: usize = 32_000;
 
-/// Which size models are shown.
+/// The size of pictures for models.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::tool) struct ShownSize {
-    /// Pixels of the longer side.
+    /// Maximum pixels of the longer side.
     longest: u32,
-    /// Pixels altogether.
+    /// Maximum pixels in total.
     pixels: u32,
 }
 
@@ -55,22 +55,23 @@ impl ShownSize {
     /// About 500 tokens, for a model with a small window.
     const SMALL: Self = Self { longest: 896, pixels: 400_000 };
 
-    /// For a model whose context has so many tokens. A picture has the same size wherever it is shown, so that a region means the same.
+    /// Returns the size for a model with this context. A picture has the same size everywhere, so that regions have the same
+    /// meaning.
     pub(in crate::tool) fn of(context_budget: usize) -> Self {
         if context_budget < SMALL_CONTEXT { Self::SMALL } else { Self::FULL }
     }
 
-    /// Returns the last arguments of the line that draws: pixels of the longer side, pixels altogether, bytes.
+    /// Returns the last arguments of the line that draws: pixels of the longer side, total pixels, bytes.
     pub(super) fn limits(self, bytes: u32) -> [String; 3] {
         [self.longest, self.pixels, bytes].map(|limit| limit.to_string())
     }
 }
 
-/// The picture or the pages that a call asks for.
+/// The picture or the pages that a call requests.
 #[derive(Debug, Clone)]
 pub(in crate::tool) struct LookCall {
     path: String,
-    /// Counted from 1; frames of a picture, too.
+    /// Counted from 1; also frames of a picture.
     pages: Vec<u64>,
     /// Left, top, width and height.
     region: Option<String>,
@@ -82,7 +83,7 @@ impl LookCall {
     }
 }
 
-/// The answer of `image look`.
+/// The output of `image look`.
 #[derive(Deserialize)]
 pub(super) struct LookOutput {
     pub media_type: String,
@@ -102,17 +103,17 @@ struct Source {
     cut: bool,
 }
 
-/// Where a picture comes from.
+/// The source of a picture.
 pub(in crate::tool) enum PictureSource<'a> {
     Page { path: &'a str, page: u64, region: Option<&'a str> },
     Bytes { name: &'a str, bytes: &'a [u8] },
 }
 
-/// A picture that the store has, and what there is to say of its file.
+/// A stored picture, with a description of its file.
 pub(in crate::tool) struct SeenPicture {
     pub picture: Picture,
     pub label: Label,
-    /// The format and the size of what it was made from.
+    /// Format and size of its source.
     about: String,
     /// Whether the end of the file is missing.
     pub is_cut: bool,
@@ -134,7 +135,7 @@ pub(super) fn parse(given: &Value) -> Result<FileCall, ToolFault> {
 }
 
 impl Tools {
-    /// Shows the model what a call names.
+    /// Shows the model the pictures that a call names.
     pub(super) async fn look(
         &self,
         view: &LookCall,
@@ -153,7 +154,7 @@ impl Tools {
                     lines.push(format!("{}: {}{cut}.", seen.picture.title(), seen.about));
                     report.pictures.push(seen.picture);
                 }
-                // The pages before it are worth showing.
+                // The earlier pages are still useful.
                 Err(refused) if report.pictures.is_empty() => return *refused,
                 Err(refused) => {
                     report.label.join(&refused.label);
@@ -165,7 +166,7 @@ impl Tools {
         report
     }
 
-    /// A copy of a picture for models, which the store has from then on. What went wrong is the report of the task that wanted it.
+    /// Stores a copy of a picture for models. The error is the report of the task that requested it.
     pub(in crate::tool) async fn picture(
         &self,
         source: PictureSource<'_>,
@@ -205,12 +206,12 @@ impl Tools {
     }
 }
 
-/// A name that stands in a prompt outside the fence: it can neither end what it stands in nor say much.
+/// Returns a name for use outside of the fence in a prompt: it cannot end the surrounding text, and is short.
 fn plain(path: &str) -> String {
     path.chars().take(MAX_NAME).map(|c| if c.is_control() || "[]<>".contains(c) { '_' } else { c }).collect()
 }
 
-/// The answer of the line, and how many pages there are.
+/// Parses the output of the line, and the number of pages.
 pub(super) fn read(ran: &Ran) -> Result<(LookOutput, u64), String> {
     let text = String::from_utf8_lossy(&ran.output);
     let (pages, json) = match text.strip_prefix("pages ").and_then(|rest| rest.split_once('\n')) {

@@ -1,5 +1,5 @@
-//! Previews for people: a page of a document as a picture, and a document in words. The same lines make them that make what models
-//! are shown, in the same sandbox; nothing of a preview is kept.
+//! Previews for people: a page of a document as a picture, and the text of a document. They use the same lines and the same
+//! sandbox as files for models; nothing of a preview is stored.
 
 use super::Ran;
 use super::look::{LOOK, LOOK_AT, ShownSize, read};
@@ -11,13 +11,13 @@ use kiso_sandbox::skill::Caller;
 use kiso_store::store::MAX_PICTURE_BYTES;
 use serde::Deserialize;
 
-/// Characters of a document that are shown.
+/// Maximum number of characters of a document that are shown.
 const MAX_TEXT: usize = 150_000;
 
-/// Parts of a document that are shown: pages, slides, sheets.
+/// Maximum number of parts of a document that are shown: pages, slides, sheets.
 const MAX_PARTS: usize = 500;
 
-/// `$1` the file, `$2` characters.
+/// `$1` is the file, `$2` the number of characters.
 const READ_PARTS: &str = r#"document --json --max "$2" "$1""#;
 
 /// A page of a document, or a picture that browsers do not show.
@@ -25,17 +25,17 @@ const READ_PARTS: &str = r#"document --json --max "$2" "$1""#;
 pub struct PagePreview {
     pub bytes: Vec<u8>,
     pub media_type: String,
-    /// How many pages the document has.
+    /// Number of pages of the document.
     pub pages: u64,
 }
 
-/// A document in words.
+/// The text of a document.
 #[derive(Debug, Deserialize)]
 pub struct DocumentPreview {
-    /// As in "XLSX".
+    /// File format, such as "XLSX".
     pub kind: String,
     pub parts: Vec<DocumentPart>,
-    /// Whether there is more than is shown.
+    /// Whether the text is truncated.
     #[serde(default)]
     pub cut: bool,
 }
@@ -51,7 +51,7 @@ pub struct DocumentPart {
 }
 
 impl Tools {
-    /// Draws a page, counted from 1, of a document of the caller's session.
+    /// Renders a page, counted from 1, of a document of the caller's session.
     pub async fn page_preview(
         &self,
         path: &str,
@@ -69,7 +69,7 @@ impl Tools {
         Ok(PagePreview { bytes, media_type: answer.media_type, pages })
     }
 
-    /// Reads a document of the caller's session.
+    /// Returns the text of a document of the caller's session.
     pub async fn document_preview(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! Which files the tools reach: those of the workspace, and of the folders that the session has open.
+//! The files that the tools can reach: those of the workspace, and of the session's open folders.
 
 use super::look::LOOK;
 use super::{EDIT, FileCall, READ, ReadPath, WRITE, failed, wrong};
@@ -10,7 +10,8 @@ use kiso_plan::plan::{CallerScope, Task, TaskKind};
 use kiso_plan::report::TaskReport;
 use kiso_sandbox::skill::Caller;
 
-/// A path without `.`, `..` and doubled slashes. It may be relative: to the folder that the session has open, or to the workspace.
+/// Returns a path without `.`, `..` and double slashes. It may be relative to the session's first open folder, or to the
+/// workspace.
 pub(super) fn plain_path(path: &str) -> Result<String, ToolFault> {
     let shown: String = path.chars().take(200).collect();
     let mut names: Vec<&str> = Vec::new();
@@ -34,7 +35,7 @@ pub(super) fn plain_path(path: &str) -> Result<String, ToolFault> {
     Ok(format!("{slash}{}", names.join("/")))
 }
 
-/// The absolute path of a file in one of the session's folders, or in its workspace.
+/// Returns the absolute path of a file in one of the session's folders, or in its workspace.
 fn in_reach(path: &str, folders: &[String], sees_shared: bool) -> Result<String, String> {
     let base = folders.first().map_or(WORK, String::as_str);
     if !path.starts_with('/') {
@@ -53,11 +54,11 @@ fn in_reach(path: &str, folders: &[String], sees_shared: bool) -> Result<String,
     Err(format!("{shown:?} is outside of {places}; this tool works there only, and exec sees other directories"))
 }
 
-/// The session's workspace, as tasks see it.
+/// The path of the session's workspace for tasks.
 const WORK: &str = "/work";
 
 impl Tools {
-    /// The call with the absolute path of its file.
+    /// Returns the call with the absolute path of its file.
     pub(super) fn placed(
         &self,
         call: &FileCall,

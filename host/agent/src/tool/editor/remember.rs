@@ -1,4 +1,4 @@
-//! Documents in archival memory: their passages, each with the page that it stands on.
+//! Documents in archival memory: their passages, each with its page.
 
 use super::{failed, shown};
 use crate::tool::Tools;
@@ -11,16 +11,16 @@ use kiso_sandbox::skill::Caller;
 use kiso_store::memory;
 use serde::Deserialize;
 
-/// `$1` the file, `$2` characters.
+/// `$1` is the file, `$2` the number of characters.
 const READ_PARTS: &str = r#"document --json --max "$2" "$1""#;
 
-/// Characters of a document that are remembered.
+/// Maximum number of characters of a document that are saved.
 const MAX_TEXT: usize = 2_000_000;
 
-/// Bytes of the name of a file in what it is the source of.
+/// Maximum length in bytes of a file name in a source.
 const MAX_NAME: usize = 80;
 
-/// The answer of `document --json`, as far as it is of use here.
+/// The used members of the output of `document --json`.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
@@ -41,7 +41,7 @@ struct Part {
 }
 
 impl Document {
-    /// How a part is cited; `None` where there is only one.
+    /// Returns the name for parts in citations; `None` if there is only one part.
     fn unit(&self) -> Option<&'static str> {
         let units = [
             (self.pages, "p."),
@@ -55,7 +55,7 @@ impl Document {
 }
 
 impl Tools {
-    /// Saves a document of the workspace, a passage or more for each of its pages.
+    /// Saves a document of the workspace as one or more passages per page.
     pub(super) async fn remember(&self, path: &str, role: CallerScope, caller: &Caller<'_>) -> TaskReport {
         let task = Task::new(TaskKind::Exec, builtin::MEMORY_SAVE);
         let args = vec![path.to_owned(), MAX_TEXT.to_string()];

@@ -1,12 +1,12 @@
-//! The texts of files: their lines with numbers, and the replacement of a part.
+//! Texts of files: numbered lines, and the replacement of a part.
 
 use crate::tool::EXEC;
 use kiso_plan::estimate::tokens;
 
-/// Places of a text that an error names.
+/// Maximum number of positions in an error.
 const MAX_PLACES: usize = 5;
 
-/// "line 3", "lines 3, 9 and 3 more".
+/// Formats line numbers as "line 3", "lines 3, 9 and 3 more".
 pub(super) fn list_lines(lines: &[usize]) -> String {
     let shown: Vec<String> = lines.iter().take(MAX_PLACES).map(ToString::to_string).collect();
     let more = match lines.len().saturating_sub(MAX_PLACES) {
@@ -16,12 +16,12 @@ pub(super) fn list_lines(lines: &[usize]) -> String {
     format!("{} {}{more}", if lines.len() == 1 { "line" } else { "lines" }, shown.join(", "))
 }
 
-/// The text with one for the other, and the lines that this begins in; or why it is not done.
+/// Replaces one text by another; returns the new text and the lines where the replaced parts began, or an error.
 pub(super) fn replace(text: &str, (old, new, all): (&str, &str, bool)) -> Result<(String, Vec<usize>), String> {
     if old == new {
         return Err("old and new are the same text".to_owned());
     }
-    // Models write line ends as one character, whatever the file has.
+    // Models write line breaks as one character, whatever the file uses.
     let has_returns = !text.contains(old) && text.contains("\r\n") && !old.contains('\r');
     let (old, new) = match has_returns {
         true => (old.replace('\n', "\r\n"), new.replace("\r\n", "\n").replace('\n', "\r\n")),
@@ -39,7 +39,7 @@ pub(super) fn replace(text: &str, (old, new, all): (&str, &str, bool)) -> Result
     }
 }
 
-/// Where a text stands that differs only in its spaces.
+/// Returns the position of a text that differs only in its spaces.
 fn near(text: &str, old: &str) -> String {
     let plain = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some(first) = old.lines().map(plain).find(|line| !line.is_empty()) else { return String::new() };
@@ -53,7 +53,7 @@ fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// The lines of a text that is known as a whole.
+/// Returns the lines of a completely loaded text.
 pub(super) fn numbered(text: &str, (from, to): (u64, Option<u64>), cut: bool, room: usize) -> String {
     let skipped = usize::try_from(from - 1).unwrap_or(usize::MAX);
     let start = match skipped {
@@ -67,7 +67,7 @@ pub(super) fn numbered(text: &str, (from, to): (u64, Option<u64>), cut: bool, ro
     lines_from(&text[start..], from, to.unwrap_or(u64::MAX).min(from + of - 1), cut, room)
 }
 
-/// Lines with their numbers, of which the first is `from`, up to `to` and as many as have `room`, and what follows them.
+/// Returns numbered lines, starting with `from`, up to `to` and within `room` tokens, with a note about the rest.
 pub(super) fn lines_from(text: &str, from: u64, to: u64, cut: bool, room: usize) -> String {
     let (mut out, mut next) = (String::new(), from);
     let mut lines = text.split_inclusive('\n').peekable();

@@ -1,20 +1,20 @@
-//! Notes on a table that its columns do not tell: how its bytes are read, and which columns hold values of several forms.
+//! Notes on a table besides its columns: how its bytes are encoded, and which columns have values in several formats.
 
 use super::short_name;
 use kiso_plan::prompt::{Column, ColumnKind};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Separators that are looked for.
+/// Separators that are tried.
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 
-/// Lines before the header that are looked at.
+/// Maximum number of lines before the header.
 const PREAMBLE: usize = 20;
 
-/// Names in one note.
+/// Maximum number of names in one note.
 const MAX_NAMES: usize = 8;
 
-/// The notes on a table that begins with `head`, and goes on after it if that is `cut`.
+/// Returns the notes on a table that begins with `head`, and continues after it if `cut`.
 pub(super) fn notes(path: &str, head: &[u8], cut: bool, columns: &[Column]) -> Vec<String> {
     let ending = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     match ending.as_str() {
@@ -40,7 +40,7 @@ fn of_delimited(ending: &str, head: &[u8], cut: bool, columns: &[Column]) -> Vec
         match column.kind {
             ColumnKind::Number => has_numbers_of_several_forms(values),
             ColumnKind::Date => has_dates_of_several_forms(values),
-            // A text may have any form.
+            // A text may have any format.
             ColumnKind::Text => false,
         }
     };
@@ -49,7 +49,7 @@ fn of_delimited(ending: &str, head: &[u8], cut: bool, columns: &[Column]) -> Vec
     notes
 }
 
-/// The text of a head, and its encoding where that is not UTF-8. As the skill `data` takes it: `table::text`.
+/// Returns the text of a head, and its encoding if that is not UTF-8. Equal to `table::text` in the skill `data`.
 fn decoded(head: &[u8], cut: bool) -> (String, Option<&'static str>) {
     let wide = |pair: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = head[2..].chunks_exact(2).map(|unit| pair([unit[0], unit[1]])).collect();
@@ -67,13 +67,13 @@ fn decoded(head: &[u8], cut: bool) -> (String, Option<&'static str>) {
     match std::str::from_utf8(head) {
         Ok(text) => (text.to_owned(), mark),
         Err(error) if cut && error.error_len().is_none() => (String::from_utf8_lossy(head).into_owned(), mark),
-        // Which characters these are does not matter here.
+        // The exact characters do not matter here.
         Err(_) => (head.iter().copied().map(char::from).collect(), Some("cp1252")),
     }
 }
 
-/// The rows from the header on, and what separates their fields; `None` where no line has as many fields as there are columns. A row
-/// whose end may be missing is left out.
+/// Returns the rows from the header on, and the separator of their fields; `None` if no line has as many fields as there are
+/// columns. A possibly incomplete last row is left out.
 fn rows(text: &str, columns: usize, cut: bool) -> Option<(char, Vec<Vec<String>>)> {
     let read = |separator| {
         let mut rows = records(text, separator);
@@ -89,7 +89,7 @@ fn rows(text: &str, columns: usize, cut: bool) -> Option<(char, Vec<Vec<String>>
     Some((found.1, found.2))
 }
 
-/// The fields of delimited text, as RFC 4180 has them.
+/// Splits delimited text into fields (RFC 4180).
 fn records(text: &str, separator: char) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();
@@ -117,9 +117,9 @@ fn records(text: &str, separator: char) -> Vec<Vec<String>> {
     rows
 }
 
-/// Whether dates are written in more than one way: `2023-01-01` beside `01.02.2023`.
+/// Returns whether dates have more than one format: `2023-01-01` and `01.02.2023`.
 fn has_dates_of_several_forms<'a>(values: impl Iterator<Item = &'a str>) -> bool {
-    // Digits stand as one, those of a year apart from the others, and so do letters.
+    // Digits become one sign, with a different one for years, and so do letters.
     let shape = |value: &str| {
         let mut shape = String::new();
         let mut rest = value;
@@ -143,7 +143,7 @@ fn has_dates_of_several_forms<'a>(values: impl Iterator<Item = &'a str>) -> bool
     values.map(shape).collect::<BTreeSet<_>>().len() > 1
 }
 
-/// Whether numbers are written in more than one way: `48.211,4` beside `48520,0`, or `1.5` beside `1,5`.
+/// Returns whether numbers have more than one format: `48.211,4` and `48520,0`, or `1.5` and `1,5`.
 fn has_numbers_of_several_forms<'a>(values: impl Iterator<Item = &'a str>) -> bool {
     let (mut marks, mut ungrouped, mut grouped) = (BTreeSet::new(), false, false);
     for value in values {
@@ -154,7 +154,7 @@ fn has_numbers_of_several_forms<'a>(values: impl Iterator<Item = &'a str>) -> bo
         let separators: Vec<char> = value.chars().filter(|c| !c.is_ascii_digit()).collect();
         let (whole, rest) = value.split_once(['.', ',']).unwrap_or((value, ""));
         match separators.as_slice() {
-            // It may stand before a fraction or in the middle of a number.
+            // The sign may be a decimal separator or a group separator.
             [_] if rest.len() == 3 && whole.len() <= 3 => {}
             [] | [_] => {
                 marks.extend(separators);
@@ -169,7 +169,7 @@ fn has_numbers_of_several_forms<'a>(values: impl Iterator<Item = &'a str>) -> bo
     marks.len() > 1 || grouped && ungrouped
 }
 
-/// Its top-level kind, and the members of its records that are not of one plain kind.
+/// Describes the top-level kind, and the members of its records that have several kinds.
 fn of_json(head: &[u8], cut: bool) -> Vec<String> {
     let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
     let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -214,7 +214,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// "mixed forms {day, price}", with at most [`MAX_NAMES`]; nothing where there is none.
+/// Formats a list as "mixed forms {day, price}", with at most [`MAX_NAMES`]; `None` if it is empty.
 fn listed(what: &str, mut names: Vec<String>) -> Option<String> {
     let more = if names.len() > MAX_NAMES { ", …" } else { "" };
     names.truncate(MAX_NAMES);

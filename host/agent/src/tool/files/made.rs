@@ -1,4 +1,4 @@
-//! The files of `/work/pub` that a call or a command line has made or changed. They are delivered with the reply, whoever made them.
+//! The files of `/work/pub` that a call or a command line has created or changed. They are delivered with the reply.
 //!
 //! ```text
 //! PublicFiles::look ──▶ the call runs ──▶ made_since ──▶ TaskReport::files ──▶ Outcome::files ──▶ page, terminal, API, channels
@@ -15,21 +15,21 @@ use std::collections::{BTreeMap, VecDeque};
 /// The directory, relative to `/work`.
 const PUBLIC: &str = "pub";
 
-/// Entries that are looked at. A call that leaves more has unpacked an archive there, and nobody opens its files one by one.
+/// Maximum number of entries. A call with more has probably unpacked an archive there, whose files nobody opens one by one.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Levels below the directory.
+/// Maximum depth below the directory.
 const MAX_DEPTH: usize = 8;
 
 /// The files of `/work/pub` at one moment, without hidden ones and links.
 #[derive(Debug, Default)]
 pub struct PublicFiles {
     files: BTreeMap<String, FileState>,
-    /// Whether these are all.
+    /// Whether the list is complete.
     is_whole: bool,
 }
 
-/// Changes with the content of a file. A writer that sets the old time again is not noticed.
+/// Changes with the content of a file. A writer that resets the modification time is not detected.
 #[derive(Debug, PartialEq, Eq)]
 struct FileState {
     inode: u64,
@@ -45,7 +45,7 @@ impl FileState {
 }
 
 impl PublicFiles {
-    /// Reads the directory, level by level. The caller is the only one who works in the session.
+    /// Reads the directory, level by level. The caller must be the only one that works in the session.
     pub fn look(home: &Home, session: &SessionName) -> Self {
         home.open_work(session).map(|work| Self::of(&work)).unwrap_or(Self { is_whole: true, ..Self::default() })
     }
@@ -75,12 +75,12 @@ impl PublicFiles {
         found
     }
 
-    /// Adds the files that are new or changed since this look to the report of the call that was made meanwhile, with the labels of their
-    /// names and contents. A file that the report has already keeps its title and link.
+    /// Adds the files that are new or changed since this snapshot to the report of the call, with the labels of their names and
+    /// contents. A file that is already in the report keeps its title and link.
     pub fn note_made(self, home: &Home, session: &SessionName, report: &mut TaskReport) {
         let Ok(work) = home.open_work(session) else { return };
         let now = Self::of(&work);
-        // Where a listing had no end, a file that it lacks may have been there.
+        // If the listing was incomplete, a missing file may have existed before.
         let is_new = |path: &str| self.is_whole || self.files.contains_key(path);
         let changed = |path: &str, state: &FileState| is_new(path) && self.files.get(path) != Some(state);
         let made: Vec<_> = now.files.iter().filter(|(path, state)| changed(path, state)).collect();

@@ -13,7 +13,7 @@ fn workspace() -> (tempfile::TempDir, Dir) {
     (temp, dir)
 }
 
-/// The columns of a workspace's only file.
+/// Returns the columns of a workspace's only file.
 fn read(name: &str, bytes: impl AsRef<[u8]>) -> Option<Vec<Column>> {
     let (_temp, dir) = workspace();
     dir.write(name, bytes).unwrap();
@@ -44,7 +44,7 @@ fn endings_in_any_case() {
     assert_eq!(read("csv", "a,b\n1,2\n"), None);
 }
 
-/// The notes on a workspace's only file.
+/// Returns the notes on a workspace's only file.
 fn notes(name: &str, bytes: impl AsRef<[u8]>) -> Vec<String> {
     let (_temp, dir) = workspace();
     dir.write(name, bytes).unwrap();
@@ -150,7 +150,7 @@ fn encodings() {
     let wide: Vec<u8> = "\u{feff}ß,b\nx,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     reads("a.csv", wide, &[("ß", Text), ("b", Number)]);
     assert_eq!(read("a.csv", b"\x89PNG\r\n\x1a\n\0\0"), None);
-    // The head ends inside of a character.
+    // The head ends within a character.
     for pad in 0..3 {
         let text = format!("{}ß,東\n", "#\n".repeat(8)) + &"x".repeat(pad) + &"東,1\n".repeat(HEAD_BYTES / 5);
         reads("a.csv", text, &[("ß", Text), ("東", Number)]);
@@ -188,7 +188,7 @@ fn heads_of_long_tables() {
     }
     let cells = "[1, \"x\"],".repeat(20_000);
     reads("a.json", format!(r#"{{"columns": ["a", "b"], "rows": [{cells} [2, "y"]]}}"#), &expected);
-    // Not one whole row, or header.
+    // No complete row or header.
     assert_eq!(read("a.json", format!(r#"[{{"a": 1, "b": "{}"}}]"#, "x".repeat(100_000))), None);
     assert_eq!(read("a.jsonl", format!(r#"{{"a": "{}"}}"#, "x".repeat(100_000))), None);
     assert_eq!(read("a.csv", "a,".repeat(100_000)), None);
@@ -220,7 +220,7 @@ fn links_pipes_and_odd_names() {
     let found = cards(&dir);
     assert_eq!(paths(&found), ["b.csv", "sub/deep/a.csv"]);
     assert!(found.iter().all(|card| card.bytes == 4 && card.columns.is_some()));
-    // What takes the place of a file between the listing and the reading: this test would never end if it waited.
+    // Entries that replace a file between the listing and the reading: if opening blocked, this test would never end.
     for path in ["pipe.csv", "link.csv", "socket.csv", "linked/deep/a.csv", "sub/up/b.csv", "sub", "gone.csv"] {
         assert_eq!(head(&dir, path), None, "{path}");
     }
@@ -244,11 +244,11 @@ fn crowded_workspaces_cost_bounded_work() {
     let mut left = super::Left::new(MAX_IN_DIR + 10);
     let mut files = || super::entries(&inner, "a/", &mut left, &|_| true).files.len();
     assert_eq!([files(), files(), files()], [MAX_IN_DIR, 10, 0]);
-    // Those that are passed over hide nothing.
+    // Skipped entries hide nothing.
     let mut left = super::Left::new(500);
     let some = super::entries(&inner, "a/", &mut left, &|path| path.ends_with("7.csv")).files;
     assert_eq!((some.len(), left.entries), (405, 95));
-    // Deeper than anyone looks.
+    // Deeper than the limit.
     let (_temp, dir) = workspace();
     dir.create_dir_all("1/2/3/4/5/6/7").unwrap();
     dir.write("1/2/3/4/5/6/x", "").unwrap();
@@ -266,7 +266,7 @@ fn heads_are_read_of_plain_files_alone() {
     assert_eq!(heads, ["SOUL.md:\nKind.", "AGENTS.md:\néééé\n[… the rest is left out …]"]);
     dir.remove_file("SOUL.md").unwrap();
     dir.remove_file("AGENTS.md").unwrap();
-    // Nobody writes into it: who opened it would wait.
+    // It has no writer, so opening it would block.
     rustix::fs::mkfifoat(&dir, "SOUL.md", rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     assert_eq!(super::heads(&dir, &kiso_base::home::GUIDANCE, 9), [""; 0]);
 }

@@ -37,13 +37,13 @@ impl House {
         self.schedules.add(wanted, MIDNIGHT).await.map_err(|error| error.to_string())
     }
 
-    /// When the receipts of a schedule were due, in hours since midnight, oldest first.
+    /// Returns the due times of a schedule's receipts, in hours since midnight, oldest first.
     async fn due(&self, name: &str) -> Vec<i64> {
         let receipts = self.schedules.receipts(Some(name), None, 100).await.unwrap();
         receipts.iter().rev().map(|receipt| (receipt.due_ms - MIDNIGHT) / HOUR).collect()
     }
 
-    /// Ends what waits, so that the next time is not skipped.
+    /// Ends waiting work, so that the next time is not skipped.
     async fn answer(&self, name: &str) {
         let session = session_of(name).unwrap();
         let store = &self.schedules.store;
@@ -60,7 +60,7 @@ async fn what_is_due_comes_once_and_what_was_missed_comes_once_for_all() {
     assert_eq!((fire(MIDNIGHT + HOUR).await, house.due("sea").await), (Some(2), vec![1]));
     assert_eq!((fire(MIDNIGHT + HOUR + 5).await, house.due("sea").await), (Some(2), vec![1]));
     house.answer("sea").await;
-    // The daemon was away for hours: the first of the times that were missed is on the receipt.
+    // The daemon was not running for hours: the receipt has the first of the missed times.
     assert_eq!((fire(MIDNIGHT + 9 * HOUR + 5).await, house.due("sea").await), (Some(10), vec![1, 2]));
     let receipt = house.schedules.receipts(None, None, 1).await.unwrap().remove(0);
     assert_eq!((receipt.fired_ms - receipt.due_ms, receipt.by_hand), (7 * HOUR + 5, false));
@@ -89,11 +89,11 @@ async fn a_clock_that_is_put_back_brings_nothing_twice_and_holds_nothing_up() {
     let hours = async || (house.schedules.one("sea").await.unwrap().next_ms.unwrap() - MIDNIGHT) / HOUR;
     house.schedules.fire_due(MIDNIGHT + HOUR).await.unwrap();
     house.answer("sea").await;
-    // Put right by minutes: the time that came does not come again.
+    // Corrected by minutes: the time that has fired does not fire again.
     house.schedules.mend(MIDNIGHT + HOUR - 600_000).await.unwrap();
     assert_eq!((hours().await, house.schedules.fire_due(MIDNIGHT + HOUR).await.unwrap().is_some()), (2, true));
     assert_eq!(house.due("sea").await, [1]);
-    // The clock was a year ahead, fired, and is put right.
+    // The clock was a year ahead, the schedule fired, and the clock is corrected.
     house.schedules.fire_due(MIDNIGHT + 8_760 * HOUR).await.unwrap();
     assert!(hours().await > 8_000);
     house.schedules.mend(MIDNIGHT + 5 * HOUR + 1).await.unwrap();
