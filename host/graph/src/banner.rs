@@ -1,11 +1,10 @@
-//! The banners of a self-assessment: one of three stands over the answer that
-//! is given at the step limit, and over no other answer.
+//! The banners of a self-assessment: one of three is the first line of an answer given at the step limit, and of no other answer.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a self-assessment comes to.
+/// The result of a self-assessment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Banner {
@@ -17,7 +16,7 @@ pub enum Banner {
 impl Banner {
     pub const ALL: [Self; 3] = [Self::Achieved, Self::PartiallyAchieved, Self::NotAchieved];
 
-    /// The line as it is shown.
+    /// Returns the line as it is displayed.
     pub fn text(self) -> &'static str {
         match self {
             Self::Achieved => "✅ GOAL ACHIEVED",
@@ -41,7 +40,7 @@ impl fmt::Display for Banner {
     }
 }
 
-/// `text` without the banners that lead a line. A line that has nothing else goes as a whole.
+/// Returns `text` without banners at the beginning of lines. A line that contains nothing else is removed.
 pub fn strip(text: &str) -> String {
     let mut stripper = Stripper::default();
     let mut out = stripper.push(text);
@@ -49,10 +48,11 @@ pub fn strip(text: &str) -> String {
     out
 }
 
-/// Reads a self-assessment, and returns it as it is shown: the banner, an empty line, and the text without banners.
+/// Parses a self-assessment. Returns the banner, and the text to display: the banner, an empty line, and the text without
+/// banners.
 ///
-/// There must be exactly one banner. Where there is none, or more than one even if they agree, the goal counts as not
-/// achieved: an answer that does not keep to the form is no evidence of success.
+/// There must be exactly one banner. If there is none or more than one, even if they agree, the goal counts as not achieved: an
+/// answer in the wrong form does not prove success.
 pub fn enforce(text: &str) -> (Banner, String) {
     let mut stripper = Stripper::default();
     let mut body = stripper.push(text);
@@ -68,17 +68,17 @@ pub fn enforce(text: &str) -> (Banner, String) {
     (banner, shown)
 }
 
-/// Whether a text is a self-assessment as [`enforce`] shows it. Every other answer has lost its banners.
+/// Whether a text is a self-assessment in the form of [`enforce`]. All other answers have no banners, because they were removed.
 pub fn is_assessment(text: &str) -> bool {
     Banner::ALL.into_iter().any(|banner| text.starts_with(banner.text()))
 }
 
-/// Takes banners out of text that arrives in pieces. What may be the beginning of one is held back until that is
-/// known, which is never more than [`MAX_HEAD`] characters.
+/// Removes banners from text that arrives in pieces. Holds back text that may be the beginning of a banner, at most [`MAX_HEAD`]
+/// characters.
 #[derive(Debug, Default)]
 pub struct Stripper {
     at: ScanState,
-    /// The beginning of a line that may turn out to be a banner; only in [`ScanState::Head`].
+    /// The beginning of a line that may be a banner; only in [`ScanState::Head`].
     held: String,
     /// Banners so far, at most [`MAX_FOUND`].
     found: Vec<Banner>,
@@ -86,30 +86,30 @@ pub struct Stripper {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum ScanState {
-    /// Where a banner may begin: at the start of a line, or behind another banner.
+    /// Where a banner may begin: at the start of a line, or after another banner.
     #[default]
     Head,
-    /// Within a line of text.
+    /// Inside a line of text.
     Line,
-    /// Right behind a banner, where its emphasis is closed.
+    /// Directly after a banner, where its emphasis ends.
     Close,
-    /// Behind a banner and a space, before what may follow it in the line.
+    /// After a banner and a space, before the rest of its line.
     Gap,
-    /// In the line below one that was taken out, of which an empty one goes too.
+    /// In the line after a removed one; if it is empty, it is removed, too.
     Below,
 }
 
-/// Characters before the words of a banner: emphasis, a heading, a list's dash, an emoji.
+/// Maximum characters before the words of a banner: emphasis, a heading, a list's dash, an emoji.
 const MAX_DECORATION: usize = 16;
 
-/// Characters of a line after which it is not a banner. The longest one has 23 besides its decoration and spaces.
+/// A line that is longer than this is not a banner. The longest banner has 23 characters without decoration and spaces.
 const MAX_HEAD: usize = 64;
 
-/// More banners than one are wrong already; they need not be counted to the last.
+/// Maximum counted banners: more than one is an error anyway.
 const MAX_FOUND: usize = 8;
 
 impl Stripper {
-    /// Takes the next piece and returns the text that can be shown now.
+    /// Takes the next piece and returns the text that can be displayed now.
     pub fn push(&mut self, piece: &str) -> String {
         let mut out = String::with_capacity(piece.len());
         for c in piece.chars() {
@@ -118,7 +118,7 @@ impl Stripper {
         out
     }
 
-    /// The rest, once the text has ended.
+    /// Returns the rest after the end of the text.
     pub fn finish(self) -> String {
         self.end().0
     }
@@ -144,7 +144,7 @@ impl Stripper {
             ScanState::Close if "*_~`:.!".contains(c) => {}
             ScanState::Gap if "-–—:|".contains(c) => {}
             ScanState::Close | ScanState::Gap if c.is_whitespace() => self.at = ScanState::Gap,
-            // Another banner may follow in the same line.
+            // Another banner may follow on the same line.
             ScanState::Close | ScanState::Gap => {
                 self.at = ScanState::Head;
                 self.head(c, out);
@@ -171,7 +171,7 @@ impl Stripper {
                 self.note(banner);
                 self.held.clear();
                 self.at = ScanState::Close;
-                // What showed that the words had ended.
+                // This character ended the words.
                 self.take(c, out);
             }
         }
@@ -184,18 +184,18 @@ impl Stripper {
     }
 }
 
-/// What the beginning of a line is.
+/// Classification of a line's beginning.
 enum Head {
-    /// It may become a banner.
+    /// It may still become a banner.
     Open,
     /// It is text.
     Text,
-    /// It is this banner, and one more character unless the text ended.
+    /// It is this banner and one more character, unless the text has ended.
     Banner(Banner),
 }
 
-/// Reads the beginning of a line. The words count in capitals only, or in any case behind an emoji: "Goal achieved" is
-/// what people write.
+/// Classifies the beginning of a line. The words must be in capitals, or follow an emoji: people write "Goal achieved" in normal
+/// text.
 fn read(held: &str, ended: bool) -> Head {
     if held.chars().nth(MAX_HEAD).is_some() {
         return Head::Text;
@@ -219,13 +219,13 @@ fn read(held: &str, ended: bool) -> Head {
 }
 
 enum Behind<'a> {
-    /// The text ends before the phrase does.
+    /// The text ends inside the phrase.
     Cut,
     Rest(&'a str),
     Other,
 }
 
-/// What follows `phrase` in `text`, where any run of spaces counts as one.
+/// Returns the text after `phrase`; any run of spaces counts as one space.
 fn behind<'a>(text: &'a str, phrase: &str, any_case: bool) -> Behind<'a> {
     let mut rest = text;
     for expected in phrase.chars() {
@@ -254,7 +254,7 @@ fn decorates(c: char) -> bool {
     is_blank(c) || "*_~`#>-+".contains(c) || is_emoji(c)
 }
 
-/// Pictographs, with the marks that choose their form and join them.
+/// Whether a character is a pictograph, or a mark that selects its form or joins it.
 fn is_emoji(c: char) -> bool {
     matches!(c, '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f300}'..='\u{1faff}' | '\u{fe0e}' | '\u{fe0f}' | '\u{200d}')
 }
@@ -354,7 +354,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the text is cut into pieces, the same is shown; and after that there is nothing left to take out.
+        /// The result does not depend on how the text is split, and contains no more banners.
         #[test]
         fn pieces_show_the_same_as_the_whole(parts in prop::collection::vec(fragment(), 0..24), sizes in prop::collection::vec(1usize..9, 1..30)) {
             let text = parts.concat();
@@ -372,7 +372,7 @@ mod tests {
             prop_assert_eq!(strip(&whole), whole);
         }
 
-        /// What is shown at the step limit begins with the banner, and no other line does.
+        /// The text displayed at the step limit begins with a banner, and no other line does.
         #[test]
         fn one_banner_is_shown(parts in prop::collection::vec(fragment(), 0..24)) {
             let (banner, shown) = enforce(&parts.concat());

@@ -1,5 +1,5 @@
-//! Arguments of a planned task that are what an earlier task leaves behind: `{"from": 2}` is the output of the plan's second task, and
-//! `{"from": 2, "pointer": "/total"}` a part of it that is JSON (RFC 6901).
+//! Arguments of a planned task that are bound to the output of an earlier task: `{"from": 2}` is the output of the plan's second
+//! task, and `{"from": 2, "pointer": "/total"}` a part of its JSON output (RFC 6901).
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,20 @@ use kiso_plan::label::Label;
 use kiso_plan::plan::{Plan, Violation, binding};
 use kiso_plan::report::{TaskReport, TaskStatus};
 
-/// Stands before the answer of a server, and is the host's own word.
+/// The host puts this before a server's output.
 pub const OUTSIDE: &str = "[from outside: ";
 
-/// Bound values of one task.
+/// Maximum bound values of one task.
 const MAX_BOUND: usize = 32;
 
-/// Arguments whose bound values are there, and the labels of these by the argument that has them.
+/// Arguments with their bound values filled in, and the labels of these values by argument.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundArgs {
     pub args: Value,
     pub labels: BTreeMap<String, Label>,
 }
 
-/// Puts outputs in the place of what is bound to them. `result` is what a task left behind, if it has ended. Fails with the words for
-/// whoever planned it.
+/// Replaces bound values by outputs. `result` returns the report of a task, if it has ended. The error is a text for the planner.
 pub fn bind<'r>(args: &Value, result: impl Fn(usize) -> Option<&'r TaskReport>) -> Result<BoundArgs, String> {
     let (mut bound, mut labels, mut count) = (args.clone(), BTreeMap::new(), 0);
     for (name, value) in bound.as_object_mut().into_iter().flat_map(Map::iter_mut) {
@@ -56,7 +55,7 @@ fn put<'r>(
             format!("{name}: the output of task {from} has nothing at {:?}", pointer.unwrap_or_default())
         })?;
         if names_a_ref(&found) {
-            // Whoever wrote it would else choose what is put into its place.
+            // Otherwise, the author of this output would choose the value that replaces it.
             return Err(format!(
                 "{name}: the output of task {from} says ref:KEY, which stands for itself only in a plan"
             ));
@@ -72,7 +71,7 @@ fn put<'r>(
     }
 }
 
-/// Whether a text in it stands for an entry of the scratchpad.
+/// Whether a text in the value refers to an entry of the scratchpad.
 pub(super) fn names_a_ref(value: &Value) -> bool {
     match value {
         Value::String(text) => {
@@ -84,7 +83,7 @@ pub(super) fn names_a_ref(value: &Value) -> bool {
     }
 }
 
-/// What a task has said, or a part of its data.
+/// Returns the output of a task, or a part of its data.
 fn output(report: &TaskReport, pointer: Option<&str>) -> Option<Value> {
     let text = match report.text.split_once('\n') {
         Some((first, rest)) if first.starts_with(OUTSIDE) => rest,
@@ -100,7 +99,7 @@ fn output(report: &TaskReport, pointer: Option<&str>) -> Option<Value> {
     }
 }
 
-/// What is wrong with the values of a plan that are bound to others: each must come from a task before it.
+/// Returns the errors in a plan's bound values: each must be bound to an earlier task.
 pub fn violations(plan: &Plan) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (index, task) in plan.tasks.iter().enumerate() {
@@ -154,7 +153,7 @@ mod tests {
         assert_eq!(found.args, json!({ "to": "DE1", "sum": 5, "a": ["plain"], "b": 1 }));
         assert_eq!(found.labels.keys().collect::<Vec<_>>(), ["a", "sum", "to"]);
         assert_eq!(found.labels["to"], Label::world("mcp:bank"));
-        // What only looks like one is itself.
+        // Values in a similar form stay unchanged.
         let plain = json!({ "x": { "from": "a" }, "y": { "from": 1, "to": 2 }, "z": { "from": -1 } });
         assert_eq!(bound(plain.clone()).unwrap().args, plain);
         for text in ["ref:notes", " ref:notes\n", "{\"x\": [\"ref:notes\"]}"] {

@@ -1,6 +1,6 @@
-//! The technical execution brief of one task: what reasoning hands to action.
+//! The technical execution brief of one task, passed from the reasoning node to the action node.
 //!
-//! A task that is ready as it stands (a command, a skill with args, a message) gets its brief without a model call.
+//! A task that is ready to run (a command, a skill with args, a message) gets its brief without a model call.
 
 use kiso_plan::clip::clip;
 use serde_json::Value;
@@ -8,38 +8,38 @@ use serde_json::Value;
 use kiso_plan::plan::Task;
 use kiso_plan::report::TaskReport;
 
-/// Everything that is needed to do one task, and one thing to do.
+/// Everything that is needed for one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Brief {
     /// The objective of the plan.
     pub goal: String,
-    /// Properties that the result must have.
+    /// Required properties of the result.
     pub expect: Option<String>,
-    /// The outputs of the tasks before this one, oldest first.
+    /// The outputs of earlier tasks, oldest first.
     pub evidence: Vec<TaskReport>,
-    /// The one immediate action.
+    /// The task to do now.
     pub task: Task,
     /// Position in the plan, from 1, as in "task 2 of 4".
     pub number: usize,
-    /// Tasks of the plan as it stands, injected ones included.
+    /// Number of tasks in the current plan, including injected ones.
     pub of: usize,
-    /// The text of a `msg`, where the actor before it has written it.
+    /// The text of a `msg`, if the actor before it has written it.
     pub written: Option<String>,
     /// The critic's objections, oldest first.
     pub feedback: Vec<String>,
 }
 
-/// Characters that are kept of a report's text, and of its data as JSON: more than the output guard lets through, which saves what is
-/// larger under a ref.
+/// Maximum characters of a report's text, and of its data as JSON. The output guard allows less: it saves larger texts under a
+/// ref.
 const MAX_REPORT: usize = 40_000;
 
-/// Files of a report that are shown to models.
+/// Maximum files of a report that models see.
 const MAX_FILES: usize = 20;
 
-/// A run of injected fixes can leave many reports behind; the latest ones matter.
+/// Maximum reports: repeated fixes can produce many, and the latest ones matter.
 const MAX_REPORTS: usize = 16;
 
-/// The reports as evidence: the latest ones, each shortened.
+/// Returns the latest reports as evidence, each shortened.
 pub fn evidence<'a>(reports: impl DoubleEndedIterator<Item = &'a TaskReport>) -> Vec<TaskReport> {
     let mut evidence: Vec<_> = reports.rev().take(MAX_REPORTS).map(shorten).collect();
     evidence.reverse();
@@ -48,7 +48,7 @@ pub fn evidence<'a>(reports: impl DoubleEndedIterator<Item = &'a TaskReport>) ->
 
 fn shorten(report: &TaskReport) -> TaskReport {
     let keep = |data: &&Value| data.to_string().len() <= MAX_REPORT;
-    // Field by field: the text may be large, and a clone of the whole would copy it only to throw it away.
+    // Field by field: a clone would copy a large text that is not needed.
     TaskReport {
         task: report.task.clone(),
         status: report.status,
@@ -58,7 +58,7 @@ fn shorten(report: &TaskReport) -> TaskReport {
         data: report.data.as_ref().filter(keep).cloned(),
         files: report.files.iter().take(MAX_FILES).cloned().collect(),
         more_files: 0,
-        // For people, never for a prompt.
+        // For people, never in a prompt.
         changed: Vec::new(),
         more_changed: 0,
         outside: false,
@@ -68,7 +68,7 @@ fn shorten(report: &TaskReport) -> TaskReport {
         stderr: clip(&report.stderr, MAX_REPORT),
         failed_command: report.failed_command.clone(),
         millis: report.millis,
-        // For the trace, never for a prompt.
+        // For the trace, never in a prompt.
         used: None,
         log: Vec::new(),
         skill_digest: report.skill_digest.clone(),

@@ -1,7 +1,7 @@
-//! The technical execution brief as the reasoner writes it: everything that action needs to take one
-//! step without having seen the conversation.
+//! The technical execution brief in the form that the reasoner writes: everything that the action node needs for one step without
+//! seeing the conversation.
 //!
-//! A task that is ready as it stands gets its brief from [`derive()`], without a model call.
+//! A task that is ready to run gets its brief from [`derive()`], without a model call.
 
 use std::fmt::Write as _;
 
@@ -17,22 +17,22 @@ use kiso_plan::clip::clip;
 use kiso_plan::plan::{NamedEffect, Task, TaskKind, wire_name};
 use kiso_plan::report::{TaskReport, TaskStatus};
 
-/// Entries of one list: a brief is one step, and a longer list is the plan again.
+/// Maximum entries of a list: a brief is one step, and a longer list would be a plan.
 const MAX_ITEMS: usize = Lengths::READ.items;
 
-/// Characters of one entry.
+/// Maximum characters of an entry.
 const MAX_ITEM: usize = Lengths::READ.item;
 
-/// Characters of a planner's own brief.
+/// Maximum characters of a planner's own brief.
 const MAX_BRIEF: usize = 16_000;
 
-/// Characters of the action, which may carry a command line or the arguments of a call.
+/// Maximum characters of the action, which may contain a command line or the arguments of a call.
 const MAX_ACTION: usize = Lengths::READ.action;
 
-/// Letters of a credential's name, as in a plan's `secrets`.
+/// Maximum letters of a credential's name, as in a plan's `secrets`.
 const MAX_CREDENTIAL: usize = MAX_WORD;
 
-/// Ends a brief: whether the actor's text is the reply.
+/// The last line of a brief: whether the actor's text is the reply.
 const REPLY: &str = "Your text at the end is the reply to the user";
 const NO_REPLY: &str = "Your text at the end is not the reply: it goes to the steps that follow.";
 
@@ -41,51 +41,51 @@ const NO_REPLY: &str = "Your text at the end is not the reply: it goes to the st
 pub struct ExecutionBrief {
     /// The objective of the whole plan.
     pub goal: String,
-    /// Properties that the result must have.
+    /// Required properties of the result.
     #[serde(default)]
     pub required: Vec<String>,
-    /// What is missing between what there is and what is wanted.
+    /// The difference between the current state and the required one.
     pub delta: String,
-    /// How it will be seen that the step succeeded.
+    /// How to verify that the step succeeded.
     pub success: Vec<String>,
     pub context: Readiness,
-    /// The one thing to do now.
+    /// The action to do now.
     pub action: String,
-    /// The message of the plan that follows the step and closes it: the actor's text is that message. Empty where the user's own message
-    /// says all that there is to say about it.
+    /// The plan's last message, which follows the step: the actor's text becomes that message. Empty if the user's own message
+    /// says everything about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,
-    /// Whether it is for the actor, as a task of a plan.
+    /// Whether it is a brief for the actor, as a task of a plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_step: bool,
 }
 
-/// What is known about being ready to act.
+/// The known context of the step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Readiness {
-    /// What was found out so far.
+    /// Facts that were found so far.
     pub discovery: Vec<String>,
-    /// Names of the credentials that are there; never values.
+    /// Names of the available credentials; never values.
     pub credentials: Vec<String>,
     /// Files and refs that can be used.
     pub artifacts: Vec<String>,
-    /// What stands in the way.
+    /// Known blockers.
     pub blockers: Vec<String>,
     pub recheck: Recheck,
 }
 
-/// Whether action verifies the context itself.
+/// Whether the action node verifies the context itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Recheck {
-    /// It can be relied on.
+    /// The context is reliable.
     #[default]
     None,
-    /// Before acting, because something may have changed or taken effect already.
+    /// Before acting, because something may have changed or already taken effect.
     Before,
-    /// After acting, because the result is to be verified.
+    /// After acting, to verify the result.
     After,
 }
 
@@ -94,7 +94,7 @@ impl Recheck {
         self.into()
     }
 
-    /// The instruction to the actor; empty if there is none.
+    /// Returns the instruction to the actor; empty if there is none.
     fn instruction(self) -> &'static str {
         match self {
             Self::None => "",
@@ -104,10 +104,10 @@ impl Recheck {
     }
 }
 
-/// Reads a reasoner's answer. What is wrong with it is named by path, such as `context.recheck`.
+/// Parses a reasoner's answer. Errors have paths such as `context.recheck`.
 ///
-/// The lists of `context` must be there and may be empty, so that what was found, what credentials there are, what was made and
-/// what stands in the way is always handed on; `required` and `context.recheck` may be left out; all else must be there.
+/// The lists of `context` are required and may be empty, so that findings, credentials, artifacts and blockers are always passed
+/// on. `required` and `context.recheck` are optional; all other fields are required.
 pub fn parse(text: &str) -> Result<ExecutionBrief, Unusable> {
     let map = match extract::object(text, "action") {
         Ok(map) => map,
@@ -145,7 +145,7 @@ fn readiness(mut fields: Fields<'_>) -> Readiness {
     let discovery = fields.texts("discovery", MAX_ITEMS, MAX_ITEM);
     let credentials = fields.texts("credentials", MAX_ITEMS, MAX_ITEM);
     if !credentials.iter().all(|name| is_name(name)) {
-        // Without the entry: it may be the credential itself.
+        // The error does not repeat the entry: it may be the credential itself.
         fields.wrong("credentials", "lists names of letters, digits and underscores, never values");
     }
     let artifacts = fields.texts("artifacts", MAX_ITEMS, MAX_ITEM);
@@ -166,7 +166,7 @@ fn is_name(name: &str) -> bool {
     name.len() <= MAX_CREDENTIAL && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
 }
 
-/// Credentials that stand in the answer in place of their names, so that they are struck from what is kept of it.
+/// Returns credentials whose values are in the answer instead of their names, so that they can be removed from the stored answer.
 fn written_out(map: &Map<String, Value>) -> Secrets {
     let given = map.get("context").and_then(|context| context.get("credentials"));
     let mut values = Map::new();
@@ -180,7 +180,7 @@ fn collect(value: Option<&Value>, values: &mut Map<String, Value>) {
             values.insert(format!("credential_{}", values.len()), json!(text));
         }
         Some(Value::Array(items)) => items.iter().for_each(|item| collect(Some(item), values)),
-        // Names and values, as in a plan's `secrets`: there, anything may be a value.
+        // Names and values, as in a plan's `secrets`: there, any string may be a value.
         Some(Value::Object(items)) => {
             for item in items.values().filter(|item| item.is_string()) {
                 values.insert(format!("credential_{}", values.len()), item.clone());
@@ -190,8 +190,8 @@ fn collect(value: Option<&Value>, values: &mut Map<String, Value>) {
     }
 }
 
-/// The brief of a task that is carried out by its plan's own words. It says what stands nowhere else: the actor is also told the user's
-/// message and the outputs of the tasks before. `feedback` is what the critic did not accept.
+/// Returns the brief of a task that needs no reasoner. It contains only what the actor does not get elsewhere: the actor also
+/// sees the user's message and the outputs of earlier tasks. `feedback` contains the critic's objections.
 pub fn derive(
     goal: &str,
     task: &Task,
@@ -221,7 +221,7 @@ pub fn derive(
     }
 }
 
-/// The brief of a message that needs no plan: the message says what is wanted, and the conversation what is known.
+/// Returns the brief of a message without a plan: the goal is in the message, and the context in the conversation.
 pub fn direct(credentials: &[String]) -> ExecutionBrief {
     let task = Task::new(TaskKind::Act, String::new());
     derive("", &task, None, credentials, &[])
@@ -253,14 +253,14 @@ fn action(task: &Task) -> String {
 }
 
 impl ExecutionBrief {
-    /// Says which calls were agreed on, beyond the action itself. They are no longer than a plan lets them be.
+    /// Lists the calls that the plan allows, in addition to the action. A plan limits their length.
     pub fn agree(&mut self, effects: &[NamedEffect]) {
         for NamedEffect { tool, args } in effects {
             let _ = write!(self.action, "\nAgreed, once and with these arguments: {} {args}", wire_name(tool));
         }
     }
 
-    /// The brief for a prompt and for the graph lane, without what it does not say. The same brief is always the same text.
+    /// Formats the brief for a prompt and for the graph lane, without empty parts. The same brief always gives the same text.
     pub fn text(&self) -> String {
         let Readiness { discovery, credentials, artifacts, blockers, recheck } = &self.context;
         let mut text = String::new();
@@ -285,21 +285,21 @@ impl ExecutionBrief {
     }
 }
 
-/// A line with its title; nothing for an empty one.
+/// Writes a line with its title; nothing if it is empty.
 fn line(text: &mut String, title: &str, content: &str) {
     if !content.is_empty() {
         let _ = writeln!(text, "{title}: {content}");
     }
 }
 
-/// A list with its title; nothing for an empty one.
+/// Writes a list with its title; nothing if it is empty.
 fn list(text: &mut String, title: &str, items: &[String]) {
     if items.is_empty() {
         return;
     }
     let _ = writeln!(text, "{title}:");
     for item in items {
-        // An item of several lines stays one item.
+        // An item with several lines stays one item.
         let _ = writeln!(text, "- {}", item.replace('\n', "\n  "));
     }
 }
@@ -400,7 +400,7 @@ mod tests {
         }
     }
 
-    /// It says what stands nowhere else: outputs and files of the tasks before are told to the actor as they are.
+    /// It contains only what is not elsewhere: the actor sees the outputs and files of earlier tasks themselves.
     #[test]
     fn a_ready_task_needs_no_model() {
         let done = TaskReport::new(Task::new(TaskKind::Exec, "ls"), TaskStatus::Done, "\n a.csv\nb.csv");
@@ -427,7 +427,7 @@ mod tests {
             let _ = parse(&format!("{{\"action\": \"a\", \"context\": {{{text}"));
         }
 
-        /// A brief has the whole text that a plan gives of a task.
+        /// A brief contains the whole text of the planned task.
         #[test]
         fn a_derived_brief_is_whole(detail in "[a-z0-9 ]{1,60}", repeat in 1usize..250) {
             let detail = format!("do {}", detail.repeat(repeat));

@@ -1,7 +1,7 @@
-//! Finds the JSON in a model's answer, and keeps it out of what the user sees.
+//! Finds the JSON in a model's answer, and hides it from the user.
 //!
-//! A planner may talk first; its plan stands between `<FINAL_PRD>` and `</FINAL_PRD>`. Small models forget
-//! the wrapper, put it in a code fence, or are cut off before it closes; all three are understood.
+//! A planner may write text first; its plan is between `<FINAL_PRD>` and `</FINAL_PRD>`. Small models forget the tags, put the
+//! plan in a code fence, or are cut off before the closing tag; all of these are accepted.
 
 use serde_json::{Deserializer, Map, Value};
 
@@ -16,14 +16,14 @@ const OPEN: &str = "<final_prd>";
 const CLOSE: &str = "</final_prd>";
 const FENCE: &str = "```json";
 
-/// An answer longer than this is not looked at: a plan of fifty tasks is a tenth of it.
+/// Longer answers are refused: a plan of fifty tasks is a tenth of this.
 pub(super) const MAX_ANSWER: usize = 256 * 1024;
 
-/// Every `{` is a place where the object may begin; text full of them must not cost a parse each.
+/// Maximum parse attempts: the object may begin at any `{`, and a text full of them must not cost a parse for each.
 const MAX_TRIES: usize = 64;
 
-/// The object that an answer is about: the last wrapper that holds one, else the first object in the bare text that
-/// has the field `key`. The error says where the JSON breaks.
+/// Returns the main object of an answer: that of the last wrapper that contains one, otherwise the first object in the text with
+/// the field `key`. The error says where the JSON is invalid.
 pub(super) fn object(text: &str, key: &str) -> Result<Map<String, Value>, Violation> {
     if text.len() > MAX_ANSWER {
         let message = format!("the answer has {} bytes, at most {MAX_ANSWER} are read", text.len());
@@ -46,7 +46,7 @@ pub(super) fn object(text: &str, key: &str) -> Result<Map<String, Value>, Violat
 }
 
 fn find_object(text: &str, key: &str) -> Result<Map<String, Value>, Violation> {
-    // The first object decides what is wrong with the answer: a later one may be a part of it that happens to parse.
+    // The error is that of the first object: a later one may be a part of it that happens to be valid.
     let mut first = None;
     let mut from = 0;
     for _ in 0..MAX_TRIES {
@@ -74,20 +74,20 @@ fn find_object(text: &str, key: &str) -> Result<Map<String, Value>, Violation> {
     first.unwrap_or_else(|| Err(Violation::new("", "there is no JSON object in the answer")))
 }
 
-/// A planner has one plan; an answer that is made of wrappers is no longer listened to.
+/// Maximum hidden parts of an answer: a planner writes one plan, so the rest of an answer with more parts is ignored.
 const MAX_HIDDEN: usize = 16;
 
-/// What a planner says beside its plan, taken out of the stream as it arrives.
+/// Extracts a planner's text besides its plan while the answer arrives.
 #[derive(Debug)]
 pub struct Chatter {
-    /// Text that may turn out to be the beginning of a tag or a fence.
+    /// Text that may be the beginning of a tag or a fence.
     held: String,
     /// Whether `held` begins at the start of a line.
     line_start: bool,
     hidden: Hidden,
-    /// How often something was hidden so far.
+    /// How many parts were hidden so far.
     times: usize,
-    /// What a bare plan at the very beginning says.
+    /// Reads the `say` field of a plan without tags at the very beginning.
     say: Option<SayField>,
 }
 
@@ -95,7 +95,7 @@ pub struct Chatter {
 enum Hidden {
     No,
     Until(&'static str),
-    /// A bare plan has no end mark, so nothing after its first brace is shown.
+    /// A plan without tags has no end mark, so nothing after its first brace is shown.
     Rest,
 }
 
@@ -106,7 +106,7 @@ impl Default for Chatter {
 }
 
 impl Chatter {
-    /// All of the talk in a finished answer.
+    /// Returns all text besides the plan in a complete answer.
     pub fn of(text: &str) -> String {
         let mut chatter = Self::default();
         let mut talk = chatter.push(&text[..text.floor_char_boundary(MAX_ANSWER)]);
@@ -114,7 +114,7 @@ impl Chatter {
         talk.trim().trim_end_matches("```").trim_end().to_owned()
     }
 
-    /// Takes the next piece of the answer and returns the talk that can be shown now.
+    /// Takes the next piece of the answer and returns the text that can be shown now.
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         let mut talk = String::new();
@@ -160,12 +160,12 @@ impl Chatter {
         }
     }
 
-    /// The rest, once the answer has ended.
+    /// Returns the rest after the end of the answer.
     pub fn finish(self) -> String {
         if self.hidden == Hidden::No { self.held } else { String::new() }
     }
 
-    /// How many bytes of `held` are talk, how many the mark after them takes, and what that mark begins.
+    /// Returns how many bytes of `held` are text, how many the mark after them has, and what that mark begins.
     fn opening(&self) -> (usize, usize, Hidden) {
         let lower = self.held.to_ascii_lowercase();
         let mut start = 0;
@@ -239,7 +239,7 @@ mod tests {
         assert!(object(r#"{"goal": "g"}"#, "tasks").is_ok());
     }
 
-    /// Every way of cutting the stream into pieces shows the same talk.
+    /// The extracted text does not depend on how the stream is split.
     #[test]
     fn chatter_never_shows_the_plan() {
         for (text, talk) in [
@@ -284,7 +284,7 @@ mod tests {
     }
 
     proptest! {
-        /// No answer breaks the reader, and the talk does not depend on how the stream is cut.
+        /// No answer breaks the parser, and the extracted text does not depend on how the stream is split.
         #[test]
         fn any_answer_is_read(pieces in proptest::collection::vec(fragment(), 0..30)) {
             let text = pieces.concat();

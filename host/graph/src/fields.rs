@@ -1,35 +1,35 @@
-//! Reads the fields of a JSON object that a model wrote. Nothing stops at the first mistake: a model that is told
-//! everything at once needs one retry and not five.
+//! Reads the fields of a JSON object that a model wrote. Collects all errors instead of stopping at the first one, so that a
+//! model needs one retry and not five.
 
 use serde_json::{Map, Value};
 
 use kiso_base::role::{Lengths, Role};
 use kiso_plan::plan::{Catalog, NamedEffect, Task, TaskKind, Violation};
 
-/// A goal or an expectation is a sentence or two; more would crowd out the rest of every later prompt.
+/// Maximum characters of a goal or an expectation: one or two sentences. Longer ones would take too much of every later prompt.
 pub(super) const MAX_SENTENCE: usize = Lengths::READ.sentence;
 
-/// A detail may carry a whole instruction or a script.
+/// Maximum characters of a detail, which may contain a whole instruction or a script.
 const MAX_DETAIL: usize = Lengths::READ.detail;
 
 const TASK_FIELDS: [&str; 11] =
     ["type", "detail", "expect", "model", "skill", "args", "notify", "review", "schema", "effects", "brief"];
 
-/// Calls that an act task names ahead.
+/// Maximum calls that an act task names in advance.
 const MAX_EFFECTS: usize = Lengths::READ.effects;
 
-/// Bytes of what is agreed on of each. It stands in a prompt.
+/// Maximum bytes of each such call. It is part of a prompt.
 const MAX_EFFECT: usize = 2_000;
 
-/// Characters of the name of a role or a skill.
+/// Maximum characters of the name of a role or a skill.
 const MAX_NAME: usize = Lengths::READ.name;
 
-/// Bytes of the schema of a msg task. It stands in a prompt.
+/// Maximum bytes of the schema of a msg task. It is part of a prompt.
 const MAX_SCHEMA: usize = 4_000;
 
 pub(super) struct Fields<'a> {
     map: &'a Map<String, Value>,
-    /// With the dot at its end; empty for the root.
+    /// With a dot at its end; empty for the root.
     prefix: String,
     violations: &'a mut Vec<Violation>,
 }
@@ -43,7 +43,7 @@ impl<'a> Fields<'a> {
         self.violations.push(Violation::new(format!("{}{key}", self.prefix), message));
     }
 
-    /// The field, where JSON's null is the same as its absence.
+    /// Returns the field; JSON's null counts as absent.
     pub(super) fn get(&self, key: &str) -> Option<&'a Value> {
         self.map.get(key).filter(|value| !value.is_null())
     }
@@ -54,7 +54,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A text of at most `max` characters; blank text counts as absent.
+    /// Returns a text of at most `max` characters; blank text counts as absent.
     pub(super) fn text(&mut self, key: &str, max: usize) -> Option<String> {
         let text = match self.get(key)? {
             Value::String(text) => text.trim(),
@@ -80,7 +80,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A list of at most `max` texts of at most `length` characters each; blank ones are left out, and a single text
+    /// Returns a list of at most `max` texts of at most `length` characters each. Blank ones are left out, and a single text
     /// counts as a list of one.
     pub(super) fn texts(&mut self, key: &str, max: usize, length: usize) -> Vec<String> {
         let items = match self.get(key) {
@@ -111,7 +111,7 @@ impl<'a> Fields<'a> {
         texts
     }
 
-    /// The fields of an object in this one.
+    /// Returns the fields of an object in this one.
     pub(super) fn inside(&mut self, key: &str) -> Option<Fields<'_>> {
         match self.get(key)? {
             Value::Object(map) => Some(Fields::new(map, format!("{}{key}.", self.prefix), self.violations)),
@@ -122,7 +122,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether the field was given in a usable form, or is already in the list of what is wrong.
+    /// Whether an error of this field was recorded.
     pub(super) fn complained(&self, key: &str) -> bool {
         let path = format!("{}{key}", self.prefix);
         self.violations.iter().any(|violation| violation.path == path)
@@ -140,12 +140,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// One of a few words, in any case and with any of space, `-` and `_` between its parts; as it is written in a schema.
+    /// Returns one of a few words in the form of a schema; accepts any case, and spaces, `-` or `_` between its parts.
     pub(super) fn word(&mut self, key: &str, why: &str) -> String {
         self.required(key, 100, why).to_ascii_lowercase().replace([' ', '-'], "_")
     }
 
-    /// A list of tasks. `max` is how many there may be, `limit` the name of what says so.
+    /// Returns a list of tasks. `max` is the maximum number of tasks, `limit` the name of the setting.
     pub(super) fn tasks(&mut self, key: &str, max: usize, catalog: &dyn Catalog) -> Vec<Task> {
         let items = match self.get(key) {
             None => return Vec::new(),
@@ -293,7 +293,7 @@ impl<'a> Fields<'a> {
         match catalog.check(skill, &given) {
             Ok(args) => Some(args),
             Err(violations) => {
-                // An unknown skill is reported as the one violation `skill`; an argument of that name is one too.
+                // An unknown skill is reported as a single violation `skill`; so is an error of an argument with that name.
                 let unknown = violations.len() == 1 && given.get("skill").is_none();
                 for Violation { path, message } in violations {
                     match path.as_str() {

@@ -1,7 +1,8 @@
 //! Lanes: the lists of messages that nodes read and write.
 //!
-//! The [`GraphLane`] is shared by all nodes. Planner and reasoning each have a [`NodeLane`], which begins as a copy of
-//! it; action has an [`ActionLane`] with its whole transcript. Lanes are typed: no text can pass for another kind.
+//! The [`GraphLane`] is shared by all nodes. The planner and reasoning nodes each have a [`NodeLane`], which begins as a copy of
+//! it; the action node has an [`ActionLane`] with its whole transcript. Entries are typed, so a text cannot pass for another
+//! kind.
 
 use kiso_plan::call::ToolCall;
 use std::ops::Range;
@@ -14,15 +15,15 @@ use kiso_plan::clip::clip;
 use kiso_plan::picture::Picture;
 use kiso_plan::report::Correction;
 
-/// A context that nodes share; there is at most one of each kind in a lane.
+/// A context that nodes share; a lane has at most one of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SharedKind {
-    /// What there is to work with. Retrieval refreshes it.
+    /// The available resources. Refreshed by retrieval.
     Environment,
-    /// What memory holds that bears on the goal. Retrieval refreshes it.
+    /// Memory that is relevant for the goal. Refreshed by retrieval.
     ObservationalMemory,
-    /// What the selected skills offer. The planner refreshes it.
+    /// The selected skills. Refreshed by the planner.
     SkillEnvironment,
 }
 
@@ -37,7 +38,7 @@ impl SharedKind {
     }
 }
 
-/// Begins what the actor said, as the critic and the summarizer read it.
+/// The prefix of the actor's text for the critic and the summarizer.
 pub const SAID: &str = "Assistant: ";
 
 /// A message of the graph.
@@ -46,11 +47,11 @@ pub const SAID: &str = "Assistant: ";
 pub enum Entry {
     User(String),
     Assistant(String),
-    /// The brief that was handed to action.
+    /// The brief that was passed to the action node.
     Brief(String),
-    /// What action left behind.
+    /// The result of the action node.
     Evidence(String),
-    /// Why the critic did not accept something. Praise is not written down.
+    /// Why the critic rejected something. Praise is not recorded.
     Feedback(String),
     Shared(SharedKind, String),
 }
@@ -67,7 +68,7 @@ impl Entry {
         }
     }
 
-    /// The entry with a text of at most about [`MAX_TEXT`] characters.
+    /// Shortens its text to about [`MAX_TEXT`] characters.
     fn clipped(mut self) -> Self {
         match &mut self {
             Self::User(text)
@@ -92,10 +93,10 @@ impl Entry {
     }
 }
 
-/// Entries of one lane. The lane is stored with every state of the run, and prompts show the last few anyway.
+/// Maximum entries of one lane. The lane is stored with every state of the run, and prompts only show the last few entries.
 pub const MAX_ENTRIES: usize = 64;
 
-/// Characters of one entry; the whole of a larger text stands in the scratchpad or in the task's report.
+/// Maximum characters of one entry; a larger text is complete in the scratchpad or in the task's report.
 pub const MAX_TEXT: usize = 16_000;
 
 /// The messages that all nodes share.
@@ -110,18 +111,18 @@ impl GraphLane {
         &self.entries
     }
 
-    /// What stands before the message of the present cycle.
+    /// Returns the entries before the message of the current cycle.
     pub fn earlier_cycles(&self) -> impl Iterator<Item = &Entry> {
         let present = self.entries.iter().rposition(|entry| matches!(entry, Entry::User(_))).unwrap_or(0);
         self.entries[..present].iter()
     }
 
-    /// The shared context of this kind.
+    /// Returns the shared context of this kind.
     pub fn shared(&self, kind: SharedKind) -> Option<&str> {
         self.entries.iter().find(|entry| entry.shared_kind() == Some(kind)).map(Entry::text)
     }
 
-    /// Puts `text` in the place of the shared context of this kind. Blank text takes it away.
+    /// Replaces the shared context of this kind by `text`; blank text removes it.
     pub fn refresh(&mut self, kind: SharedKind, text: impl Into<String>) {
         let fresh = Entry::Shared(kind, text.into()).clipped();
         let place = self.entries.iter().position(|entry| entry.shared_kind() == Some(kind));
@@ -135,8 +136,8 @@ impl GraphLane {
         }
     }
 
-    /// Adds a message. A shared context replaces the one of its kind, and a brief replaces one that nothing has
-    /// followed, because it was written anew before action began.
+    /// Adds an entry. A shared context replaces the one of its kind. A brief replaces a brief that is the last entry, because it
+    /// was rewritten before the action began.
     pub fn push(&mut self, entry: Entry) {
         match entry {
             Entry::Shared(kind, text) => self.refresh(kind, text),
@@ -152,8 +153,8 @@ impl GraphLane {
     }
 }
 
-/// Takes the least needed entries out of a lane that is too long: the oldest evidence first, then the oldest of the
-/// rest. Shared contexts stay; there are three at most. So does the last entry, which is what is going on.
+/// Removes the least important entries of a lane that is too long: the oldest evidence first, then the oldest of the others.
+/// Shared contexts (at most three) and the last entry stay.
 fn bound(entries: &mut Vec<Entry>) {
     while entries.len() > MAX_ENTRIES {
         let older = &entries[..entries.len() - 1];
@@ -167,15 +168,15 @@ fn bound(entries: &mut Vec<Entry>) {
     }
 }
 
-/// What one node remembers of the run: the graph lane as it was when the node first ran, without messages of the user
-///, and its own messages since.
+/// The memory of one node: the graph lane at the node's first call, without messages of the user, and the node's own messages
+/// since then.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeLane {
     /// `None` before first use.
     #[serde(skip_serializing_if = "Option::is_none")]
     seeded: Option<Vec<Entry>>,
-    /// What the node said, each followed by what was said about it if it could not be used.
+    /// The node's answers, each followed by the feedback if it was invalid.
     own: Vec<Entry>,
 }
 
@@ -186,26 +187,26 @@ impl NodeLane {
         self.seeded.get_or_insert_with(|| seen.cloned().collect());
     }
 
-    /// Adds a message of the node's own.
+    /// Adds a message of the node.
     pub fn push(&mut self, entry: Entry) {
         self.own.push(entry.clipped());
         bound(&mut self.own);
     }
 
-    /// Adds an answer of the node's that could not be used, and why.
+    /// Adds an invalid answer of the node, and why it is invalid.
     pub fn reject(&mut self, answer: &Correction) {
         self.push(Entry::Assistant(answer.broken.clone()));
         self.push(Entry::Feedback(answer.violations.join("\n")));
     }
 
-    /// What the lane was seeded with beside a prompt that shows `fresh`: shared contexts that stand there in a newer form
-    /// are left out.
+    /// Returns the seed of the lane for a prompt that also shows `fresh`: without shared contexts for which `fresh` has newer
+    /// ones.
     pub fn seeded<'a>(&'a self, fresh: &'a GraphLane) -> impl Iterator<Item = &'a Entry> {
         let stale = |entry: &Entry| entry.shared_kind().is_some_and(|kind| fresh.shared(kind).is_some());
         self.seeded.iter().flatten().filter(move |entry| !stale(entry))
     }
 
-    /// What the node said itself, a text each, with what was said about it.
+    /// Returns the node's own answers with the feedback on them, one text each.
     pub fn own(&self) -> Vec<String> {
         let mut texts: Vec<String> = Vec::new();
         for entry in &self.own {
@@ -221,17 +222,17 @@ impl NodeLane {
     }
 }
 
-/// A message of the action loop.
+/// A turn of the action loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ActionTurn {
-    /// What the actor said and wants called.
+    /// The actor's text and the calls that it requests.
     Assistant {
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
     },
-    /// The result of a call, by its id.
+    /// The result of a call, with its id.
     Tool {
         id: String,
         name: String,
@@ -240,14 +241,14 @@ pub enum ActionTurn {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pictures: Vec<Picture>,
     },
-    /// The host's note on a batch.
+    /// The host's note on a batch of calls.
     Reflection { text: String },
-    /// Stands where older turns were; the source is archived under `reference`, a key without `ref:`.
+    /// Replaces older turns; the source is archived under `reference`, a key without `ref:`.
     Summary { reference: String, text: String },
 }
 
 impl ActionTurn {
-    /// The turn as the critic and the summarizer read it.
+    /// Returns the turn in the form for the critic and the summarizer.
     pub fn text(&self) -> String {
         match self {
             Self::Assistant { text, calls } => {
@@ -269,7 +270,7 @@ impl ActionTurn {
         }
     }
 
-    /// What the turn shows beside its text.
+    /// Returns the pictures of the turn.
     pub fn pictures(&self) -> &[Picture] {
         match self {
             Self::Tool { pictures, .. } => pictures,
@@ -281,13 +282,13 @@ impl ActionTurn {
         matches!(self, Self::Summary { .. })
     }
 
-    /// Whether a new exchange begins here.
+    /// Whether a new exchange begins with this turn.
     fn opens(&self) -> bool {
         matches!(self, Self::Assistant { .. } | Self::Summary { .. })
     }
 }
 
-/// Exchanges at the end of the action lane that are never compressed: the model goes on from them.
+/// Exchanges at the end of the action lane that are never compressed, because the model continues from them.
 pub const KEPT_EXCHANGES: usize = 2;
 
 /// A range that cannot be replaced by a summary.
@@ -305,11 +306,11 @@ pub enum BadRange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptTurn {
     pub text: String,
-    /// Where `text` is a summary: the key under which the turns are archived that it stands for.
+    /// If `text` is a summary: the key of the archived turns that it replaces.
     pub archived: Option<String>,
 }
 
-/// Characters of a digest of the action lane, and of each turn in it.
+/// Maximum characters of a digest of the action lane, and of each turn in it.
 const MAX_DIGEST: usize = 12_000;
 const MAX_DIGEST_TURN: usize = 600;
 
@@ -325,12 +326,12 @@ impl ActionLane {
         &self.turns
     }
 
-    /// Adds a turn. Results follow the turn that called for them; texts have passed the output guard.
+    /// Adds a turn. Results follow the turn with their calls; texts have passed the output guard.
     pub fn push(&mut self, turn: ActionTurn) {
         self.turns.push(turn);
     }
 
-    /// The whole lane, for the critic ("Action Conversation Transcript").
+    /// Returns the whole lane for the critic ("Action Conversation Transcript").
     pub fn transcript(&self) -> Vec<TranscriptTurn> {
         let turn = |turn: &ActionTurn| match turn {
             ActionTurn::Summary { reference, .. } => {
@@ -341,22 +342,23 @@ impl ActionLane {
         self.turns.iter().map(turn).collect()
     }
 
-    /// The lane for whoever goes on from it without its transcript: every call with the head of its result.
+    /// Returns a short form of the lane for a node that continues without the transcript: every call with the beginning of its
+    /// result.
     pub fn digest(&self) -> String {
         let shown = self.turns.iter().filter(|turn| !matches!(turn, ActionTurn::Reflection { .. }));
         let lines: Vec<_> = shown.map(|turn| clip(&turn.text(), MAX_DIGEST_TURN)).collect();
         clip(&lines.join("\n"), MAX_DIGEST)
     }
 
-    /// What the lane takes of a prompt; `count` is the estimate for the model that will read it.
+    /// Returns the size of the lane in a prompt; `count` estimates tokens for the model.
     pub fn tokens(&self, count: impl Fn(&str) -> usize) -> usize {
         let pictures = |turn: &ActionTurn| turn.pictures().iter().map(Picture::tokens).sum::<usize>();
         self.turns.iter().map(|turn| count(&turn.text()) + pictures(turn)).sum()
     }
 
-    /// The turns that a summary may replace next: the first that are not summarised yet, in whole exchanges, so that a
-    /// result is never separated from its call. The last `keep` exchanges stay, and never fewer than
-    /// [`KEPT_EXCHANGES`]. Empty if there is nothing to compress.
+    /// Returns the turns that a summary may replace next: the first ones without a summary, in whole exchanges, so that a result
+    /// is never separated from its call. The last `keep` exchanges stay, and never fewer than [`KEPT_EXCHANGES`]. Empty if there
+    /// is nothing to compress.
     pub fn compressible(&self, keep: usize) -> Range<usize> {
         let assistants = self.turns.iter().enumerate().filter(|(_, turn)| matches!(turn, ActionTurn::Assistant { .. }));
         let kept = assistants.rev().nth(keep.max(KEPT_EXCHANGES) - 1);
@@ -370,13 +372,13 @@ impl ActionLane {
         start..start + length
     }
 
-    /// The texts of a range, as they are archived and summarised. Nothing if it is not in the lane.
+    /// Returns the texts of a range in the form that is archived and summarised; empty if the range is not in the lane.
     pub fn source(&self, range: Range<usize>) -> Vec<String> {
         self.turns.get(range).unwrap_or_default().iter().map(ActionTurn::text).collect()
     }
 
-    /// Puts one summary in the place of a range that [`Self::compressible`] gave. `reference` is the key of the
-    /// archived source, without `ref:`. The lane is as it was after an error.
+    /// Replaces a range that [`Self::compressible`] returned by a summary. `reference` is the key of the archived source, without
+    /// `ref:`. An error leaves the lane unchanged.
     pub fn replace(&mut self, range: Range<usize>, reference: String, text: String) -> Result<(), BadRange> {
         let Range { start, end } = range;
         let length = self.turns.len();
@@ -538,8 +540,8 @@ mod tests {
     }
 
     proptest! {
-        /// However a lane came about: compressing it until nothing is left to compress ends, keeps every summary and the
-        /// last exchanges, and never parts a result from its call.
+        /// In any lane, repeated compression ends, keeps every summary and the last exchanges, and never separates a result from
+        /// its call.
         #[test]
         fn compression_keeps_exchanges_whole(kinds in prop::collection::vec(0u8..8, 0..40), keep in 0usize..5) {
             let mut lane = ActionLane::default();
@@ -573,7 +575,7 @@ mod tests {
             prop_assert!(assistants(&lane) >= assistants(&before).min(keep.max(KEPT_EXCHANGES)));
         }
 
-        /// A lane of any history has at most one context of a kind and is not longer than it may be.
+        /// After any history, a lane has at most one context of each kind and respects its maximum length.
         #[test]
         fn the_graph_lane_is_bounded(kinds in prop::collection::vec(0u8..9, 0..200)) {
             let mut lane = GraphLane::default();

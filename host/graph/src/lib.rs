@@ -9,21 +9,21 @@
 //!                        └──────────── replan ───────────────────┘
 //! ```
 //!
-//! A node is a stop; a [role](kiso_base::role) is a kind of model call. They share a name only where they are one: the planner's node
-//! does nothing but call the planner. Elsewhere a node does more, or nothing, with a model:
+//! A node is a stop; a [role](kiso_base::role) is a kind of model call. They have the same name only if they are equivalent: the
+//! planner's node only calls the planner. Other nodes do more than one model call, or work without one:
 //!
 //! | node | role | without a model |
 //! |---|---|---|
 //! | retrieval | router | talk on the fast path; a pill |
-//! | reasoning | reasoner | a task that can be executed as it stands |
+//! | reasoning | reasoner | a task that is ready to run |
 //! | action | actor, for `act`; the worker or another that writes, for `msg` | `exec` and `skill` |
 //! | critic | reviewer, for tasks with `review` | the exit code or the status of the skill decides |
 //! | output | worker, for talk | the reply of the last task |
 //!
-//! The summarizer makes room wherever there is too little, and with the titler it works behind the reply, outside the graph.
+//! The summarizer shortens texts wherever necessary. After the reply, it also runs outside of the graph, as the titler does.
 //!
-//! A [`run::Run`] says what to do next, the driver does it and hands the result back. Nodes decide nothing about the
-//! way: every edge is in [`edge`].
+//! A [`run::Run`] returns the next step; the driver performs it and returns the result. Nodes do not choose the next node: every
+//! edge is in [`edge`].
 
 pub mod banner;
 pub mod bind;
@@ -59,7 +59,7 @@ pub enum Node {
     Retrieval,
     Planner,
     Reasoning,
-    /// A person is asked before something starts.
+    /// Asks a person before something starts.
     Approval,
     Action,
     Critic,
@@ -73,64 +73,64 @@ impl Node {
     }
 }
 
-/// What makes a run leave a node.
+/// Why a run leaves a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// The message went through gatekeeper, tags and pill.
+    /// The message has passed the gatekeeper, tags and pill.
     Admitted,
-    /// Conversation: an answer without tools will do.
+    /// Conversation: it can be answered without tools.
     Low,
-    /// Tools are needed, a plan is not.
+    /// It needs tools, but no plan.
     Medium,
-    /// The message needs a plan, which is also the default.
+    /// The message needs a plan; this is also the default.
     High,
-    /// The answer had no plan that can be used, and retries are left.
+    /// The answer had no valid plan, and retries are left.
     NoPlan,
     /// No retries are left, or the planner's model does not answer.
     PlanningFailed,
     Planned,
-    /// The answer had no brief that can be used, and retries are left.
+    /// The answer had no valid brief, and retries are left.
     NoBrief,
-    /// The next task can be executed as it stands, or its brief is written.
+    /// The next task is ready to run, or its brief is written.
     Ready,
-    /// Tasks or calls are about to start whose effects a person has to approve.
+    /// The next tasks or calls have effects that a person must approve.
     NeedsApproval,
-    /// A person, or the end of their time, has decided about tasks.
+    /// A person has decided about tasks, or the approval has expired.
     TasksAnswered,
-    /// The same about calls of the action loop.
+    /// The same for calls of the action loop.
     CallsAnswered,
     /// There is no response yet, and rounds are left.
     RoundsLeft,
-    /// There is no response yet and no round is left: the actor is asked what it achieved.
+    /// There is no response yet and no round is left: the actor must assess what it achieved.
     RoundsSpent,
-    /// The same on the medium route, the first time: the work is planned.
+    /// The same for the first time on the medium route: the work gets a plan.
     PlanNeeded,
     TaskEnded,
-    /// The reviewer's answer could not be read, and retries are left.
+    /// The reviewer's answer could not be parsed, and retries are left.
     NoVerdict,
-    /// The task is accepted, and others are waiting; or it is a message that has to be written again.
+    /// The task is accepted, and others are waiting; or it is a message that must be written again.
     TasksRemain,
-    /// The task is not accepted, and tasks were injected that put it right.
+    /// The task is rejected, and the injected tasks fix it.
     NeedsFix,
-    /// The plan is given up: the reviewer says so, a task failed unreviewed, or the goal is unmet at the end.
+    /// The plan is abandoned: the reviewer says so, a task without review failed, or the goal is not met at the end.
     Replan,
-    /// The task was the last one, and the plan or the medium route is done with.
+    /// The task was the last one of the plan or of the medium route.
     PlanExhausted,
-    /// The plan is given up and there may not be another one.
+    /// The plan is abandoned, and the limit of plans is reached.
     ReplansExhausted,
     /// A limit of the run, the session or the day is reached.
     #[serde(alias = "out_of_tokens")]
     LimitReached,
-    /// The user has stopped the run.
+    /// The user has cancelled the run.
     Cancelled,
     /// Messages that belong to the turn have arrived meanwhile.
     CycleIncomplete,
-    /// The reply is out, and no message that belongs to the turn has arrived meanwhile.
+    /// The reply is delivered, and no message of the turn has arrived meanwhile.
     CycleComplete,
 }
 
-/// Where a run goes from `from`; `None` if nothing of this kind happens there. Every edge of the graph is here.
+/// Returns the node after `from`; `None` if `why` is not possible there. Every edge of the graph is here.
 pub fn edge(from: Node, why: Why) -> Option<Node> {
     Some(match (from, why) {
         (Node::Input, Why::Admitted) => Node::Retrieval,

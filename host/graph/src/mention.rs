@@ -1,12 +1,13 @@
-//! Skills that a text names: `@data` says that this skill is wanted. The text keeps the name, so that whoever plans reads it.
+//! Mentions of skills in a text: `@data` requests this skill. They stay in the text, so that the planner sees them.
 
 use kiso_plan::tags::marked;
 
-/// Mentions of one message that count.
+/// Maximum mentions of one message; further ones are ignored.
 const MAX_MENTIONS: usize = 8;
 
-/// The categories of the tools that a text names, each once. `known` are names of tools with their categories; `@calc`
-/// names all tools of a skill whose tools are `calc.add` and `calc.mul`. A name that is none of them is somebody's.
+/// Returns the categories of the tools that a text names, each once. `known` contains names of tools with their categories;
+/// `@calc` names all tools of a skill whose tools are `calc.add` and `calc.mul`. Other names are ignored, because they may be
+/// those of people.
 pub fn categories(text: &str, known: &[(String, String)]) -> Vec<String> {
     found(text, |word| {
         let is_named = |name: &str| {
@@ -17,12 +18,12 @@ pub fn categories(text: &str, known: &[(String, String)]) -> Vec<String> {
     })
 }
 
-/// The Agent Skills that a text names, out of those with these names, each once.
+/// Returns the Agent Skills of `known` that a text names, each once.
 pub fn agent_skills(text: &str, known: &[String]) -> Vec<String> {
     found(text, |word| known.iter().find(|name| *name == word))
 }
 
-/// What the mentions of a text stand for, each once.
+/// Returns the meanings of the mentions in a text, each once.
 fn found<'k>(text: &str, meant: impl Fn(&str) -> Option<&'k String>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let of_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';

@@ -1,4 +1,4 @@
-//! How a run ends.
+//! The outcome of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use kiso_plan::block::Block;
 use kiso_plan::limits::LimitReached;
 use kiso_plan::report::{FileNote, MAX_DELIVERED, TaskReport};
 
-/// The way a run ended.
+/// How a run ended.
 ///
-/// A run has failed if its plan was `blocked`, if planning failed, if there may be no further plan, or if the last
-/// task that was more than a message did not succeed. Everything else that comes to the end of its plan is done.
+/// A run fails if its plan was `blocked`, if planning failed, if the limit of plans is reached, or if the last task other than a
+/// message failed. All other runs that reach the end of their plan are done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ending", rename_all = "snake_case")]
 pub enum Ending {
@@ -17,14 +17,14 @@ pub enum Ending {
     Failed {
         reason: String,
     },
-    /// The run was stopped before its end.
+    /// A limit stopped the run.
     LimitHit(LimitReached),
-    /// Its user stopped it.
+    /// Its user cancelled it.
     Cancelled,
 }
 
 impl Ending {
-    /// What the user is told if the messages of the run do not say it; `None` when there is nothing to add.
+    /// Returns a text for the user, unless the messages of the run say it; `None` if there is nothing to add.
     pub fn words(&self) -> Option<String> {
         match self {
             Self::Done => None,
@@ -41,30 +41,29 @@ impl Ending {
     }
 }
 
-/// What a run leaves for its user.
+/// The result of a run for its user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     #[serde(flatten)]
     pub ending: Ending,
-    /// The texts of the `msg` tasks with `notify: true`, and what the ending adds.
+    /// The texts of the `msg` tasks with `notify: true`, and the text of the ending.
     pub reply: String,
-    /// Every file that a task produced, in order; a path that was written twice stands once, as it was last. At most
-    /// [`MAX_DELIVERED`].
+    /// Every file that a task produced, in order and each path once, with its latest note. At most [`MAX_DELIVERED`].
     pub files: Vec<FileNote>,
-    /// Files beyond those.
+    /// Number of further files.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_files: u64,
-    /// The same as `reply` in parts; empty where all of it is Markdown.
+    /// The same as `reply` in parts; empty if all of it is Markdown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Block>,
-    /// Milliseconds that models thought before they answered, all calls together.
+    /// Total time of models' reasoning before their answers, in milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub thought_ms: u64,
 }
 
 impl Outcome {
-    /// The outcome of a run that said `said` and left `reports`. There is always a reply, and it says why a run that
-    /// is not done is not done, where that was not `told` already.
+    /// Creates the outcome of a run with the texts `said` and the `reports`. There is always a reply. It says why a run is not
+    /// done, unless that was `told` before.
     pub(super) fn new<'a>(
         ending: Ending,
         said: &[ReplyText],
@@ -82,7 +81,7 @@ impl Outcome {
             reply.push_str(&words);
             blocks.push(Block::Text { text: words });
         }
-        // Where it is made of nothing but Markdown, that says it all.
+        // If all of it is Markdown, no parts are needed.
         if said.iter().all(|said| said.parts.is_empty()) {
             blocks.clear();
         }
@@ -99,13 +98,13 @@ impl Outcome {
         Self { ending, reply, files, more_files, blocks, thought_ms: 0 }
     }
 
-    /// The same without the files at these paths.
+    /// Returns the same without the files at these paths.
     pub fn without_files(mut self, gone: &[String]) -> Self {
         self.files.retain(|file| !gone.contains(&file.path));
         self
     }
 
-    /// The outcome of a run that ended with nothing but these words.
+    /// Creates the outcome of a run that only ends with this text.
     pub fn in_words(ending: Ending, reply: String) -> Self {
         Self { ending, reply, files: Vec::new(), more_files: 0, blocks: Vec::new(), thought_ms: 0 }
     }
@@ -115,11 +114,11 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What a run said to its user.
+/// A text of a run to its user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ReplyText {
     pub text: String,
-    /// The same in parts; empty where it is Markdown.
+    /// The same in parts; empty if it is Markdown.
     pub parts: Vec<Block>,
 }
 

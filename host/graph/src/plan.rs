@@ -1,4 +1,4 @@
-//! How a plan is read from a planner's answer.
+//! Parses the plan in a planner's answer.
 
 use kiso_plan::plan::{Catalog, LAST_IS_MSG, Plan, Task, TaskKind, Violation};
 use serde_json::{Map, Value};
@@ -8,33 +8,33 @@ use super::fields::{Fields, MAX_SENTENCE};
 use super::redact;
 pub use super::redact::{Secrets, alias_of};
 
-/// A planner's answer that can be used.
+/// A valid answer of a planner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedPlan {
     pub plan: Plan,
-    /// Credentials from the message, to be put into the secret store; the plan does not contain them.
+    /// Credentials from the message, for the secret store. The plan does not contain them.
     pub secrets: Secrets,
-    /// What the planner said beside its plan.
+    /// The planner's text besides its plan.
     pub chatter: String,
 }
 
-/// A model's answer that cannot be used.
+/// An invalid answer of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unusable {
-    /// What the model said beside its JSON.
+    /// The model's text besides its JSON.
     pub chatter: String,
-    /// The answer without secrets, shortened, as it is sent back and kept in the log.
+    /// The answer without secrets, shortened, as it is sent back and logged.
     pub broken: String,
-    /// Everything that is wrong with it; never empty.
+    /// All errors in it; never empty.
     pub violations: Vec<Violation>,
-    /// Credentials that it names all the same: the next answer may not name them again.
+    /// Credentials in the answer: they are kept, because the next answer may not repeat them.
     pub secrets: Secrets,
 }
 
-/// What is sent back of a broken answer: enough to mend it, not enough to fill the next prompt.
+/// Maximum characters of an invalid answer that are sent back: enough to correct it, without filling the next prompt.
 const MAX_BROKEN: usize = 16_000;
 
-/// A planner that gets everything wrong is told this much at once.
+/// Maximum errors that are sent back at once.
 const MAX_VIOLATIONS: usize = 20;
 
 impl Unusable {
@@ -45,7 +45,7 @@ impl Unusable {
             violations.push(Violation::new("", format!("and {more} more like these")));
         }
         for Violation { path, message } in &mut violations {
-            // The schema's complaints quote the value that they are about.
+            // The schema's errors quote the invalid value.
             (*path, *message) = (secrets.strike(path), secrets.strike(message));
         }
         let broken = without_secrets(text, secrets);
@@ -53,20 +53,20 @@ impl Unusable {
     }
 }
 
-/// A model's answer as it may be sent back and written down: without the secrets that it names, and shortened.
+/// Returns a model's answer in a form that can be sent back and logged: shortened, and without the secrets in it.
 pub fn without_secrets(answer: &str, secrets: &Secrets) -> String {
-    // Shortened last: a cut in the middle of a secret would hide it from the search.
+    // Shortened last: a part of a secret at a cut would not be found.
     let strike = |text: &str| secrets.strike(&redact::strike_fields(text));
     let mut kept = strike(&answer[..answer.floor_char_boundary(MAX_ANSWER)]);
     kept.truncate(kept.floor_char_boundary(MAX_BROKEN));
     kept
 }
 
-/// Reads a planner's answer and checks everything about it that can be known before it runs.
+/// Parses a planner's answer and validates everything that can be known before execution.
 ///
-/// A plan has a goal, at least one task, and a `msg` with `notify: true` at its end. A plan that is `blocked` has
-/// nothing but messages, because its work is known to be in vain. Secrets are taken out; a plan that repeats the value
-/// of one elsewhere is refused, since plans are logged.
+/// A plan has a goal, at least one task, and a `msg` with `notify: true` at its end. A `blocked` plan contains only messages,
+/// because its work would be useless. Secrets are removed; a plan that contains the value of one elsewhere is refused, because
+/// plans are logged.
 pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<ParsedPlan, Unusable> {
     let chatter = Chatter::of(text);
     let map = match extract::object(text, "tasks") {
@@ -88,13 +88,13 @@ pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Pars
         tasks.push(Task { notify: true, ..Task::new(TaskKind::Msg, reply) });
     }
     let plan = Plan { goal, tasks, blocked };
-    // A task that could not be read is missing from the list, so its shape says nothing then.
+    // An unreadable task is missing from the list, so the list cannot be checked.
     if violations.is_empty() {
         violations.extend(plan.shape(max_tasks));
         violations.extend(super::bind::violations(&plan));
         violations.extend(leaks(&plan, &secrets));
     } else {
-        // All but this: the planner is told everything at once.
+        // Except for this check: all errors are reported at once.
         violations.extend(silent_end(&map));
     }
     if violations.is_empty() {
@@ -104,7 +104,7 @@ pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Pars
     }
 }
 
-/// Whether a plan with other mistakes ends without a message, as far as its last task can be read.
+/// Whether a plan with other errors ends without a message, if its last task can be read.
 fn silent_end(plan: &Map<String, Value>) -> Option<Violation> {
     let tasks = plan.get("tasks")?.as_array()?;
     let last = tasks.last()?;
@@ -116,7 +116,7 @@ fn silent_end(plan: &Map<String, Value>) -> Option<Violation> {
     silent.then(|| Violation::new(format!("tasks[{}]", tasks.len() - 1), LAST_IS_MSG))
 }
 
-/// Where the plan repeats the value of a secret.
+/// Finds places where the plan contains the value of a secret.
 fn leaks(plan: &Plan, secrets: &Secrets) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut look = |path: String, text: &str| {
@@ -144,7 +144,7 @@ fn leaks(plan: &Plan, secrets: &Secrets) -> Vec<Violation> {
     violations
 }
 
-/// Every string and key in a JSON value.
+/// Returns every string and key in a JSON value.
 fn strings(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
@@ -161,7 +161,7 @@ pub(crate) mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Knows the skill `chart`, whose `file` is required and whose `width` defaults to 1000.
+    /// Knows the skill `chart` with a required `file` and a `width` that defaults to 1000.
     pub(crate) struct OneSkill;
 
     impl Catalog for OneSkill {
@@ -341,7 +341,7 @@ pub(crate) mod tests {
         assert_eq!((all.len(), all[20].as_str()), (21, "and 20 more like these"));
     }
 
-    /// As a server writes it that follows a schema.
+    /// As returned by a server that enforces a schema.
     #[test]
     fn a_plan_of_json_alone_has_fields_for_what_is_said() {
         let mut plan = json!({"say": "On it.", "goal": "draw", "tasks": [], "reply": "say so"});

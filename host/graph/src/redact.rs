@@ -1,5 +1,5 @@
-//! Keeps credentials out of plans, logs and corrections. A plan names them in `secrets`; from there they go to the
-//! secret store and nowhere else.
+//! Keeps credentials out of plans, logs and corrections. A plan lists them in `secrets`; from there they only go to the secret
+//! store.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,34 +9,34 @@ use serde_json::Value;
 use kiso_base::role::{Lengths, MAX_WORD};
 use kiso_plan::plan::Violation;
 
-/// Credentials that one message may have.
+/// Maximum credentials of one message.
 const MAX_SECRETS: usize = Lengths::READ.secrets;
 
-/// Bytes of one.
+/// Maximum bytes of a credential.
 const MAX_SECRET: usize = Lengths::READ.secret;
 
-/// Stands where a secret was. A planner that copies it is told to write the value again.
+/// Replaces a secret. A planner that copies it is asked to write the value again.
 pub(super) const REMOVED: &str = "[removed: write it again]";
 
-/// How the place of a credential that the host took out of a message begins; its name and a bracket follow.
+/// The beginning of the placeholder for a credential that the host removed from a message; its name and a bracket follow.
 const PLACE: &str = "[secret ";
 
-/// The name of the known secret that a value stands for: a planner that may not see a credential gives it the name under
-/// which a skill asks for it by `{"api_key": "[secret github_token]"}`.
+/// Returns the name of the known secret that a value refers to. A planner that may not see a credential uses `{"api_key":
+/// "[secret github_token]"}` to give it the name that a skill asks for.
 pub fn alias_of(value: &str) -> Option<&str> {
     let name = value.trim().strip_prefix(PLACE)?.strip_suffix(']')?;
     (!name.is_empty() && !name.contains(['[', ']'])).then_some(name)
 }
 
-/// Whether a value is one to be found in texts: the name of another secret may stand everywhere.
+/// Whether to search texts for this value. A reference to another secret may be anywhere.
 fn is_searched(value: &str) -> bool {
     value.len() >= SEARCHED && alias_of(value).is_none()
 }
 
-/// A value shorter than this is also an ordinary word or number somewhere, so it is not searched for.
+/// Shorter values are not searched for, because they may be ordinary words or numbers.
 const SEARCHED: usize = 6;
 
-/// Credentials that the user gave in the message: name to value. Only the names are ever printed.
+/// Credentials in the user's message: names and values. Only the names are ever printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets(BTreeMap<String, String>);
 
@@ -68,14 +68,14 @@ impl Secrets {
         self.0.keys().cloned().collect()
     }
 
-    /// Reads the `secrets` of a plan.
+    /// Parses the `secrets` of a plan.
     pub(super) fn read(value: Option<&Value>, violations: &mut Vec<Violation>) -> Self {
         let mut secrets = Self::default();
         let listed;
         let entries = match value {
             None | Some(Value::Null) => return secrets,
             Some(Value::Object(entries)) => entries,
-            // As a schema has them, which cannot bound an object of any names.
+            // In the form of a schema, which cannot limit an object with arbitrary names.
             Some(Value::Array(items)) => {
                 let named = |item: &Value| Some((item["name"].as_str()?.to_owned(), item["value"].clone()));
                 listed = items.iter().filter_map(named).collect::<serde_json::Map<_, _>>();
@@ -113,21 +113,21 @@ impl Secrets {
         secrets
     }
 
-    /// The name of a secret whose value stands in `text`.
+    /// Returns the name of a secret whose value is in `text`.
     pub(super) fn within(&self, text: &str) -> Option<&str> {
         let mut searched = self.0.iter().filter(|(_, value)| is_searched(value));
         searched.find(|(_, value)| text.contains(value.as_str())).map(|(name, _)| name.as_str())
     }
 
-    /// `text` with every value replaced.
+    /// Returns `text` with every value replaced.
     pub(super) fn strike(&self, text: &str) -> String {
         let mut text = text.to_owned();
         let mut values: Vec<_> = self.0.values().filter(|value| is_searched(value)).collect();
-        // A value that contains another one goes first, or its rest would be left standing.
+        // Longest first: a value may contain another one, and its rest would remain.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         for value in values {
             text = text.replace(value.as_str(), REMOVED);
-            // As it is written inside JSON, where it may be escaped.
+            // The form inside JSON, where it may be escaped.
             let escaped = Value::from(value.as_str()).to_string();
             text = text.replace(&escaped[1..escaped.len() - 1], REMOVED);
         }
@@ -135,7 +135,7 @@ impl Secrets {
     }
 }
 
-/// `text` without what follows any key `secrets`. Works on broken JSON too: in doubt it takes away too much.
+/// Returns `text` without the value of any key `secrets`. Works on invalid JSON, too: in doubt, it removes too much.
 pub(super) fn strike_fields(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let mut out = String::with_capacity(text.len());
@@ -143,7 +143,7 @@ pub(super) fn strike_fields(text: &str) -> String {
     for (at, key) in lower.match_indices("secrets") {
         let end = at + key.len();
         if end < copied {
-            continue; // inside a value that was taken away
+            continue; // inside a removed value
         }
         let value = text[end..].trim_start_matches(|c: char| c.is_whitespace() || "\"'`".contains(c));
         let Some(value) = value.strip_prefix([':', '=']) else {
@@ -159,7 +159,7 @@ pub(super) fn strike_fields(text: &str) -> String {
     out
 }
 
-/// How far the JSON value at the beginning of `text` reaches; to the end if it is not closed.
+/// Returns the length of the JSON value at the beginning of `text`; up to the end if it is not closed.
 fn value_length(text: &str) -> usize {
     let start = text.len() - text.trim_start().len();
     if !text[start..].starts_with(['{', '[', '"']) {
@@ -229,13 +229,13 @@ mod tests {
         let secrets = Secrets::read(Some(&given), &mut violations);
         assert_eq!(secrets.names(), ["api_key"]);
         assert_eq!(violations.len(), 1, "{violations:?}");
-        // It is not a value that a plan must not repeat.
+        // It is not a value that a plan must not contain.
         assert_eq!(secrets.within("log in with [secret github_token]"), None);
         assert_eq!(secrets.strike("with [secret github_token]"), "with [secret github_token]");
     }
 
     proptest::proptest! {
-        /// Whatever a broken answer looks like, the value of its `secrets` field is not in what is kept of it.
+        /// The value of a `secrets` field is never in the stored form of a broken answer.
         #[test]
         fn nothing_of_a_secrets_field_is_left(
             before in "[ {}\":,a-zä\n]{0,20}",

@@ -1,5 +1,5 @@
-//! The outcome of a batch of tool calls, in a form that the next step can rely on. A [`note`] has the host's words alone: the tool's stand
-//! in the result above it. The ledger also has a line of them.
+//! The outcome of a batch of tool calls, in a form that the next step can rely on. A [`note`] contains only the host's text; the
+//! tool's text is in the result before it. The ledger also has a line of the tool's text.
 
 use kiso_plan::code::ErrorCode;
 use std::collections::VecDeque;
@@ -8,26 +8,26 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-/// First line of a note with reflections.
+/// The first line of a note.
 pub const MARK: &str = "[TOOL REFLECTION]";
 
-/// Begins a chart as data in a result.
+/// The beginning of a chart as data in a result.
 pub const CHART: &str = "```chart";
 
-/// Tells a model to keep such a block whole.
+/// Tells a model to keep such a block complete.
 const CHART_NOTE: &str = "A block ```chart in a result is a chart as data, which the user's page draws: put the whole block, unchanged, \
     into your text where the chart belongs.";
 
-/// Most characters of a finding: what is to be read whole is in the result itself or behind its ref.
+/// Maximum characters of a finding; the whole text is in the result or under its ref.
 const MAX_FINDING: usize = 200;
 
-/// Most characters of a tool's name, a hint or a ref in a reflection; a model can call a tool by any name.
+/// Maximum characters of a tool's name, a hint or a ref in a reflection; a model can call a tool by any name.
 const MAX_NAME: usize = 120;
 
-/// A batch larger than this is noted by its first calls and a count.
+/// Maximum calls that a note lists; further ones are counted.
 const MAX_NOTED: usize = 32;
 
-/// Entries that the ledger keeps.
+/// Maximum entries of the ledger.
 const MAX_LEDGER: usize = 12;
 
 /// How a tool call ended.
@@ -35,13 +35,13 @@ const MAX_LEDGER: usize = 12;
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Status {
-    /// It did what it was asked, and its whole result is in the lane.
+    /// It succeeded, and its whole result is in the lane.
     Ok,
-    /// It did something, and the result in the lane is not all of it.
+    /// It succeeded, and the lane has only a part of its result.
     Partial,
-    /// It failed, or could not be called like that.
+    /// It failed, or the call was invalid.
     Error,
-    /// It was refused by policy, a limit or the user; calling it again changes nothing.
+    /// It was refused by policy, a limit or the user; repeating the call is useless.
     Blocked,
 }
 
@@ -51,38 +51,38 @@ impl Status {
     }
 }
 
-/// The outcome of one tool call, as the host knows it.
+/// The outcome of one tool call, as known to the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallOutcome {
-    /// The tool that was called, which may be one that does not exist.
+    /// The called tool, which may not exist.
     pub name: String,
     pub status: Status,
-    /// What the model reads: the result, its preview, or the error's message.
+    /// The text for the model: the result, its preview, or the error's message.
     pub text: String,
-    /// Of an error.
+    /// For errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
-    /// Of an error: what would put it right.
+    /// For errors: how to fix the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The key under which the whole result stands in the scratchpad, without `ref:`.
+    /// The key of the whole result in the scratchpad, without `ref:`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<String>,
 }
 
-/// What one tool call means for the next step.
+/// The meaning of a tool call for the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reflection {
     pub tool: String,
     pub status: Status,
-    /// One line, in which a tool may have written anything.
+    /// One line of the tool's text, which is not trusted.
     pub finding: String,
-    /// The host's own words.
+    /// The host's own text.
     pub next_action: String,
 }
 
 impl Reflection {
-    /// Judges an outcome. A success whose result was archived is partial.
+    /// Classifies an outcome. A success whose result was archived is partial.
     pub fn of(outcome: &CallOutcome) -> Self {
         let status = match outcome.status {
             Status::Ok if outcome.archived.is_some() => Status::Partial,
@@ -96,8 +96,8 @@ impl Reflection {
         }
     }
 
-    /// The outcome in the host's words, without those of the tool; `None` for a call that went well. The exit code of a command line
-    /// stands in its result, and is not judged: 1 may be the answer that was wanted.
+    /// Returns the outcome in the host's words, without text of the tool; `None` for a successful call. The exit code of a
+    /// command line is in its result and is not judged: 1 may be the wanted answer.
     fn verdict(&self) -> Option<String> {
         match self.status {
             Status::Ok => None,
@@ -124,7 +124,7 @@ fn finding(outcome: &CallOutcome, status: Status) -> String {
 }
 
 fn next_action(outcome: &CallOutcome, status: Status) -> String {
-    // A key is the host's own; it is looked at all the same, as it stands outside of every fence.
+    // The host creates keys itself; this checks them all the same, because they are outside of every fence.
     let archived = outcome.archived.as_deref().map(|key| line(key, MAX_NAME));
     match (status, archived) {
         (Status::Ok, _) => "go on".to_owned(),
@@ -145,14 +145,14 @@ fn next_action(outcome: &CallOutcome, status: Status) -> String {
     }
 }
 
-/// The beginning of a text: a large result is not walked to its end for one line of it.
+/// Returns the beginning of a text, so that a large result is not read to its end for one line.
 fn head(text: &str) -> &str {
     let text = text.trim_start();
     &text[..text.floor_char_boundary(MAX_FINDING * 16)]
 }
 
-/// `text` in one line of at most `max` characters, without control characters and without the mark, so that a tool's
-/// words cannot pass for a note of the host.
+/// Returns `text` as one line of at most `max` characters, without control characters and without the mark, so that a tool's text
+/// cannot pass for a note of the host.
 fn line(text: &str, max: usize) -> String {
     let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
@@ -171,7 +171,8 @@ fn line(text: &str, max: usize) -> String {
     }
 }
 
-/// Remarks on the calls, for the model's next step: a line for each that did not go well, and how to treat a chart in the `results`. Nothing where all went well.
+/// Returns remarks on the calls for the model's next step: a line for each failed call, and how to treat a chart in the
+/// `results`. Empty if all succeeded.
 pub fn remarks<'a>(reflections: &[Reflection], mut results: impl Iterator<Item = &'a str>) -> Vec<String> {
     let verdicts = (1..).zip(reflections).filter_map(|(number, of)| Some(format!("call {number}: {}", of.verdict()?)));
     let mut remarks: Vec<String> = verdicts.collect();
@@ -186,7 +187,7 @@ pub fn remarks<'a>(reflections: &[Reflection], mut results: impl Iterator<Item =
     remarks
 }
 
-/// The note with these remarks; `None` where there is nothing to say.
+/// Returns the note with these remarks; `None` if there are none.
 pub fn note(remarks: &[String]) -> Option<String> {
     (!remarks.is_empty()).then(|| format!("{MARK}\n{}", remarks.join("\n")))
 }
@@ -198,9 +199,9 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Adds what came of the step with this number, which counts the rounds of the action loop from 1.
+    /// Adds the reflections of the step with this number: the round of the action loop, counted from 1.
     pub fn record(&mut self, step: u32, reflections: &[Reflection]) {
-        // Of a batch larger than the ledger, only the end would stay.
+        // Only the end of a batch larger than the ledger would stay.
         for reflection in &reflections[reflections.len().saturating_sub(MAX_LEDGER)..] {
             if self.entries.len() >= MAX_LEDGER {
                 self.entries.pop_front();
@@ -213,7 +214,7 @@ impl Ledger {
         self.entries.is_empty()
     }
 
-    /// As it stands in the scratchpad: a line for each entry.
+    /// Returns its text in the scratchpad: one line per entry.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (step, Reflection { tool, status, finding, next_action, .. }) in &self.entries {
@@ -299,7 +300,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a tool writes, it fills one short line and does not look like the host's note.
+        /// Any text of a tool becomes one short line that cannot be mistaken for the host's note.
         #[test]
         fn a_tool_cannot_write_notes(text in "(\\PC|\n|\u{1b}|\\[TOOL REFLECTION\\]|\\[TOOL ){0,300}", name in "(\\PC|\n){0,200}") {
             let mut outcome = outcome(Status::Error, &text);

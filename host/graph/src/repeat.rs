@@ -1,26 +1,26 @@
-//! Notices an action loop that goes round in a circle: the same batch of calls, again and again.
+//! Detects an action loop that repeats the same batch of calls.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use kiso_plan::call::ToolCall;
 
-/// As often in a row, the same batch is a loop. Twice is a retry.
+/// The same batch this many times in a row is a loop. Twice is a retry.
 pub const LOOP_AT: u32 = 3;
 
 /// Counts equal batches in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeat {
-    /// The calls of the last batch in their canonical form, sorted; none before the first.
+    /// The calls of the last batch in canonical form, sorted; empty before the first batch.
     last: Vec<(String, String)>,
     times: u32,
 }
 
 impl Repeat {
-    /// Takes the next batch and says whether it is the third, or a later one, of its like in a row.
+    /// Records the next batch. Returns whether it is at least the third equal one in a row.
     ///
-    /// Batches are alike if they call the same tools as often with the same arguments; ids, the order of calls, and
-    /// the way that equal JSON is written do not matter. A batch without calls ends a row.
+    /// Batches are equal if they call the same tools equally often with the same arguments. Ids, the order of calls, and the
+    /// formatting of JSON do not matter. A batch without calls ends a sequence.
     pub fn is_loop(&mut self, calls: &[ToolCall]) -> bool {
         let mut batch: Vec<_> = calls.iter().map(|call| (call.name.clone(), canonical(&call.args))).collect();
         batch.sort_unstable();
@@ -32,20 +32,20 @@ impl Repeat {
         !calls.is_empty() && self.times >= LOOP_AT
     }
 
-    /// How often in a row the last batch was called.
+    /// How many times in a row the last batch was called.
     pub fn times(&self) -> u32 {
         if self.last.is_empty() { 0 } else { self.times }
     }
 }
 
-/// JSON arguments with sorted keys and without spaces; anything else as it stands.
+/// Returns JSON arguments with sorted keys and without spaces; other texts stay unchanged.
 fn canonical(args: &str) -> String {
     match serde_json::from_str::<Value>(args) {
         Ok(mut value) => {
             value.sort_all_objects();
             value.to_string()
         }
-        // Models leave out the arguments of a call that needs none.
+        // Models omit the arguments of a call that needs none.
         Err(_) if args.trim().is_empty() => "{}".to_owned(),
         Err(_) => args.trim().to_owned(),
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     proptest! {
-        /// A loop is said exactly where the last three batches are the same.
+        /// A loop is reported exactly when the last three batches are equal.
         #[test]
         fn three_in_a_row(batches in prop::collection::vec(0u8..3, 0..30)) {
             let mut repeat = Repeat::default();

@@ -1,5 +1,5 @@
-//! Routing: how much a message needs, and which tools. The fast path and the other cues are read
-//! from the text alone; everything else is what the router's model says.
+//! Routing: the effort for a message, and its tools. The fast path and other cues only depend on the text; the rest comes from
+//! the router's model.
 
 use super::extract;
 use super::fields::{Fields, MAX_SENTENCE};
@@ -11,36 +11,36 @@ use kiso_plan::plan::Violation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Who decided how much a message needs.
+/// Who decided about the effort for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoutedBy {
     Router,
-    /// Short and conceptual: nobody was asked.
+    /// Short and conceptual: decided without a model.
     FastPath,
     Pill,
-    /// The router gave no answer that can be used.
+    /// The router gave no valid answer.
     Default,
 }
 
-/// Where a message goes.
+/// The route of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Routing {
     pub effort: Effort,
-    /// Of the tool catalog, as it spells them, each once. None means that the router did not narrow the catalog; with
-    /// [`Effort::Low`] they are not looked at.
+    /// Categories of the tool catalog, spelt as there, each once. Empty means that the router did not choose any, so all are
+    /// used; ignored with [`Effort::Low`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// How likely tools are needed, in percent, at most 100.
     pub tool_need: u8,
-    /// What the user wants, in one or two sentences: the directive of the planner, which stands after the message itself.
+    /// The user's goal in one or two sentences: the planner's directive, which follows the message itself.
     pub goal: String,
-    /// Whether the message says something that is worth remembering after the conversation.
+    /// Whether the message contains something worth remembering.
     pub durable: bool,
 }
 
 impl Routing {
-    /// The routing of a message about which nothing is known: a plan, with every tool.
+    /// The routing of a message about which nothing is known: a plan, with all tools.
     pub fn unknown(message: &str) -> Self {
         Self {
             effort: Effort::High,
@@ -61,13 +61,13 @@ fn goal_of(message: &str) -> String {
     clip(message.trim(), MAX_SENTENCE)
 }
 
-/// Reads a router's answer: `{"effort", "categories"?, "tool_need"?: 0..1, "goal"?, "durable"?, "secrets"?}`.
+/// Parses a router's answer: `{"effort", "categories"?, "tool_need"?: 0..1, "goal"?, "durable"?, "secrets"?}`.
 ///
-/// Small models route, so what can be mended is mended: categories that are not among `known` are dropped, and so are
-/// unknown fields; a goal that is too long is shortened, and without one the message stands for it. `tool_need` left
-/// out agrees with the effort, and `durable` left out is judged from the text of the message.
+/// The router is often a small model, so errors are corrected where possible: categories that are not in `known` and unknown
+/// fields are dropped; a long goal is shortened, and the message replaces a missing one. A missing `tool_need` is set according
+/// to the effort, and a missing `durable` is judged by the text of the message.
 ///
-/// Secrets are taken out, and a goal that repeats the value of one is refused, since goals are logged.
+/// Secrets are removed, and a goal that contains the value of one is refused, because goals are logged.
 pub fn parse(text: &str, known: &[String], message: &str) -> Result<(Routing, Secrets), Unusable> {
     let map = match extract::object(text, "effort") {
         Ok(map) => map,
@@ -90,7 +90,7 @@ pub fn parse(text: &str, known: &[String], message: &str) -> Result<(Routing, Se
     let tool_need = tool_need(&mut fields);
     let goal = match fields.get("goal") {
         Some(Value::String(goal)) if !goal.trim().is_empty() => goal_of(goal),
-        // Struck before it is shortened: a cut in the middle of a secret would hide it from the search.
+        // Removed before shortening: a part of a secret at a cut would not be found.
         None | Some(Value::String(_)) => goal_of(&secrets.strike(message)),
         Some(_) => {
             fields.wrong("goal", "must be a string");
@@ -111,12 +111,12 @@ pub fn parse(text: &str, known: &[String], message: &str) -> Result<(Routing, Se
     }
 }
 
-/// The known categories among the given ones. There are never more than the catalog has.
+/// Returns the known ones of the given categories; never more than the catalog has.
 fn categories(fields: &mut Fields<'_>, known: &[String]) -> Vec<String> {
     let given: &[Value] = match fields.get("categories") {
         None => &[],
         Some(Value::Array(items)) => items,
-        // A single category without its brackets.
+        // A single category without brackets.
         Some(one @ Value::String(_)) => std::slice::from_ref(one),
         Some(_) => {
             fields.wrong("categories", "must be a list of strings");
@@ -141,8 +141,7 @@ fn tool_need(fields: &mut Fields<'_>) -> Option<u8> {
     Some((need * 100.0).round() as u8)
 }
 
-/// Takes a message whose need for tools is under the threshold off the tool route.
-/// Says whether it did. What reaches the threshold is left alone.
+/// Changes the route of a message whose need for tools is below the threshold to one without tools. Returns whether it did.
 pub fn calibrate(routing: &mut Routing, threshold_percent: u8) -> bool {
     let downgrade = routing.effort != Effort::Low && routing.tool_need < threshold_percent;
     if downgrade {
@@ -230,7 +229,7 @@ mod tests {
     }
 
     proptest! {
-        /// The threshold alone decides, and it never makes a message heavier.
+        /// Only the threshold decides, and the effort never increases.
         #[test]
         fn calibration_follows_the_threshold(need in 0u8..=100, threshold in 0u8..=100, effort in 0usize..3) {
             let effort = [Effort::Low, Effort::Medium, Effort::High][effort];

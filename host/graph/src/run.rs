@@ -1,11 +1,11 @@
-//! One job going through the graph, as a machine that does no I/O.
+//! The state machine of one job in the graph. It does no I/O.
 //!
 //! ```text
 //! next_step() ─► Step ─► the driver does it ─► StepResult ─► accept() ─► Event ─► committed ─► next_step() …
 //! ```
 //!
-//! After a crash the stored events go through the same [`Run::accept`] ([`Run::replay`]), then [`Run::interrupt`]
-//! turns what started and never ended into a result that the critic sees.
+//! After a crash, [`Run::replay`] passes the stored events to the same [`Run::accept`]. Then [`Run::interrupt`] turns anything
+//! that started and did not end into a result that the critic sees.
 
 mod action;
 mod approve;
@@ -51,20 +51,20 @@ use kiso_plan::pill::PillUse;
 use kiso_plan::plan::Task;
 use kiso_plan::report::{Attempt, Correction, TaskReport};
 
-/// Calls of one answer that are made. A model that wants more than this at once has lost its way; it is told.
+/// Maximum calls of one answer that are made. A model that requests more at once has lost its way; it is told about the limit.
 pub const MAX_BATCH: usize = 16;
 
-/// The machine.
+/// The state machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     spec: RunSpec,
     state: State,
-    /// The message of this cycle, as it was admitted.
+    /// The message of this cycle, as admitted.
     message: String,
-    /// What came with it.
+    /// The files attached to it.
     #[serde(default, skip_serializing_if = "AttachedFiles::is_empty")]
     attached: AttachedFiles,
-    /// Names of the secrets that the session has.
+    /// Names of the session's secrets.
     credentials: Vec<String>,
     pill: Option<PillUse>,
     /// Categories that tags add to those of the router.
@@ -73,22 +73,22 @@ pub struct Run {
     /// Whether an earlier message of the turn was worth remembering.
     durable: bool,
     current: Current,
-    /// Every task that ended, over all plans. A task's index is its place here.
+    /// Every task that ended, of all plans. A task's index is its place here.
     records: Vec<Record>,
     /// How many of them ended before this cycle began.
     earlier: usize,
     /// Tasks that were planned and never ran.
     dropped: Vec<(u32, Task)>,
-    /// Plans that were given up in this cycle.
+    /// Plans that were abandoned in this cycle.
     history: Vec<Attempt>,
-    /// What the user is to be told before anything else happens.
+    /// Notices that the user gets before anything else happens.
     notices: VecDeque<String>,
-    /// Texts of accepted tasks that go to the user, and of conversation.
+    /// Texts of accepted tasks for the user, and of conversation.
     said: Vec<ReplyText>,
     usage: Usage,
-    /// Times that the turn went on with further messages.
+    /// How many times the turn continued with further messages.
     cycles: u32,
-    /// Whether an action loop without a plan has used up its rounds, and a plan was asked for.
+    /// Whether an action loop without a plan has used up its rounds, and a plan was requested.
     #[serde(default)]
     escalated: bool,
     next_id: u32,
@@ -117,7 +117,7 @@ enum State {
         correction: Option<Correction>,
         abandoned: Option<Abandoned>,
     },
-    /// The next task of `current` is to be started, or its brief is to be written first.
+    /// The next task of `current` will be started, or its brief will be written first.
     Reasoning {
         attempt: u32,
         correction: Option<Correction>,
@@ -127,7 +127,7 @@ enum State {
         id: u32,
         task: Task,
         depth: u32,
-        /// Of what it was decided from.
+        /// The label of the data that the decision to do it was based on.
         #[serde(default, skip_serializing_if = "Label::is_default")]
         label: Label,
     },
@@ -144,7 +144,7 @@ enum State {
         #[serde(default)]
         named: NamedEffects,
     },
-    /// The last record is under review.
+    /// The last record is being reviewed.
     Reviewing {
         attempt: u32,
         correction: Option<Correction>,
@@ -158,15 +158,15 @@ enum State {
     },
 }
 
-/// Where an action loop stands.
+/// The state of an action loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "stage", rename_all = "snake_case")]
 enum Stage {
     Thinking,
-    /// The calls are to be started.
+    /// The calls will be started.
     Ready {
         calls: Vec<ToolCall>,
-        /// How many the answer had beyond [`MAX_BATCH`].
+        /// Number of calls in the answer beyond [`MAX_BATCH`].
         #[serde(default)]
         left_out: usize,
     },
@@ -197,22 +197,22 @@ impl State {
     }
 }
 
-/// The plan that is being carried out, or the one task of the medium route.
+/// The current plan, or the single task of the medium route.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Current {
     goal: String,
     blocked: Option<String>,
     waiting: VecDeque<Waiting>,
-    /// Tasks that were planned or injected so far.
+    /// Number of tasks that were planned or injected so far.
     size: usize,
     /// Index of the plan's first task in the run.
     first: usize,
-    /// The id of that task; those behind it have the next ones.
+    /// The id of that task; the tasks after it have the following ids.
     #[serde(default)]
     first_id: u32,
-    /// What the skills of the plan need and have, a line each.
+    /// Requirements of the plan's skills and their state, one per line.
     skill_environment: Vec<String>,
-    /// Tasks that the planner left to an action loop.
+    /// Number of tasks that the planner left to an action loop.
     #[serde(default)]
     acts: usize,
     /// Whether there is no plan: the medium route.
@@ -221,15 +221,15 @@ struct Current {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Waiting {
-    /// Unique in the run, in the order in which tasks were planned.
+    /// Unique in the run, in the order of planning.
     id: u32,
     task: Task,
-    /// How many reviews in a row injected tasks until this one; 0 for a task that the planner wrote.
+    /// How many reviews in a row injected tasks before this one; 0 for a task from the planner.
     depth: u32,
-    /// Of what the model was told that wrote it.
+    /// The label of everything that the model that wrote it had seen.
     #[serde(default, skip_serializing_if = "Label::is_default")]
     label: Label,
-    /// Of what its own model is told beside that: the Agent Skills that it names.
+    /// The label of what its own model sees in addition: the Agent Skills that it names.
     #[serde(default, skip_serializing_if = "Label::is_default")]
     instructions: Label,
 }
@@ -239,11 +239,11 @@ struct Record {
     id: u32,
     report: TaskReport,
     depth: u32,
-    /// Why the task does not count as done, after the critic has looked at it.
+    /// Why the critic did not accept the task as done.
     rejected: Option<String>,
 }
 
-/// A plan that was given up after the last record.
+/// A plan that was abandoned after the last record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Abandoned {
     reason: String,
@@ -251,7 +251,7 @@ struct Abandoned {
 }
 
 impl Run {
-    /// A run whose message has left the queue, so that the input node comes next.
+    /// Creates a run whose message has left the queue: the input node is next.
     pub fn new(spec: RunSpec) -> Self {
         Self {
             state: State::Admitting {
@@ -286,13 +286,13 @@ impl Run {
         }
     }
 
-    /// Rebuilds a run from its stored events. Fails if a result is not legal, or if an event says something else
-    /// about its result than this version of the machine does.
+    /// Rebuilds a run from its stored events. Fails if a result is not allowed, or if this version of the state machine would
+    /// produce a different event.
     pub fn replay<'a>(spec: RunSpec, events: impl IntoIterator<Item = &'a Event>) -> Result<Self, IllegalResult> {
         let mut run = Self::new(spec);
         for (index, event) in events.into_iter().enumerate() {
             let again = run.accept_with(event.result.clone(), event.lost.clone())?;
-            // The thoughts of models are in the log alone.
+            // The reasoning of models is only in the log.
             if (Event { reasoning: event.reasoning.clone(), ..again }) != *event {
                 return Err(IllegalResult::Diverged { index });
             }
@@ -311,37 +311,37 @@ impl Run {
         }
     }
 
-    /// The message of this cycle, as it was admitted.
+    /// The message of this cycle, as admitted.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What came with the message.
+    /// The files attached to the message.
     pub fn attached(&self) -> &AttachedFiles {
         &self.attached
     }
 
-    /// Whether something was said in this turn that is worth remembering.
+    /// Whether this turn contained something worth remembering.
     pub fn durable(&self) -> bool {
         self.durable || self.routing.as_ref().is_some_and(|routing| routing.durable)
     }
 
-    /// What retrieval decided about the message; `None` before that.
+    /// The routing of the message; `None` before retrieval.
     pub fn routing(&self) -> Option<&Routing> {
         self.routing.as_ref()
     }
 
-    /// The goal of the plan that is being carried out; empty before there is one.
+    /// The goal of the current plan; empty before there is one.
     pub fn goal(&self) -> &str {
         &self.current.goal
     }
 
-    /// Whether a plan is carried out, and not the message itself.
+    /// Whether the run executes a plan, and not the message itself.
     pub fn has_plan(&self) -> bool {
         !self.current.direct
     }
 
-    /// What every task of the run left behind, in order.
+    /// The reports of all tasks of the run, in order.
     pub fn reports(&self) -> impl DoubleEndedIterator<Item = &TaskReport> {
         self.records.iter().map(|record| &record.report)
     }
@@ -351,7 +351,7 @@ impl Run {
         &self.lane
     }
 
-    /// What the tools of the run gave, the last calls.
+    /// The results of the last tool calls of the run.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -361,7 +361,7 @@ impl Run {
         self.usage
     }
 
-    /// How the run ended, with the reply as it was delivered; `None` while it goes on.
+    /// How the run ended, with the delivered reply; `None` before the end.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.state {
             State::Ended { outcome } => Some(outcome),
@@ -369,12 +369,12 @@ impl Run {
         }
     }
 
-    /// Takes the result of the step that [`Run::next_step`] asked for.
+    /// Takes the result of the step that [`Run::next_step`] returned.
     pub fn accept(&mut self, result: StepResult) -> Result<Event, IllegalResult> {
         self.accept_with(result, None)
     }
 
-    /// [`Run::accept`] with what was paid for calls that came to nothing; it counts like any other call.
+    /// Like [`Run::accept`], with the cost of failed calls, which counts like that of others.
     pub fn accept_with(&mut self, result: StepResult, lost: Option<Call>) -> Result<Event, IllegalResult> {
         self.check(&result)?;
         self.see(&result);
@@ -385,12 +385,12 @@ impl Run {
         let (moves, limits, reasoning) = (Vec::new(), Vec::new(), Vec::new());
         let mut event = Event { result, lost, moves, limits, say: None, continues: false, reasoning };
         self.apply(&mut event)?;
-        // Conversation is a call of the output node's.
+        // In a conversation, the output node calls a model.
         let conversing = matches!(self.state, State::Conversing);
         let goes_on = conversing || !matches!(self.node(), Node::Input | Node::Output | Node::End);
-        // What has started is seen to its end; it costs no tokens.
+        // Started calls continue to their end, because they cost no tokens.
         let started = matches!(self.state, State::Acting { .. } | State::Looping { stage: Stage::Calling { .. }, .. });
-        // To ask a person costs none, and it was looked at before that.
+        // Asking a person costs nothing, and the limits were checked before.
         if goes_on
             && !started
             && self.card().is_none()
@@ -438,7 +438,7 @@ impl Run {
         }
     }
 
-    /// What becomes of a call that was not answered, by the node that made it.
+    /// Handles a model call without an answer, depending on the node that made it.
     fn do_without_answer(&mut self, event: &mut Event, message: &str) -> Result<(), IllegalResult> {
         match self.node() {
             Node::Planner => {
@@ -455,7 +455,7 @@ impl Run {
         }
     }
 
-    /// Follows the edge for `why` into `state`; a run moves nowhere else.
+    /// Follows the edge for `why` into `state`; the state changes nowhere else.
     fn go(&mut self, event: &mut Event, why: Why, state: State) -> Result<(), IllegalResult> {
         let to = self.pass(event, why)?;
         debug_assert_eq!(to, state.node());
@@ -464,7 +464,7 @@ impl Run {
         Ok(())
     }
 
-    /// Takes an edge without staying at its end: the critic often decides within the result that reached it.
+    /// Follows an edge without staying in its node: the critic often decides within the result that led to it.
     fn pass(&self, event: &mut Event, why: Why) -> Result<Node, IllegalResult> {
         let from = event.moves.last().map_or(self.node(), |step| step.to);
         let to = edge(from, why).ok_or(IllegalResult::NoEdge { from, why })?;

@@ -1,9 +1,9 @@
-//! The silent rule: a subagent that has nothing to tell says so, and nobody is told.
+//! The silent rule: a subagent with nothing to report says so, and nobody is notified.
 
 use serde_json::Value;
 
-/// Whether a subagent's reply is to be kept and not sent: it is a JSON object, bare or fenced as code, in which `silent` is
-/// true. Everything else is sent, also what looks like broken JSON: a message too many does less harm than one that is lost.
+/// Whether a subagent's reply is kept but not sent: it is a JSON object, bare or in a code fence, in which `silent` is true.
+/// Everything else is sent, even text that looks like broken JSON: an unnecessary message does less harm than a lost one.
 pub fn is_silent(reply: &str) -> bool {
     let reply = reply.trim();
     let fenced = reply.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
@@ -11,7 +11,7 @@ pub fn is_silent(reply: &str) -> bool {
     matches!(serde_json::from_str(bare), Ok(Value::Object(map)) if map.get("silent") == Some(&Value::Bool(true)))
 }
 
-/// `tests/all/subagents.rs` has the same over the daemon.
+/// `tests/all/subagents.rs` tests the same with a daemon.
 #[cfg(test)]
 mod subagent_silent_logic_test {
     use super::is_silent;

@@ -1,4 +1,4 @@
-//! What a run asks of its driver, what the driver hands back, and what is stored of it.
+//! The steps that a run requests from its driver, their results, and the stored events.
 
 mod tool_result;
 
@@ -25,35 +25,34 @@ use kiso_plan::report::{Attempt, Correction, FailureNote, TaskReport};
 use kiso_plan::tags::UnknownTag;
 use kiso_plan::verdict::Verdict;
 
-/// One thing to do. The result goes to [`super::run::Run::accept`]; its event is committed before the next effect.
+/// The next thing to do. Its result is passed to [`super::run::Run::accept`]; the event is committed before the next effect.
 #[derive(Debug, Clone, PartialEq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Step {
-    /// Take the messages of the turn through gatekeeper, tags and pill. Result: `Admitted`.
+    /// Pass the messages of the turn through the gatekeeper, tags and pill. Result: `Admitted`.
     Admit { texts: Vec<String> },
-    /// Look at the workspace, and at memory for the goal where it is known without the router. Result: `Retrieved`.
+    /// Read the workspace, and the memory for the goal if that is known without the router. Result: `Retrieved`.
     Retrieve { goal: Option<String> },
-    /// Call the router, and look at memory for the goal that it finds. Result: `Routed`, also when it gave no answer that
-    /// can be used.
+    /// Call the router, and read the memory for the goal that it returns. Result: `Routed`, even if it gave no valid answer.
     Route { message: String },
     /// Call the planner. Result: `Planned`, `Unplanned` or `ModelFailed`.
     Plan(Box<PlanAsk>),
     /// Call the reasoner. Result: `Briefed`, `Unbriefed` or `ModelFailed`.
     Reason(Box<ReasonAsk>),
-    /// Commit that this task starts, and do nothing else. Result: `Started`, or `ApprovalWanted` before it.
+    /// Only commit that this task starts. Result: `Started`, or `ApprovalWanted` first.
     Start { task: usize, brief: Box<Brief> },
-    /// Wait for a person's answer about these effects. Result: `ApprovalGiven`, also when nobody answers in time.
+    /// Wait for a person's answer about these effects. Result: `ApprovalGiven`, even if nobody answers in time.
     Approve { card: Box<Card> },
-    /// Run the task. Result: `Executed`, whatever happens.
+    /// Run the task. Result: `Executed` in any case.
     Execute { task: usize, brief: Box<Brief> },
     /// Call the actor. Result: `Acted` or `ModelFailed`.
     Act(Box<ActAsk>),
-    /// Archive and summarise the beginning of the action lane. Result: `Compressed`, also when no summary could be
-    /// made: head and tail of the source take its place then.
+    /// Archive and summarise the beginning of the action lane. Result: `Compressed`, even if no summary could be written: then
+    /// the beginning and the end of the source replace it.
     Compress(Box<CompressAsk>),
-    /// Commit that these calls start, and do nothing else. Result: `CallsStarted`, or `ApprovalWanted` before it.
+    /// Only commit that these calls start. Result: `CallsStarted`, or `ApprovalWanted` first.
     StartCalls { calls: Vec<ToolCall> },
-    /// Call the tools. Result: `Called`, with one result for each call in their order.
+    /// Call the tools. Result: `Called`, with one result for each call, in order.
     Call { calls: Vec<ToolCall> },
     /// Call the actor for its self-assessment at the round limit. Result: `Assessed` or `ModelFailed`.
     Assess(Box<ActAsk>),
@@ -61,9 +60,9 @@ pub enum Step {
     Review(Box<ReviewAsk>),
     /// Call the worker for an answer without tools. Result: `Conversed` or `ModelFailed`.
     Converse { message: String },
-    /// Tell the user this, now. Result: `Told`.
+    /// Send this text to the user now. Result: `Told`.
     Tell { text: String },
-    /// Deliver the reply, and look whether messages that belong to the turn have arrived. Result: `Finished`.
+    /// Deliver the reply, and check whether further messages of the turn have arrived. Result: `Finished`.
     Finish(Box<Outcome>),
     /// Nothing is left to do.
     Ended,
@@ -75,164 +74,163 @@ impl Step {
     }
 }
 
-/// What the planner is asked.
+/// Input for the planner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanAsk {
-    /// The goal that retrieval found: what the planner works from.
+    /// The goal from retrieval, which the planner works from.
     pub directive: String,
-    /// Counts from 1 for each plan.
+    /// Counted from 1 for each plan.
     pub attempt: u32,
-    /// The last answer, if it could not be used.
+    /// The last answer, if it was invalid.
     pub correction: Option<Correction>,
-    /// Why the plan before this one was given up.
+    /// Why the previous plan was abandoned.
     pub replan: Option<Replan>,
-    /// What the run had replied when the planner was first asked, oldest first: its lane is seeded with that.
+    /// The run's replies from before the planner's first call, oldest first: the beginning of its lane.
     pub replies: Vec<String>,
-    /// What the planner said earlier in this run, oldest first, with what was said about what could not be used.
+    /// The planner's earlier answers in this run, oldest first, with the feedback on invalid ones.
     pub lane: Vec<String>,
     /// The critic's objections, oldest first.
     pub feedback: Vec<String>,
-    /// Which tools it may plan with; empty for all.
+    /// Categories of tools for the plan; empty for all.
     pub categories: Vec<String>,
 }
 
-/// What the reasoner is asked: the brief of an `act` task.
+/// Input for the reasoner, which writes the brief of an `act` task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReasonAsk {
     pub goal: String,
     pub task: Task,
-    /// Counts from 1 for each task.
+    /// Counted from 1 for each task.
     pub attempt: u32,
     pub correction: Option<Correction>,
-    /// The plan, a line for each task with its state.
+    /// The plan, one line per task with its state.
     pub plan: Vec<String>,
     pub evidence: Vec<TaskReport>,
     pub feedback: Vec<String>,
-    /// What memory holds that bears on the goal.
+    /// Memory that is relevant for the goal.
     pub memory: Vec<String>,
-    /// What the run had replied when the reasoner was first asked, oldest first.
+    /// The run's replies from before the reasoner's first call, oldest first.
     pub replies: Vec<String>,
-    /// What the reasoner said earlier in this run, oldest first, with what was said about what could not be used.
+    /// The reasoner's earlier answers in this run, oldest first, with the feedback on invalid ones.
     pub lane: Vec<String>,
     pub skill_environment: Vec<String>,
 }
 
-/// What the actor is asked.
+/// Input for the actor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActAsk {
     /// Index of the task in the run.
     pub task: usize,
     pub brief: ExecutionBrief,
-    /// What the tasks before it left behind, oldest first.
+    /// The reports of earlier tasks, oldest first.
     pub evidence: Vec<TaskReport>,
-    /// What memory holds that bears on the goal.
+    /// Memory that is relevant for the goal.
     pub memory: Vec<String>,
-    /// Rounds that are behind it.
+    /// Number of completed rounds.
     pub round: u32,
     pub of: u32,
     pub lane: ActionLane,
-    /// Which tools it may call; empty for all.
+    /// Categories of tools that it may call; empty for all.
     pub categories: Vec<String>,
-    /// The role whose model is called instead of the actor's own.
+    /// The role whose model is used instead of the actor's own.
     pub model: Option<String>,
-    /// Whether what it says without calling tools is the reply to the user.
+    /// Whether its text in an answer without tool calls is the reply to the user.
     pub direct: bool,
 }
 
-/// What is to be compressed.
+/// Input for a summary of the action lane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompressAsk {
     /// Turns as text, oldest first, without summaries.
     pub source: Vec<String>,
-    /// Tokens that the summary may take.
+    /// Maximum tokens of the summary.
     pub tokens: usize,
 }
 
-/// What a planner is told when it plans again.
+/// Input for the planner after an abandoned plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replan {
-    /// Every task of the run that ended before the one that failed.
+    /// Every task of the run that ended before the failed one.
     pub completed: Vec<TaskReport>,
-    /// What was planned and did not run.
+    /// Planned tasks that did not run.
     pub remaining: Vec<Task>,
     pub failure: FailureNote,
-    /// Every plan that was given up, oldest first.
+    /// Every abandoned plan, oldest first.
     pub history: Vec<Attempt>,
 }
 
-/// What the reviewer is asked.
+/// Input for the reviewer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewAsk {
     /// Index of the task in the run.
     pub task: usize,
-    /// Counts from 1 for each task.
+    /// Counted from 1 for each task.
     pub attempt: u32,
     pub correction: Option<Correction>,
     pub goal: String,
     pub report: TaskReport,
-    /// "Action Conversation Transcript" of an `act` task.
+    /// The "Action Conversation Transcript" of an `act` task.
     pub transcript: Vec<TranscriptTurn>,
-    /// For a message: what the tasks before it left behind, oldest first.
+    /// For a message: the reports of earlier tasks, oldest first.
     pub evidence: Vec<TaskReport>,
 }
 
-/// A model call that was paid for.
+/// A model call that cost something.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// `provider:model` that answered.
+    /// The `provider:model` that answered.
     pub model: String,
     pub usage: Usage,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum StepResult {
     Admitted {
-        /// The messages of the turn as one text: expanded by the pill, and replaced by a preview if it was too large.
+        /// The messages of the turn as one text: expanded by the pill, and replaced by a preview if too large.
         message: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tags: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pill: Option<PillUse>,
-        /// Categories that the tags add, and those of skills that the text names.
+        /// Categories of the tags and of the skills that the text names.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         categories: Vec<String>,
-        /// Tags that are no category of tools, each with those that are near.
+        /// Tags that are not categories of tools, each with similar ones.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unknown: Vec<UnknownTag>,
-        /// Key of the scratchpad entry that has the whole input.
+        /// Key of the scratchpad entry with the whole input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         archived: Option<String>,
-        /// Of what the Agent Skills say that the text names.
+        /// The label of the Agent Skills that the text names.
         #[serde(default, skip_serializing_if = "Label::is_default")]
         instructions: Label,
     },
     Retrieved {
         /// Paths in the workspace when the run began, relative to `/work`.
         files: Vec<String>,
-        /// What memory holds that bears on the goal, where that was known without the router.
+        /// Memory that is relevant for the goal, if that was known without the router.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         memory: Vec<String>,
-        /// Names of the secrets that the session has; the values are in the secret store.
+        /// Names of the session's secrets; the values are in the secret store.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         credentials: Vec<String>,
-        /// What came with the message, as models are shown it.
+        /// The attached files, in the form that models see.
         #[serde(default, skip_serializing_if = "AttachedFiles::is_empty")]
         attached: AttachedFiles,
     },
     Routed {
         routing: Routing,
         by: RoutedBy,
-        /// What memory holds that bears on the goal. `None` in a log from before memory was looked up for the goal: what
-        /// retrieval found for the message counts there.
+        /// Memory that is relevant for the goal. `None` in older logs, where the memory from retrieval counts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory: Option<Vec<String>>,
         /// Names of the secrets that the router found in the message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         secrets: Vec<String>,
-        /// Why the router's answer could not be used.
+        /// Why the router's answer was invalid.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trouble: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -240,16 +238,16 @@ pub enum StepResult {
     },
     Planned {
         plan: Plan,
-        /// What the planner said beside its plan.
+        /// The planner's text besides its plan.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         chatter: String,
-        /// Names of the secrets that the message brought; the values are in the secret store.
+        /// Names of the secrets in the message; the values are in the secret store.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         secrets: Vec<String>,
-        /// What the skills of the plan need and have, a line each.
+        /// Requirements of the plan's skills and their state, one per line.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         skill_environment: Vec<String>,
-        /// Of what the Agent Skills say that each task names; empty where none names any.
+        /// The label of the Agent Skills that each task names; empty if none names any.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         instructions: Vec<Label>,
         call: Call,
@@ -268,7 +266,7 @@ pub enum StepResult {
         correction: Correction,
         call: Call,
     },
-    /// Something is about to start that a person has to approve.
+    /// Something that a person must approve is about to start.
     ApprovalWanted {
         card: Card,
     },
@@ -281,7 +279,7 @@ pub enum StepResult {
     Executed {
         task: usize,
         report: Box<TaskReport>,
-        /// Of the worker, for a task that needed one.
+        /// The worker's call, for a task that needed one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<Call>,
     },
@@ -309,10 +307,10 @@ pub enum StepResult {
     },
     Reviewed {
         verdict: Verdict,
-        /// Of what the Agent Skills say that each of its tasks names; empty where none names any.
+        /// The label of the Agent Skills that each of its tasks names; empty if none names any.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         instructions: Vec<Label>,
-        /// Of the files that the reviewer has looked at in this run.
+        /// The label of the files that the reviewer has read in this run.
         #[serde(default, skip_serializing_if = "Label::is_default")]
         read: Label,
         call: Call,
@@ -327,26 +325,26 @@ pub enum StepResult {
         text: String,
         call: Call,
     },
-    /// The model gave no answer, after all that was tried below this level.
+    /// The model gave no answer, after all retries and fallbacks.
     ModelFailed {
         message: String,
     },
-    /// A limit of the session or the day, or what is left of one of the run, does not allow the call.
+    /// A limit of the session or the day, or the rest of a limit of the run, does not allow the call.
     Stopped {
         limit: LimitReached,
     },
-    /// The user stopped the run. Fits every step but the delivery of the reply.
+    /// The user cancelled the run. Fits every step except for the delivery of the reply.
     Cancelled,
     Told {
         text: String,
     },
     Finished {
-        /// As it was delivered, with what the output node added.
+        /// As delivered, with the additions of the output node.
         reply: String,
-        /// Messages that belong to the turn and arrived meanwhile, oldest first.
+        /// Messages of the turn that arrived meanwhile, oldest first.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         arrived: Vec<String>,
-        /// Paths of files that a task made, and that were removed or renamed since.
+        /// Paths of files that a task produced and that were removed or renamed since.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         gone: Vec<String>,
     },
@@ -357,7 +355,7 @@ impl StepResult {
         self.into()
     }
 
-    /// The model calls of the step.
+    /// Returns the model calls of the step.
     pub fn calls(&self) -> &[Call] {
         match self {
             Self::Planned { call, .. }
@@ -375,7 +373,7 @@ impl StepResult {
         }
     }
 
-    /// What the step cost.
+    /// Returns the cost of the step.
     pub fn usage(&self) -> Usage {
         self.calls().iter().fold(Usage::default(), |mut sum, call| {
             sum += call.usage;
@@ -385,9 +383,9 @@ impl StepResult {
 }
 
 impl Event {
-    /// What goes to everybody outside at once, and not only with the reply: "If `true`, output is sent to the webhook"
-    ///, whatever the task's type, and what the user is told of the way, such as that a new plan is made. What
-    /// the reply itself says, which follows at once, is left to it.
+    /// Returns the text that is sent to everybody outside at once, before the reply: "If `true`, output is sent to the webhook",
+    /// whatever the task's type, and notices about the progress, such as a new plan. Text of the reply itself is left out, because
+    /// the reply follows at once.
     pub fn notification(&self) -> Option<&str> {
         let of_message = match &self.result {
             StepResult::Told { text } => return Some(text),
@@ -399,13 +397,13 @@ impl Event {
         self.say.as_deref().filter(|_| !replied)
     }
 
-    /// Every call of a model that the step paid for.
+    /// Returns every model call that the step paid for.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.result.calls().iter().chain(&self.lost)
     }
 }
 
-/// An edge that a run took.
+/// An edge that a run followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Move {
     pub from: Node,
@@ -413,46 +411,47 @@ pub struct Move {
     pub to: Node,
 }
 
-/// What happened, as it is stored: the accepted result, and what the run made of it. The results alone rebuild the
-/// run; the rest is for those who read the log.
+/// A stored event: the accepted result, and its consequences. The results alone are enough to rebuild the run; the rest is for
+/// readers of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     #[serde(flatten)]
     pub result: StepResult,
-    /// What calls of the step cost that came to nothing: they failed in the middle, or the run was stopped meanwhile.
+    /// The cost of the step's failed calls: they broke off, or the run was stopped meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Call>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<Move>,
-    /// Limits that were reached by this result.
+    /// Limits that this result reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitReached>,
-    /// Output of a task with `notify: true` that was accepted; it goes to the user now.
+    /// Accepted output of a task with `notify: true`; it is sent to the user now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub say: Option<String>,
-    /// Whether the reply was delivered and the turn goes on with messages that arrived meanwhile.
+    /// Whether the reply was delivered and the turn continues with messages that arrived meanwhile.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
-    /// The thoughts of models before they answered, for people who read the log. They reach neither a model nor a decision.
+    /// The models' reasoning before their answers, for people who read the log. It is never passed to a model and never affects a
+    /// decision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasoning: Vec<ModelReasoning>,
 }
 
-/// Reasoning of a model before its answer.
+/// A model's reasoning before its answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelReasoning {
-    /// The role that it was asked in.
+    /// The role of the call.
     pub role: String,
     pub text: String,
-    /// Whether the end is left out, because it is too long.
+    /// Whether the end was cut off because it is too long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
-    /// Milliseconds from its first word to its last.
+    /// Milliseconds from its first to its last token.
     pub millis: u64,
 }
 
-/// A result that does not fit the state of the run. The run is as it was, except after [`IllegalResult::NoEdge`],
-/// which only a mistake in the machine can cause.
+/// A result that does not fit the state of the run. The run is unchanged, except after [`IllegalResult::NoEdge`], which only a
+/// bug in the state machine can cause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IllegalResult {
     #[error("the run waits for the result of {waiting}, and {got} is not one")]

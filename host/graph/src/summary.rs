@@ -1,20 +1,20 @@
-//! The summary that stands where a conversation was compressed, and the two halves of writing it:
-//! the source is cut into parts that a model can read, and what it says about each is put together again.
+//! The summary that replaces a compressed conversation, and the two parts of writing it: the source is split into parts that a
+//! model can read, and the summaries of the parts are joined.
 
 /// First line of a summary.
 pub const MARK: &str = "[CONVERSATION SUMMARY]";
 
 const SOURCE: &str = "Source archived at ref:";
 
-/// Counts tokens; the caller knows the model that will read the text.
+/// Counts tokens for the model that will read the text.
 pub type Count<'a> = &'a dyn Fn(&str) -> usize;
 
-/// The block that replaces what was summarised. `key` names the archived source in the scratchpad, without `ref:`.
+/// Returns the text that replaces the summarised part. `key` is the key of the archived source in the scratchpad, without `ref:`.
 pub fn render(key: &str, text: &str) -> String {
     format!("{MARK}\n{SOURCE}{key}\n{}", text.trim())
 }
 
-/// The same for a text whose source stands under several keys, oldest first; without any, the text alone.
+/// The same for a source under several keys, oldest first; without keys, returns the text alone.
 pub fn render_parts(keys: &[String], text: &str) -> String {
     match keys {
         [] => text.trim().to_owned(),
@@ -22,23 +22,23 @@ pub fn render_parts(keys: &[String], text: &str) -> String {
     }
 }
 
-/// The key that a block names; `None` if `text` is not a summary.
+/// Returns the key in a summary; `None` if `text` is not a summary.
 pub fn reference(text: &str) -> Option<&str> {
     let rest = text.trim_start().strip_prefix(MARK)?.trim_start().strip_prefix(SOURCE)?;
     rest.lines().next().map(str::trim).filter(|key| !key.is_empty())
 }
 
-/// Whether `text` is a summary and so is not a source of another one.
+/// Whether `text` is a summary, which is never summarised again.
 pub fn is_summary(text: &str) -> bool {
     reference(text).is_some()
 }
 
-/// Between texts in a part.
+/// Separates texts in a part.
 const GAP: &str = "\n\n";
 
-/// The texts in parts of at most `max_tokens` each, in order, for one model call each. Summaries among them are left
-/// out. Texts share a part as long as they fit; one that fits in none is cut, where possible after a line or a word.
-/// A single character is never cut, whatever it counts.
+/// Splits the texts into parts of at most `max_tokens` each, in order, for one model call each. Leaves out summaries. Texts share
+/// a part if they fit; a text longer than a part is cut, if possible after a line or a word. A single character is never cut,
+/// whatever its size.
 pub fn chunks<'a>(texts: impl IntoIterator<Item = &'a str>, max_tokens: usize, count: Count<'_>) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut open = false;
@@ -63,10 +63,10 @@ pub fn chunks<'a>(texts: impl IntoIterator<Item = &'a str>, max_tokens: usize, c
     parts
 }
 
-/// How many bytes of `text`, which is not empty, make the next part: at least one character.
+/// Returns how many bytes of `text`, which must not be empty, fit into the next part: at least one character.
 fn fitting(text: &str, max_tokens: usize, count: Count<'_>) -> usize {
     let fits = |at: usize| count(&text[..at]) <= max_tokens;
-    // Doubling first: the cost is that of the part, however long the text is.
+    // Doubling first: the cost depends on the size of the part and not on the length of the text.
     let (mut low, mut high) = (0, text.floor_char_boundary(64).max(first_char(text)));
     while fits(high) {
         if high == text.len() {
@@ -83,7 +83,7 @@ fn fitting(text: &str, max_tokens: usize, count: Count<'_>) -> usize {
         if fits(middle) { low = middle } else { high = middle }
     }
     let cut = low.max(first_char(text));
-    // A cut in the second half of the part, so that text without lines still makes progress.
+    // A cut in the second half of the part, so that text without line breaks is also split into few parts.
     let half = text.ceil_char_boundary(cut / 2);
     let after = |mark: char| text[half..cut].rfind(mark).map(|at| half + at + mark.len_utf8());
     after('\n').or_else(|| after(' ')).unwrap_or(cut)
@@ -93,7 +93,7 @@ fn first_char(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }
 
-/// What the model said about each part, as the one text of the last call. `None` if there is nothing to reduce.
+/// Joins the summaries of the parts into the text for the last call. `None` if there is nothing to reduce.
 pub fn join(summaries: &[String]) -> Option<String> {
     let mut texts = summaries.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).peekable();
     texts.peek()?;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing is lost or made up, and every part fits.
+        /// Nothing is lost or added, and every part fits.
         #[test]
         fn parts_hold_everything_once(texts in prop::collection::vec("[a-zäß日 \n]{0,40}", 0..12), max in 1usize..30) {
             let parts = chunks(texts.iter().map(String::as_str), max, &characters);

@@ -1,4 +1,4 @@
-//! How a verdict is read from a reviewer's answer.
+//! Parses the verdict in a reviewer's answer.
 
 use super::extract;
 use super::fields::{Fields, MAX_SENTENCE};
@@ -6,19 +6,19 @@ use super::plan::{Secrets, Unusable};
 use kiso_plan::plan::{Catalog, Violation};
 use kiso_plan::verdict::{Status, Verdict};
 
-/// The status of an answer that asks to see a file.
+/// The status of an answer that requests a file.
 const LOOK: &str = "look";
 
 /// A reviewer's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Review {
     Verdict(Verdict),
-    /// It asks to see this file first.
+    /// It requests this file first.
     Look(String),
 }
 
-/// Reads a reviewer's answer. Injected tasks are checked like a plan's, except that none of them has to be a message;
-/// at most `max_tasks` are taken. Only a reviewer who `may_look` can ask to see a file before it decides.
+/// Parses a reviewer's answer. Injected tasks are validated like those of a plan, except that none needs to be a message; at most
+/// `max_tasks` are allowed. Only a reviewer for whom `may_look` is true can request a file before its verdict.
 pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize, may_look: bool) -> Result<Review, Unusable> {
     let unusable = |violations| Unusable::new(text, String::new(), &Secrets::default(), violations);
     let map = extract::object(text, "status").map_err(|violation| unusable(vec![violation]))?;

@@ -1,9 +1,9 @@
-//! The first field of an object that is still being written, where a model says something beside what it answers.
+//! Reads the first field of an incomplete JSON object: a model's text to the user besides its answer.
 
 /// Reads `{"say": "…"` piece by piece.
 #[derive(Debug, Default)]
 pub struct SayField {
-    /// What may still become the beginning of the field, or of an escape in it.
+    /// Text that may be the beginning of the field, or of an escape in it.
     held: String,
     state: FieldState,
 }
@@ -13,15 +13,15 @@ enum FieldState {
     #[default]
     Before,
     Inside,
-    /// Behind the field, or in an object that does not begin with it.
+    /// After the field, or in an object that does not begin with it.
     Behind,
 }
 
-/// What stands before the text, without white space.
+/// The part before the text, without white space.
 const OPENING: &str = "{\"say\":\"";
 
 impl SayField {
-    /// Takes the next piece of the object and returns what it says now.
+    /// Takes the next piece of the object and returns the new part of the text.
     pub fn push(&mut self, piece: &str) -> String {
         let mut said = String::new();
         for c in piece.chars() {
@@ -46,7 +46,7 @@ impl SayField {
                             said.push_str(&text);
                             self.held.clear();
                         }
-                        // Where the text ends is not known any more.
+                        // The end of the text can no longer be found.
                         Escape::Broken => self.state = FieldState::Behind,
                     }
                 }
@@ -63,12 +63,12 @@ enum Escape {
     Broken,
 }
 
-/// What stands for what, as far as it has come.
+/// Decodes an escape that may be incomplete.
 fn unescaped(escape: &str) -> Escape {
     if let Ok(text) = serde_json::from_str(&format!("\"{escape}\"")) {
         return Escape::Whole(text);
     }
-    // Two for a character that takes two.
+    // Two escapes for a character outside of the basic plane.
     let fits = |(at, byte): (usize, u8)| match at % 6 {
         0 => byte == b'\\',
         1 => byte == b'u',

@@ -12,17 +12,17 @@ use kiso_plan::estimate;
 use kiso_plan::limits::LimitReached;
 use kiso_plan::report::{MAX_DELIVERED, TaskError, TaskReport, TaskStatus};
 
-/// Exchanges at the end of the lane that stay as they are.
+/// Exchanges at the end of the lane that stay unchanged.
 const KEPT: usize = 2;
 
-/// The actor is told how many rounds are left when there are no more than this.
+/// From this number of remaining rounds on, the actor is told how many are left.
 const ROUNDS_NOTED: u32 = 3;
 
-/// Said to an actor that said nothing.
+/// The reply to an empty answer of the actor.
 const EMPTY: &str = "Your answer was empty. Call a tool, or say what was done and found.";
 
 impl Run {
-    /// The turns that are to be compressed before the actor is asked again.
+    /// Returns the turns that must be compressed before the actor is called again.
     pub(super) fn oversized(&self) -> Option<std::ops::Range<usize>> {
         let size = self.action_lane.tokens(estimate::tokens);
         let range = self.action_lane.compressible(KEPT);
@@ -90,7 +90,7 @@ impl Run {
             }
             self.action_lane.push(ActionTurn::Tool { id, name, text, status, pictures });
         }
-        // What the loop leaves behind; the texts are in the lane.
+        // The results without their texts, which are in the lane.
         results.extend(given.into_iter().map(|result| ToolResult {
             text: String::new(),
             pictures: Vec::new(),
@@ -111,8 +111,8 @@ impl Run {
         self.go_on(event)
     }
 
-    /// Back to the actor after a round: for its next calls, or for its assessment. A loop without a plan whose rounds are spent goes to
-    /// the planner, the first time.
+    /// Returns to the actor after a round: for its next calls, or for its assessment. A loop without a plan whose rounds are used
+    /// up goes to the planner, the first time.
     fn go_on(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
         let State::Looping { round, .. } = self.state else {
             return Ok(());
@@ -126,7 +126,7 @@ impl Run {
         self.pass(event, Why::RoundsSpent).map(drop)
     }
 
-    /// Ends the loop of the medium route and has its work planned, with all that was done so far.
+    /// Ends the loop of the medium route, and requests a plan that takes the work done so far into account.
     fn escalate(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
         let max = self.spec.limits.max_tool_call_rounds;
         let reason = format!("{max} rounds of tool calls without a plan did not finish it; go on from what was done");
@@ -150,14 +150,14 @@ impl Run {
 
     pub(super) fn take_summary(&mut self, reference: String, summary: String) -> Result<(), IllegalResult> {
         if let Some(range) = self.oversized() {
-            // The range comes from the lane itself.
+            // The lane itself returned this range.
             let replaced = self.action_lane.replace(range, reference, summary);
             debug_assert_eq!(replaced, Ok(()));
         }
         Ok(())
     }
 
-    /// The answer at the round limit: what was achieved, under exactly one banner.
+    /// Takes the answer at the round limit: what was achieved, with exactly one banner.
     pub(super) fn take_assessment(&mut self, event: &mut Event, text: &str) -> Result<(), IllegalResult> {
         let (banner, text) = banner::enforce(text);
         self.action_lane.push(ActionTurn::Assistant { text: text.clone(), calls: Vec::new() });
@@ -201,13 +201,13 @@ impl Run {
         }
     }
 
-    /// What the loop leaves behind, as the report of its task.
+    /// Returns the result of the loop as the report of its task.
     pub(super) fn loop_report(&self, status: TaskStatus, text: String, error: Option<TaskError>) -> Option<TaskReport> {
         let State::Looping { task, results, .. } = &self.state else {
             return None;
         };
         let mut report = TaskReport::new(task.clone(), status, text);
-        // What the actor says is made of all that it was told.
+        // The actor's text depends on everything that it has seen.
         report.label = self.label();
         report.error = error;
         report.millis = results.iter().map(|result| result.millis).sum();
@@ -222,7 +222,7 @@ impl Run {
 }
 
 impl Reflection {
-    /// What a result means for the next step.
+    /// The meaning of a result for the next step.
     pub fn of_result(result: &ToolResult) -> Self {
         Self::of(&CallOutcome {
             name: result.name.clone(),

@@ -1,8 +1,8 @@
-//! Waiting for a person: before tasks or calls start whose effects nobody has accepted, or when they turn out to want more, and nothing
-//! of them remains.
+//! Waits for a person: before tasks or calls start whose effects nobody has accepted, or when a started one turns out to need
+//! more; then it is rolled back first.
 //!
-//! The run stays where it is, and passes the node `approval` before it goes on. What was decided holds for the rest of the run, so
-//! that nobody is asked twice about the same effect.
+//! The run stays in its state, and passes the node `approval` before it continues. Decisions are valid for the rest of the run,
+//! so that nobody is asked twice about the same effect.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,13 +14,13 @@ use kiso_plan::call::ToolCall;
 use kiso_plan::label::Label;
 use kiso_plan::plan::Task;
 
-/// What was asked in a run, and what was said.
+/// The cards of a run, and the answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Approvals {
-    /// The card that waits for an answer.
+    /// The card that is waiting for an answer.
     card: Option<Card>,
-    /// How many were shown.
+    /// Number of cards that were shown.
     cards: usize,
     decided: Vec<(CallEffect, Decision)>,
 }
@@ -30,27 +30,28 @@ impl Approvals {
         self.card.as_ref()
     }
 
-    /// Nobody needs the answer any more.
+    /// Withdraws the card: nobody needs the answer any more.
     pub(super) fn withdraw(&mut self) {
         self.card = None;
     }
 }
 
-/// What is about to start.
+/// Tasks or calls that are about to start.
 #[derive(Debug, Clone)]
 pub enum Starting<'a> {
-    /// The next task of the plan, and those behind it, each with its number in the plan and the label of what it was decided from.
+    /// The next task of the plan and those after it, each with its number in the plan and the label of the data that the plan was
+    /// based on.
     Tasks(Vec<(usize, &'a Task, &'a Label)>),
     Calls(&'a [ToolCall]),
 }
 
 impl Run {
-    /// The card that waits for an answer.
+    /// The card that is waiting for an answer.
     pub fn card(&self) -> Option<&Card> {
         self.approvals.waiting()
     }
 
-    /// What would be started by the step that is next.
+    /// Returns what the next step would start.
     pub fn starting(&self) -> Option<Starting<'_>> {
         match &self.state {
             State::Reasoning { .. } => {
@@ -64,15 +65,15 @@ impl Run {
         }
     }
 
-    /// What a person decided about this effect in this run, and the effect as it was shown.
+    /// Returns a person's decision about this effect in this run, and the effect as it was shown.
     pub fn decision(&self, effect: &CallEffect) -> Option<(Decision, &CallEffect)> {
         let decided = &self.approvals.decided;
-        // The last word about it counts.
+        // The latest decision counts.
         let found = decided.iter().rev().find(|(decided, _)| effect.is_within(decided));
         found.map(|(decided, decision)| (*decision, decided))
     }
 
-    /// All that a person has decided in this run, the last first.
+    /// Returns all decisions of people in this run, latest first.
     pub fn decisions(&self) -> impl Iterator<Item = (Decision, &CallEffect)> {
         self.approvals.decided.iter().rev().map(|(effect, decision)| (*decision, effect))
     }

@@ -1,4 +1,4 @@
-//! What a run asks for next.
+//! The next step of a run.
 
 use super::super::brief::{self, Brief};
 use super::super::execution_brief::ExecutionBrief;
@@ -8,11 +8,11 @@ use super::{Abandoned, Run, Stage, State};
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{Correction, FailureNote};
 
-/// A summary takes this part of the lane's budget: small enough that the lane has room again.
+/// A summary takes this fraction of the lane's budget, so that the lane has room again.
 const SUMMARY_SHARE: usize = 6;
 
 impl Run {
-    /// What to do now. Asking again changes nothing.
+    /// Returns the next step. Calling this again changes nothing.
     pub fn next_step(&self) -> Step {
         if let Some(text) = self.notices.front() {
             return Step::Tell { text: text.clone() };
@@ -50,7 +50,7 @@ impl Run {
                     skill_environment: self.current.skill_environment.clone(),
                 })),
                 Some(next) => Step::Start { task: index, brief: Box::new(self.brief(&next.task)) },
-                None => Step::Ended, // `reasoning` is only entered with a task waiting
+                None => Step::Ended, // `reasoning` is only entered if a task is waiting
             },
             State::Acting { task, .. } => Step::Execute { task: index, brief: Box::new(self.brief(task)) },
             State::Looping { task, brief, round, stage, .. } => match stage {
@@ -103,7 +103,7 @@ impl Run {
         if round < of { Step::Act(ask) } else { Step::Assess(ask) }
     }
 
-    /// The task that is being carried out.
+    /// Returns the current task.
     pub fn task(&self) -> Option<&Task> {
         match &self.state {
             State::Acting { task, .. } | State::Looping { task, .. } => Some(task),
@@ -115,19 +115,19 @@ impl Run {
         self.routing.as_ref().map(|routing| routing.categories.clone()).unwrap_or_default()
     }
 
-    /// Whether the brief of a task is the reasoner's to write: of one of several action loops of a plan, unless its planner wrote it.
+    /// Whether the reasoner writes the brief of a task: for one of several action loops of a plan, unless its planner wrote it.
     fn needs_reasoner(&self, task: &Task) -> bool {
         task.kind == TaskKind::Act && task.brief.is_none() && self.current.acts > 1
     }
 
-    /// What memory holds that bears on the goal, a line each.
+    /// Returns the memory that is relevant for the goal, one text per line.
     pub(super) fn memory(&self) -> Vec<String> {
         let lines = self.lane.shared(SharedKind::ObservationalMemory).into_iter().flat_map(str::lines);
         lines.map(str::to_owned).collect()
     }
 
-    /// The replies that the reasoner's lane was seeded with, but for those that stand in its evidence: the reply of an
-    /// action without a plan is its report.
+    /// Returns the replies that the reasoner's lane was seeded with, except for those in its evidence: the reply of an action
+    /// without a plan is its report.
     fn unseen_replies(&self) -> Vec<String> {
         let reported = |reply: &str| {
             let mut earlier = self.records[..self.earlier].iter().map(|record| record.report.text.trim());
@@ -156,7 +156,7 @@ impl Run {
         }
     }
 
-    /// What the critic did not accept, and why the goal cannot be met.
+    /// Returns the critic's objections, and why the goal cannot be met.
     fn objections(&self) -> Vec<String> {
         let mut objections = self.feedback();
         objections.extend(self.current.blocked.clone().filter(|why| !objections.contains(why)));
@@ -174,13 +174,13 @@ impl Run {
     }
 }
 
-/// What the run had replied when the node's lane was seeded. The rest of the seed stands in other pieces of its prompt.
+/// Returns the run's replies from before the node's lane was seeded. The rest of the seed is in other pieces of its prompt.
 fn replies(lane: &NodeLane, fresh: &GraphLane) -> Vec<String> {
     let replies = lane.seeded(fresh).filter(|entry| matches!(entry, Entry::Assistant(_)));
     replies.map(|entry| entry.text().to_owned()).collect()
 }
 
-/// What a node said before; an answer that is to be corrected stands in the correction.
+/// Returns the node's earlier answers, without one that must be corrected: that is in the correction.
 fn before(lane: &NodeLane, correction: &Option<Correction>) -> Vec<String> {
     let mut own = lane.own();
     own.truncate(own.len() - usize::from(correction.is_some()).min(own.len()));

@@ -1,4 +1,4 @@
-//! Every task of a run with its state, for listings and for those who ask how far it is.
+//! All tasks of a run with their states, for listings and progress reports.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -7,7 +7,7 @@ use super::{Run, State};
 use kiso_plan::plan::Task;
 use kiso_plan::report::{TaskReport, TaskStatus};
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "lowercase")]
@@ -18,7 +18,7 @@ pub enum TaskState {
     Failed,
     /// The host stopped while it ran.
     Interrupted,
-    /// Its plan was given up, or the run ended, before it ran.
+    /// Its plan was abandoned, or the run ended, before it ran.
     Dropped,
 }
 
@@ -28,21 +28,21 @@ impl TaskState {
     }
 }
 
-/// A task and what became of it.
+/// A task and its state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoardTask<'a> {
-    /// Unique in the run, from 1, in the order in which tasks were planned.
+    /// Unique in the run, counted from 1 in the order of planning.
     pub id: u32,
     pub state: TaskState,
     pub task: &'a Task,
-    /// Of a task that ran to its end.
+    /// For a finished task.
     pub report: Option<&'a TaskReport>,
     /// Why it does not count as done.
     pub rejected: Option<&'a str>,
 }
 
 impl Run {
-    /// Every task of the run: those that ran, in that order, then the others.
+    /// Returns all tasks of the run: first the executed ones in their order, then the others.
     pub fn board(&self) -> Vec<BoardTask<'_>> {
         let plain = |id, state, task| BoardTask { id, state, task, report: None, rejected: None };
         let ended = self.records.iter().map(|record| BoardTask {
@@ -67,7 +67,7 @@ impl Run {
         ended.chain(running).chain(waiting).chain(dropped).collect()
     }
 
-    /// The board as lines for a prompt, without tasks that were dropped.
+    /// Returns the board as lines for a prompt, without dropped tasks.
     pub(super) fn board_lines(&self) -> Vec<String> {
         let shown = self.board().into_iter().filter(|entry| entry.state != TaskState::Dropped);
         let line = |(number, entry): (usize, BoardTask<'_>)| {

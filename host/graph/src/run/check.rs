@@ -1,4 +1,4 @@
-//! Which result answers which step.
+//! Checks that a result fits the current step.
 
 use super::super::route::RoutedBy;
 use super::super::step::{IllegalResult, Step, StepResult};
@@ -7,7 +7,7 @@ use kiso_plan::approval::MAX_EFFECTS;
 use kiso_plan::verdict::Status;
 
 impl Run {
-    /// Whether `result` answers what the run waits for. Changes nothing.
+    /// Checks whether `result` answers the current step. Changes nothing.
     pub(super) fn check(&self, result: &StepResult) -> Result<(), IllegalResult> {
         let step = self.next_step();
         let waiting = step.name();
@@ -51,7 +51,7 @@ impl Run {
                     false => malformed("it reports about another task"),
                 }
             }
-            // Work that wants more than was foreseen has been rolled back, and is done once more after the answer.
+            // Work that turned out to need more was rolled back, and is done again after the answer.
             (
                 Step::Start { .. } | Step::StartCalls { .. } | Step::Execute { .. } | Step::Call { .. },
                 StepResult::ApprovalWanted { card },

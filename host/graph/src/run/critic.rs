@@ -1,4 +1,4 @@
-//! The critic: what becomes of a task that ended, and of its plan.
+//! The critic: decides about a finished task and its plan.
 
 use std::collections::VecDeque;
 
@@ -18,13 +18,13 @@ use kiso_plan::verdict::{Status, Verdict};
 /// The task of a message that is written again.
 const AGAIN: &str = "Answer the user's request, with what was found wrong put right";
 
-/// Characters of a task's output in the graph lane, and of the last output that a reply tells which no model could write.
+/// Maximum characters of a task's output in the graph lane, and of the last output in a reply that no model could write.
 const MAX_SNAPSHOT: usize = 2_000;
 
-/// Calls for one message, each with the retries of its model. A new plan would run every command again.
+/// Maximum calls for one message, each with the retries of its model. A new plan would run every command again.
 const MAX_WRITES: usize = 3;
 
-/// Tasks that are named where no model could write the reply.
+/// Maximum tasks that a reply lists if no model could write it.
 const MAX_NAMED: usize = 10;
 
 impl Run {
@@ -56,8 +56,7 @@ impl Run {
         self.move_on(event)
     }
 
-    /// Whether the last work of a plan has ended in which several action loops worked and nobody has looked at any result: its goal is
-    /// then looked at.
+    /// Whether the last work of a plan with several action loops has ended without any review: then its goal is reviewed.
     fn completes_unreviewed_plan(&self, report: &TaskReport) -> bool {
         let works = report.task.kind != TaskKind::Msg && report.trouble().is_none();
         let of_plan = self.records.get(self.current.first..).unwrap_or_default();
@@ -67,7 +66,7 @@ impl Run {
             && of_plan.iter().all(|record| !record.report.task.review)
     }
 
-    /// Records the task of the medium route as one that is not done, and leaves that route.
+    /// Records the task of the medium route as rejected, and leaves that route.
     pub(super) fn close_direct(&mut self, report: TaskReport, reason: String) {
         let State::Looping { id, depth, .. } = &self.state else { return };
         let (id, depth) = (*id, *depth);
@@ -76,8 +75,8 @@ impl Run {
         self.current = Current::default();
     }
 
-    /// "After `max_review_depth` inject rounds in the same chain, the worker stops calling the reviewer and moves on"
-    ///: what comes next is the next task and no new plan, also behind one that failed.
+    /// "After `max_review_depth` inject rounds in the same chain, the worker stops calling the reviewer and moves on". The next
+    /// task follows without a new plan, even after a failed one.
     fn move_on(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
         if let Some(record) = self.records.last_mut() {
             record.rejected = record.report.trouble();
@@ -85,7 +84,7 @@ impl Run {
         self.accept_task(event)
     }
 
-    /// The critic without a reviewer: exit code and tool status decide alone.
+    /// The critic without a reviewer: only the exit code and the tool status decide.
     pub(super) fn settle(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
         match self.records.last().and_then(|record| record.report.trouble()) {
             Some(reason) if self.is_unwritten() => self.write_again(event, &reason),
@@ -94,13 +93,13 @@ impl Run {
         }
     }
 
-    /// Whether the last task is a message whose model gave no answer.
+    /// Whether the last task is a message that no model has written.
     fn is_unwritten(&self) -> bool {
         self.records.last().is_some_and(Record::is_unwritten)
     }
 
-    /// Has a message written again whose model gave no answer. Once that has been tried often enough, or where it is of no use, the run ends
-    /// as failed, with the work that was done: another plan would find no other model.
+    /// Has a message written again that no model has written. If that has failed often enough or cannot succeed, the run fails
+    /// but keeps its finished work: another plan would use the same models.
     fn write_again(&mut self, event: &mut Event, reason: &str) -> Result<(), IllegalResult> {
         let Some(last) = self.records.last_mut() else {
             return Ok(());
@@ -120,7 +119,7 @@ impl Run {
         self.go(event, Why::PlanExhausted, State::Finishing { ending: Ending::Failed { reason } })
     }
 
-    /// The tasks of the cycle that succeeded, and the output of the last one, for a reply that no model writes.
+    /// Returns the successful tasks of the cycle and the output of the last one, for a reply without a model.
     fn done_so_far(&self) -> String {
         let of_cycle = self.records[self.earlier..].iter();
         let done: Vec<&TaskReport> = of_cycle
@@ -146,8 +145,8 @@ impl Run {
             return self.block(event, status, why);
         }
         match status {
-            // A reviewer sees one task and cannot know what else is planned, so its word that the goal is unmet
-            // counts only where nothing but messages is left.
+            // A reviewer sees one task and does not know the rest of the plan. So its statement that the goal is not met only
+            // counts if only messages are left.
             Status::Ok if goal_met == Some(false) && self.only_messages_remain() => {
                 let reason = reason.unwrap_or_else(|| "the tasks succeeded, but the goal is not met".to_owned());
                 self.give_up_plan(event, reason)
@@ -217,8 +216,8 @@ impl Run {
         self.go(event, Why::NeedsFix, State::reasoning())
     }
 
-    /// A review that cannot be read neither passes nor fails a task: asking for a new plan would repeat the effects
-    /// of the old one because of a slip of the reviewer's, so the task's own status decides, and the user is told.
+    /// An unreadable review neither accepts nor rejects a task. A new plan would repeat the effects of the old one because of the
+    /// reviewer's error, so the task's own status decides, and the user is notified.
     pub(super) fn retry_review(&mut self, event: &mut Event, correction: Correction) -> Result<(), IllegalResult> {
         let State::Reviewing { attempt, .. } = &self.state else {
             return Ok(());
@@ -250,7 +249,7 @@ impl Run {
         if let Some(Record { report, rejected: None, .. }) = self.records.last()
             && report.task.notify
             && !report.for_user().is_empty()
-            // The actor's text is the message that follows: sent here, it would reach the user twice.
+            // The actor's text is the message that follows: if it was sent here, the user would get it twice.
             && !(report.task.kind == TaskKind::Act && self.closing_message().is_some())
         {
             let text = report.for_user().to_owned();
@@ -270,14 +269,14 @@ impl Run {
         }
     }
 
-    /// Gives up the current plan because of its last task.
+    /// Abandons the current plan because of its last task.
     fn give_up_plan(&mut self, event: &mut Event, reason: String) -> Result<(), IllegalResult> {
         if let Some(record) = self.records.last_mut() {
             record.rejected = Some(reason.clone());
         }
         self.lane.push(Entry::Feedback(reason.clone()));
         if self.current.direct {
-            // What the actor said before it failed is the best that there is, and the banner of an assessment with it.
+            // The actor's text before the failure is the best available reply; it includes the banner of an assessment.
             let text = self.records.last().map(|record| record.report.text.trim().to_owned()).unwrap_or_default();
             if !text.is_empty() {
                 self.said.push(text.into());
@@ -292,7 +291,7 @@ impl Run {
                 "I gave up: {reason}\nNo further plan is made for this message, {used} new ones have been tried \
                  (the limit max_replan_depth; limits.max_replan_depth in config.toml raises it)."
             );
-            // Where an action loop used up its rounds, its own assessment says how far it came.
+            // If an action loop used up its rounds, its own assessment says how much it achieved.
             let assessed = self.records.last().map(|record| record.report.text.trim().to_owned());
             self.said.extend(assessed.filter(|text| banner::is_assessment(text)).map(ReplyText::from));
             let state = State::Finishing { ending: Ending::Failed { reason } };
@@ -319,7 +318,7 @@ impl Run {
         self.go(event, Why::LimitReached, State::Finishing { ending: Ending::LimitHit(limit) })
     }
 
-    /// Why a plan that came to its end has failed all the same: it was blocked, or the last work of the cycle failed.
+    /// Returns why a plan that came to its end has failed: it was blocked, or the last work of the cycle failed.
     fn failure(&self) -> Option<String> {
         let of_cycle = &self.records[self.earlier..];
         let worked = of_cycle.iter().rev().find(|record| record.report.task.kind != TaskKind::Msg);
@@ -330,15 +329,15 @@ impl Run {
         self.current.waiting.iter().all(|waiting| waiting.task.kind == TaskKind::Msg)
     }
 
-    /// The task under review, for a sentence to the user.
+    /// Names the task under review in a sentence for the user.
     fn last_label(&self) -> String {
         let label = self.records.last().map(|record| record.report.task.label()).unwrap_or_default();
         format!("Task {} ({label})", self.records.len() - self.current.first)
     }
 }
 
-/// The tasks that are injected for one that was not accepted. For a message to the user there is another one behind the rest, unless the
-/// reviewer has written it.
+/// Returns the tasks that are injected after a rejected one. For a rejected message to the user, another message is added at the
+/// end, unless the reviewer has written one.
 pub(super) fn with_message(message: bool, mut tasks: Vec<Task>) -> Vec<Task> {
     if !message || tasks.is_empty() || tasks.iter().any(|task| task.notify) {
         return tasks;
@@ -351,22 +350,22 @@ pub(super) fn with_message(message: bool, mut tasks: Vec<Task>) -> Vec<Task> {
 }
 
 impl Record {
-    /// Whether the task is a message whose model gave no answer.
+    /// Whether the task is a message that no model has written.
     fn is_unwritten(&self) -> bool {
         let code = self.report.error.as_ref().map(|error| &error.code);
         self.report.task.kind == TaskKind::Msg && matches!(code, Some(ErrorCode::ModelFailed | ErrorCode::EmptyAnswer))
     }
 }
 
-/// Whether a reviewer's `ok` makes up for a failing status: a command may be expected to end with 1, but nobody can
-/// approve away a limit, a refusal, or a task that did not come to its end.
+/// Whether a reviewer's `ok` overrides a failing status: a command may be expected to end with 1. It never overrides a limit, a
+/// refusal, or a task that did not finish.
 fn vindicated(report: &TaskReport) -> bool {
     report.status != TaskStatus::Interrupted
         && report.exit_code.is_some()
         && report.error.as_ref().is_none_or(|error| error.limit.is_none() && !error.policy)
 }
 
-/// What action left behind, as the graph lane keeps it.
+/// Returns the result of the action node for the graph lane.
 fn snapshot(report: &TaskReport) -> String {
     let how = report.trouble().unwrap_or_else(|| "done".to_owned());
     format!("{} → {how}\n{}", report.task.label(), kiso_plan::clip::clip(&report.text, MAX_SNAPSHOT)).trim().to_owned()

@@ -1,4 +1,4 @@
-//! From the message to a plan: input, retrieval, planner, and the briefs of reasoning.
+//! From the message to a plan: input, retrieval, planner, and the briefs of the reasoning node.
 
 use super::super::Why;
 use super::super::execution_brief::{self, ExecutionBrief};
@@ -50,7 +50,7 @@ impl Run {
         }
     }
 
-    /// Where the message goes, if no model has to be asked: a pill says so, or it takes the fast path.
+    /// Returns the route of the message if no model is needed: a pill determines it, or it takes the fast path.
     pub(super) fn routing_without_model(&self) -> Option<Routing> {
         if let Some(pill) = &self.pill {
             return Some(Routing {
@@ -75,21 +75,21 @@ impl Run {
         if let Some(memory) = memory {
             self.lane.refresh(SharedKind::ObservationalMemory, memory.join("\n"));
         }
-        // A tag is the user's own word that tools are wanted.
+        // With a tag, the user requests tools.
         if self.tagged.is_empty() {
             route::calibrate(&mut routing, self.spec.policy.tool_need_threshold);
         }
         self.leave_retrieval(event, routing)
     }
 
-    /// Names of secrets that a model found in the message, beside those that were known.
+    /// Adds names of secrets that a model found in the message.
     fn take_credentials(&mut self, names: Vec<String>) {
         let new: Vec<_> = names.into_iter().filter(|name| !self.credentials.contains(name)).collect();
         self.credentials.extend(new);
     }
 
     fn leave_retrieval(&mut self, event: &mut Event, mut routing: Routing) -> Result<(), IllegalResult> {
-        // No categories mean all of them, so there is nothing to add to.
+        // No categories means all of them, so there is nothing to add.
         if !routing.categories.is_empty() {
             let new = self.tagged.iter().filter(|tag| !routing.categories.contains(tag));
             let new: Vec<_> = new.cloned().collect();
@@ -172,7 +172,7 @@ impl Run {
             return self.go(event, Why::NoPlan, state);
         }
         event.limits.push(LimitReached::new("max_parse_retries", retries.into()));
-        // What users of kiso look for, word for word; the log has the violations.
+        // Users search for this exact text; the log has the violations.
         let reason = format!("Planning failed: could not parse planner response after {attempt} attempts.");
         self.go(event, Why::PlanningFailed, State::Finishing { ending: Ending::Failed { reason } })
     }
@@ -198,7 +198,7 @@ impl Run {
         self.do_without_brief(&format!("it could not be read after {attempt} attempts"))
     }
 
-    /// A task whose brief cannot be had is done by its own words: they are all that the planner wanted said.
+    /// Continues without a brief: the task is executed according to its own text, which is all that the planner wrote about it.
     pub(super) fn do_without_brief(&mut self, why: &str) -> Result<(), IllegalResult> {
         let Some(Waiting { task, .. }) = self.current.waiting.front() else {
             return Ok(());
@@ -243,7 +243,7 @@ impl Run {
         brief.is_step = !self.current.direct;
         let is_alone = self.records.len() <= self.current.first && self.only_messages_remain();
         if is_alone {
-            // Around its only work, a plan repeats the message, which the actor has.
+            // The goal of a plan with a single task repeats the message, which the actor has.
             brief.goal.clear();
             brief.reply = brief.reply.map(|_| String::new());
         }
@@ -258,18 +258,18 @@ impl Run {
         self.go(event, why, state)
     }
 
-    /// A brief without a model call.
+    /// Returns a brief without a model call.
     pub(super) fn derived(&self, goal: &str, task: &Task) -> ExecutionBrief {
         execution_brief::derive(goal, task, self.reports().next_back(), &self.credentials, &self.feedback())
     }
 
-    /// The message that closes the plan, if nothing else is left of it and the actor's own text can be that message.
+    /// Returns the message that ends the plan, if it is the only task left and the actor's text can be that message.
     pub(super) fn closing_message(&self) -> Option<&Task> {
         let Waiting { task, .. } = self.current.waiting.front().filter(|_| self.current.waiting.len() == 1)?;
         (closes_plan(task) && self.current.blocked.is_none()).then_some(task)
     }
 
-    /// The text of a message, where the actor of the task before it was told to write it.
+    /// Returns the text of a message, if the actor of the task before it was told to write it.
     pub(super) fn written(&self, message: &Task) -> Option<String> {
         if !self.current.waiting.is_empty() || !closes_plan(message) || self.current.blocked.is_some() {
             return None;
@@ -282,7 +282,7 @@ impl Run {
     }
 }
 
-/// Whether a message is an ordinary last word: of no form and no model of its own.
+/// Whether a message is an ordinary final message: without a schema or a model of its own.
 fn closes_plan(task: &Task) -> bool {
     task.kind == TaskKind::Msg && task.notify && !task.review && task.schema.is_none() && task.model.is_none()
 }

@@ -1,4 +1,4 @@
-//! How a run ends: by its reply, by a limit, by its user.
+//! The end of a run: by its reply, a limit, or its user.
 
 use super::super::Why;
 use super::super::lane::Entry;
@@ -10,10 +10,10 @@ use kiso_plan::limits::LimitReached;
 use kiso_plan::plan::TaskKind;
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 
-/// Replies of a worker that has nothing to say.
+/// The reply if the worker returns an empty answer.
 const NO_ANSWER: &str = "the model answered with nothing";
 
-/// Said of a task that was cancelled while it ran.
+/// The error of a task that was cancelled while it ran.
 const CANCELLED_MIDWAY: &str = "the run was cancelled while the task ran; its changes to files were undone as far as they were kept, and what it did beyond them may or may not have taken effect";
 
 impl Run {
@@ -30,11 +30,11 @@ impl Run {
         Ok(())
     }
 
-    /// Ends the run at a limit, wherever it is.
+    /// Ends the run at a limit, in any state.
     pub(super) fn stop(&mut self, event: &mut Event, limit: LimitReached) -> Result<(), IllegalResult> {
         event.limits.push(limit.clone());
         if matches!(self.state, State::Reasoning { brief: Some(_), .. }) {
-            // That the plan's own words will be used is not true any more.
+            // The notice that the plan's own text will be used is no longer true.
             self.notices.clear();
         }
         self.close_task(TaskStatus::Failed, &format!("the limit {} was reached", limit.limit));
@@ -58,7 +58,7 @@ impl Run {
         self.leave(event, Why::Cancelled, Ending::Cancelled)
     }
 
-    /// To the output node, which may be where the run is.
+    /// Goes to the output node, unless the run is already there.
     fn leave(&mut self, event: &mut Event, why: Why, ending: Ending) -> Result<(), IllegalResult> {
         let at_output = event.moves.last().map_or(self.node(), |step| step.to) == super::Node::Output;
         if at_output && why == Why::LimitReached {
@@ -68,7 +68,7 @@ impl Run {
         self.go(event, why, State::Finishing { ending })
     }
 
-    /// Records a task that was under way and will not be ended.
+    /// Records an unfinished task that will not be continued.
     fn close_task(&mut self, status: TaskStatus, why: &str) {
         let (id, depth, mut report) = match &self.state {
             State::Acting { id, task, depth, label } => {
@@ -120,7 +120,7 @@ impl Run {
     }
 
     pub(super) fn outcome_of(&self, ending: &Ending) -> Outcome {
-        // The messages of a plan that is blocked say why.
+        // The messages of a blocked plan say why.
         let told = self.current.blocked.is_some() && !self.said.is_empty();
         Outcome::new(ending.clone(), &self.said, told, &self.current.goal, self.reports())
     }

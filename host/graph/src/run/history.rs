@@ -1,6 +1,6 @@
-//! What a run's events say about its tasks beside what becomes of them: the plan each stood in, which attempt it was,
-//! what the reviewer said of it, and what it left behind. Read from the log, so that none of it is stored twice, and also
-//! from logs of versions whose runs cannot be replayed any more.
+//! Information about tasks that is only in a run's events: the plan of each, its attempt number, the reviewer's verdict, and its
+//! results. It is read from the log so that nothing is stored twice; this also works for logs of older versions whose runs can no
+//! longer be replayed.
 
 use std::collections::VecDeque;
 
@@ -12,60 +12,60 @@ use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{ChangedFile, FileNote, MAX_DELIVERED};
 use kiso_plan::sink::SinkDecision;
 
-/// The tasks of a run, as its events tell of them.
+/// The tasks of a run, according to its events.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct History {
-    /// Plans that were made.
+    /// Number of plans.
     pub plans: u32,
     /// The goal of the last plan, or of the task of the medium route; empty before there is one.
     pub goal: String,
     /// In the order of their ids, which begin with 1.
     tasks: Vec<TaskHistory>,
-    /// Ids of those that were planned and not started, in the order in which they will be.
+    /// Ids of the planned tasks that have not started, in the order of execution.
     waiting: VecDeque<u32>,
-    /// Ids of those that were started, in that order; the last one is the one that results are about.
+    /// Ids of the started tasks, in order; results belong to the last one.
     started: Vec<u32>,
-    /// Plans, and tasks without one, that there were.
+    /// Number of plans, and of tasks without a plan.
     rounds: u32,
 }
 
-/// A task, as its run's events tell of it.
+/// A task, according to its run's events.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskHistory {
     /// Number of its plan, from 1; 0 for the task of the medium route, which has none.
     pub plan: u32,
-    /// Its place among plans and tasks without one.
+    /// Its position in the sequence of plans and tasks without a plan.
     round: u32,
-    /// Whether it is a message, and one for the user.
+    /// Whether it is a message, and whether it is for the user.
     message: bool,
     notify: bool,
-    /// 1 for a task that the planner wrote; one more than the task that it puts right for one of a reviewer's.
+    /// 1 for a task from the planner; for a reviewer's task, one more than the task that it fixes.
     pub attempt: u32,
-    /// The reviewer's, with its reason.
+    /// The reviewer's verdict, with its reason.
     pub verdict: Option<(kiso_plan::verdict::Status, Option<String>)>,
     pub exit_code: Option<i32>,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: String,
-    /// Files that it made; a path that was written twice stands once, as it was last.
+    /// Files that it produced, each path once, with its latest note.
     pub files: Vec<FileNote>,
-    /// Of a task that ran: files that it changed, how many more there are, and whether it read text from outside.
+    /// For a task that ran: files that it changed, how many more there are, and whether it read text from outside.
     pub changed: Vec<ChangedFile>,
     pub more_changed: u64,
     pub outside: bool,
-    /// The decisions where it left the sandbox.
+    /// Decisions about data that left the sandbox.
     pub sinks: Vec<SinkDecision>,
-    /// The calls of tools that the action loop made for it, in the order in which they were asked for.
+    /// The tool calls of its action loop, in the order of the requests.
     pub calls: Vec<CallHistory>,
 }
 
-/// A call of the action loop, as its run's events tell of it.
+/// A call of the action loop, according to its run's events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallHistory {
-    /// The number of the event that asked for it, and its place among the calls of that event, from 0.
+    /// The number of the event with the request, and the call's index in that event, from 0.
     pub seq: u32,
     pub place: usize,
     pub call: ToolCall,
-    /// When it began, in milliseconds since 1970; `None` before that.
+    /// When it started, in milliseconds since 1970; `None` before that.
     pub started_ms: Option<i64>,
     /// When its result was recorded.
     pub ended_ms: Option<i64>,
@@ -73,7 +73,7 @@ pub struct CallHistory {
 }
 
 impl History {
-    /// Takes up the next event, which has this number and this time. Those of kinds that say nothing about tasks may be left out: see
+    /// Adds the next event, with its number and time. Kinds of events that contain nothing about tasks may be left out: see
     /// [`History::KINDS`].
     pub fn add(&mut self, seq: u32, at_ms: i64, event: &Event) {
         let went = |why| event.moves.iter().any(|step| step.why == why);
@@ -136,7 +136,7 @@ impl History {
                     self.waiting.retain(|id| is_message(*id));
                 }
             }
-            // What comes next is another message, with a goal of its own.
+            // Another message with its own goal follows.
             StepResult::Finished { .. } if event.continues => {
                 self.waiting.clear();
                 self.goal.clear();
@@ -150,7 +150,7 @@ impl History {
         }
     }
 
-    /// Kinds of the events that matter here.
+    /// The kinds of events that are needed.
     pub const KINDS: [&str; 10] = [
         "retrieved",
         "routed",
@@ -164,18 +164,18 @@ impl History {
         "finished",
     ];
 
-    /// The task of that id; `None` where no event tells of it.
+    /// Returns the task with this id; `None` if no event contains it.
     pub fn task(&self, id: u32) -> Option<&TaskHistory> {
         self.tasks.get((id as usize).checked_sub(1)?)
     }
 
-    /// The call of that place among those of the event of that number.
+    /// Returns a call by the number of its event and its index there.
     pub fn call(&self, seq: u32, place: usize) -> Option<&CallHistory> {
         self.tasks.iter().flat_map(|task| &task.calls).find(|call| (call.seq, call.place) == (seq, place))
     }
 
-    /// What tasks are to be sorted by: the first plan first, and of each plan those that were started in that order, then
-    /// those that wait in that order, then those that were dropped.
+    /// Returns the sort key of a task: first by plan; in each plan the started tasks in order, then the waiting ones in order,
+    /// then the dropped ones.
     pub fn place(&self, id: u32) -> (u32, u8, usize) {
         let round = self.task(id).map_or(u32::MAX, |task| task.round);
         let started = self.started.iter().position(|known| *known == id).map(|at| (round, 0, at));
@@ -187,14 +187,14 @@ impl History {
         self.tasks.get_mut((*self.started.last()? as usize).checked_sub(1)?)
     }
 
-    /// A task that was planned now; its id.
+    /// Adds a planned task and returns its id.
     fn begin(&mut self, plan: u32, attempt: u32, task: &Task) -> u32 {
         let (round, message, notify) = (self.rounds, task.kind == TaskKind::Msg, task.notify);
         self.tasks.push(TaskHistory { plan, attempt, round, message, notify, ..TaskHistory::default() });
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
     }
 
-    /// Ids of the tasks that wait, in the order in which they will be started.
+    /// Ids of the waiting tasks, in the order of execution.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> Vec<u32> {
         self.waiting.iter().copied().collect()

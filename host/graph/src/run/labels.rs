@@ -1,7 +1,7 @@
-//! Whose words a run goes by: the label of what its models were told, and so of what they decide.
+//! Labels of a run: of everything that its models have seen, and so of their decisions.
 //!
-//! A run only ever gets worse. What a model is asked is made of the message, of what the session knew before, and of everything that came
-//! back since; so is what it answers.
+//! The label of a run never gets more trusted. A prompt is made of the message, of what the session knew before, and of all
+//! results since then; so the answer has the label of all of these.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,29 +12,30 @@ use crate::step::StepResult;
 use kiso_plan::label::Label;
 use kiso_plan::report::TaskReport;
 
-/// What the models of a run have seen.
+/// The labels of what the models of a run have seen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct RunLabels {
-    /// Of all that came back.
+    /// The label of all results.
     #[serde(skip_serializing_if = "Label::is_default")]
     seen: Label,
 }
 
 impl RunLabels {
-    /// Something that a model is about to be told.
+    /// Adds something that a model is about to see.
     pub(super) fn take_in(&mut self, label: &Label) {
         self.seen.join(label);
     }
 }
 
 impl Run {
-    /// Of the message.
+    /// The label of the message.
     pub fn message_label(&self) -> &Label {
         &self.spec.label
     }
 
-    /// Of what the router and the planner are told: of what the session knew only what they are shown, unless labels are not enforced.
+    /// The label of what the router and the planner see. Of the session's earlier content, only the part that they see counts,
+    /// unless labels are not enforced.
     pub fn planner_label(&self) -> Label {
         if self.spec.policy.shows_all {
             return self.label();
@@ -44,12 +45,12 @@ impl Run {
         self.spec.label.clone().joined(&known).joined(&self.labels.seen)
     }
 
-    /// Of what every other role is told, and of what the run says in the end.
+    /// The label of what all other roles see, and of the run's reply.
     pub fn label(&self) -> Label {
         self.spec.label.clone().joined(&self.spec.context).joined(&self.labels.seen)
     }
 
-    /// Of what the task was decided from that is at work; of what the actor was told, for calls.
+    /// The label of the data that the current task is based on; for calls, of what the actor has seen.
     pub fn decision_label(&self) -> Label {
         match &self.state {
             super::State::Acting { label, .. } => label.clone(),
@@ -60,23 +61,23 @@ impl Run {
         }
     }
 
-    /// What the task of the current plan left behind that has this number, counted from 1.
+    /// Returns the report of the task with this number in the current plan, counted from 1.
     pub fn result_of_task(&self, number: usize) -> Option<&TaskReport> {
         let id = self.current.first_id.checked_add(u32::try_from(number.checked_sub(1)?).ok()?)?;
         self.records.iter().rev().find(|record| record.id == id).map(|record| &record.report)
     }
 
-    /// The arguments of a task of the current plan, with what they are bound to.
+    /// Returns the arguments of a task of the current plan, with bound values filled in.
     pub fn bound(&self, args: &Value) -> Result<BoundArgs, String> {
         bind(args, |number| self.result_of_task(number))
     }
 
-    /// Whether a model may be told what has this label: only if its answers are known to be made of it.
+    /// Whether a model may see data with this label: only if its answers already have a label that covers it.
     pub fn expects(&self, label: &Label) -> bool {
         label.is_default() || self.spec.label.clone().joined(&self.labels.seen).covers(label)
     }
 
-    /// Takes in what came back.
+    /// Adds the labels of a result.
     pub(super) fn see(&mut self, result: &StepResult) {
         let seen = &mut self.labels.seen;
         match result {
@@ -84,7 +85,7 @@ impl Run {
             StepResult::Executed { report, .. } => seen.join(&report.label),
             StepResult::Called { results } => results.iter().for_each(|result| seen.join(&result.label)),
             StepResult::Reviewed { read, .. } | StepResult::Unreviewed { read, .. } => seen.join(read),
-            // What is remembered is the session's.
+            // Memory belongs to the session.
             StepResult::Retrieved { memory, attached, .. } => {
                 seen.join(&attached.label);
                 if !memory.is_empty() {

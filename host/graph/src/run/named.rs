@@ -1,5 +1,5 @@
-//! Effects that the plan of an `act` task has named ahead. The loop may make each of them once, whatever it has read by then: that it is
-//! made was decided by the plan, and so was every argument that stands there.
+//! Effects that the plan of an `act` task names in advance. The loop may make each of them once, whatever it has read by then:
+//! the plan decided about the call and about every argument that it lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,14 @@ use kiso_plan::call::ToolCall;
 use kiso_plan::label::Label;
 use kiso_plan::plan::{NamedEffect, wire_name};
 
-/// Which of them are left, and whose words they are.
+/// The remaining ones, and their label.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct NamedEffects {
-    /// Of what the plan was decided from.
+    /// The label of the data that the plan was based on.
     #[serde(skip_serializing_if = "Label::is_default")]
     label: Label,
-    /// Those that were made, by their places in the task.
+    /// The indexes of the used ones in the task.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     used: BTreeSet<usize>,
 }
@@ -31,17 +31,17 @@ impl NamedEffects {
     }
 }
 
-/// Whose words a call is that its plan has named.
+/// The labels of a call that its plan has named.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedCall {
-    /// Of what the plan was decided from.
+    /// The label of the data that the plan was based on.
     pub decision: Label,
-    /// Of each of its arguments.
+    /// The label of each argument.
     pub args: BTreeMap<String, Label>,
 }
 
 impl Run {
-    /// Whose words a call of the loop is, if the plan has named it.
+    /// Returns the labels of a call of the loop, if the plan has named it.
     pub fn named(&self, call: &ToolCall) -> Option<NamedCall> {
         let assigned = self.assigned();
         let (_, place) = assigned.into_iter().find(|(id, _)| *id == call.id)?;
@@ -56,7 +56,7 @@ impl Run {
         Some(NamedCall { decision: named.label.clone(), args })
     }
 
-    /// The calls that are next, by their ids, with the places of the effects that they are.
+    /// Returns the ids of the next calls, with the indexes of their effects.
     fn assigned(&self) -> Vec<(String, usize)> {
         let State::Looping { task, named, stage: Stage::Ready { calls, .. } | Stage::Calling { calls, .. }, .. } =
             &self.state
@@ -65,12 +65,12 @@ impl Run {
         };
         let mut assigned: Vec<(String, usize)> = Vec::new();
         for call in calls {
-            // Nobody could say which of two calls with one id is meant.
+            // Two calls with the same id are ambiguous.
             if task.effects.is_empty() || calls.iter().filter(|other| other.id == call.id).count() > 1 {
                 continue;
             }
             let Some(given) = arguments(call) else { continue };
-            // What stands at a ref could be changed by another call of the same answer.
+            // Another call of the same answer could change the content of a ref.
             if calls.len() > 1 && names_a_ref(&given) {
                 continue;
             }
@@ -82,7 +82,7 @@ impl Run {
                         agreed.into_iter().all(|(name, value)| given.get(name) == Some(value))
                     })
             };
-            // The closest, so that what is agreed on loosely is left for others.
+            // The most specific effect first, so that loose ones are left for other calls.
             let agreed = |(_, effect): &(usize, &NamedEffect)| effect.args.as_object().map_or(0, Map::len);
             let found = task.effects.iter().enumerate().filter(fits).max_by_key(agreed).map(|(place, _)| place);
             assigned.extend(found.map(|place| (call.id.clone(), place)));
@@ -90,7 +90,7 @@ impl Run {
         assigned
     }
 
-    /// What was called is not called again by the plan's word, whatever came of it.
+    /// Marks the named effects of the calls as used, whatever their results are.
     pub(super) fn use_up(&mut self) {
         let made = self.assigned();
         if let State::Looping { named, .. } = &mut self.state {

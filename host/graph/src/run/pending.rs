@@ -1,4 +1,4 @@
-//! What a crash left without a result, and how the run goes on without it.
+//! Work that a crash interrupted, and how the run continues without its result.
 
 use super::{Run, Stage, State};
 use crate::step::{Event, IllegalResult, StepResult, ToolResult};
@@ -7,7 +7,7 @@ use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{INTERRUPTED, INTERRUPTED_OUTSIDE, TaskReport, TaskStatus};
 
-/// What has started and has no result.
+/// Work that has started and has no result.
 #[derive(Debug, Clone, Copy)]
 pub enum PendingStep<'a> {
     Task(&'a Task),
@@ -15,9 +15,9 @@ pub enum PendingStep<'a> {
 }
 
 impl Run {
-    /// What has started and has no result.
+    /// Returns the work that has started and has no result.
     pub fn pending(&self) -> Option<PendingStep<'_>> {
-        // What asks for more than was foreseen has been rolled back before.
+        // Work that waits for an approval was rolled back before.
         if self.card().is_some() {
             return None;
         }
@@ -28,14 +28,14 @@ impl Run {
         }
     }
 
-    /// Tasks that have come to something.
+    /// Number of finished tasks.
     pub fn tasks_recorded(&self) -> usize {
         self.records.len()
     }
 
-    /// To be called once after a replay, where what had started may have taken effect: it is not done again but reported as
-    /// interrupted, with its files as they were or not. A message has no effect until it is accepted, so it is simply written
-    /// again; and so is whatever the host has rolled back.
+    /// Handles interrupted work; called once after a replay. Work that may have taken effect is not repeated but reported as
+    /// interrupted, with its files restored or not. A message has no effect until it is accepted, so it is written again; the
+    /// same is done with work that the host has rolled back.
     pub fn interrupt(&mut self, files_undone: bool) -> Result<Option<Event>, IllegalResult> {
         let why = if files_undone { INTERRUPTED_OUTSIDE } else { INTERRUPTED };
         let result = match self.pending() {
@@ -45,7 +45,7 @@ impl Run {
                 StepResult::Executed { task: self.records.len(), report, call: None }
             }
             Some(PendingStep::Calls(calls)) => {
-                // Its arguments are words that stand in later prompts, too.
+                // Its arguments are part of later prompts, too.
                 let result = |call| ToolResult { label: self.label(), ..interrupted(call, why) };
                 StepResult::Called { results: calls.iter().map(result).collect() }
             }
@@ -55,7 +55,7 @@ impl Run {
     }
 }
 
-/// The result of a call whose end the host did not see.
+/// Returns the result of a call that was interrupted.
 pub(super) fn interrupted(call: &ToolCall, why: &str) -> ToolResult {
     ToolResult { text: why.to_owned(), code: Some(ErrorCode::Interrupted), ..ToolResult::blank(call) }
 }

@@ -1,4 +1,4 @@
-//! What a run is made from.
+//! The parameters of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use kiso_plan::label::{Integrity, Label};
 use kiso_plan::limits::Limits;
 use kiso_plan::plan::CallerScope;
 
-/// What a run is made from; stored with it, so that a replay has the same limits.
+/// The parameters of a run. They are stored with it, so that a replay has the same limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
     pub id: String,
     pub session: String,
     pub message: String,
-    /// The messages that `message` joins, where one of them but the first may begin with a pill.
+    /// The messages that `message` joins, if one of them after the first may begin with a pill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joined: Vec<String>,
     pub caller: CallerScope,
@@ -21,43 +21,43 @@ pub struct RunSpec {
     pub policy: Policy,
     #[serde(default)]
     pub segment: Segment,
-    /// Of the message: whose words it is.
+    /// The label of the message.
     #[serde(default, skip_serializing_if = "Label::is_default")]
     pub label: Label,
-    /// Of what the session knew before, as the roles that work see it: the conversation, facts, core memory.
+    /// The label of what the session knew before, as the working roles see it: conversation, facts, core memory.
     #[serde(default, skip_serializing_if = "Label::is_default")]
     pub context: Label,
-    /// The worst of `context` that the router and the planner are shown: what the user attached to an earlier message, perhaps.
+    /// The lowest integrity in the part of `context` that the router and the planner see; for example that of a file attached to
+    /// an earlier message.
     #[serde(default, skip_serializing_if = "Integrity::is_user")]
     pub shown: Integrity,
 }
 
-/// What the prompts of a segment of a session have in common, so that each begins with the bytes of the one before. It goes
-/// from run to run.
+/// Parts that the prompts of a segment of a session share, so that each prompt begins with the same bytes as the one before. It
+/// is passed from run to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Segment {
-    /// Fences what comes from outside: letters and digits that nobody can guess, and no guest is told. Empty in runs from before
-    /// it was kept.
+    /// Marks data from outside in prompts: random letters and digits that no guest knows. Empty in older runs.
     pub boundary: String,
-    /// The message of the session with which its window begins; 0 for the first of the segment.
+    /// The message of the session with which its window begins; 0 for the first one of the segment.
     pub window: i64,
 }
 
-/// How a run finds its way, as configured when it began.
+/// How a run is routed, as configured when it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
-    /// Whether short conceptual messages go without the router.
+    /// Whether short conceptual messages bypass the router.
     pub fast_path: bool,
-    /// Per cent; a message whose need for tools is estimated lower is conversation.
+    /// In percent; a message with a lower estimated need for tools is treated as conversation.
     pub tool_need_threshold: u8,
-    /// Tokens of the action lane over which its beginning is compressed.
+    /// Maximum tokens of the action lane; its beginning is compressed beyond that.
     pub lane_tokens: usize,
-    /// Whether nobody waits for it: it has a small window, gives way to others, and does not change what is remembered.
+    /// Whether nobody is waiting for it: it has a small window, lower priority, and does not change the memory.
     #[serde(default)]
     pub subagent: bool,
-    /// Whether router and planner are shown what anybody has written, too: labels are not enforced.
+    /// Whether the router and the planner see text from outside, too: labels are not enforced.
     #[serde(default)]
     pub shows_all: bool,
 }

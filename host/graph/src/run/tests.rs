@@ -1,4 +1,4 @@
-//! What the tests of the machine have in common: a live run that checks itself, and results to feed it with.
+//! Shared by the tests of the state machine: a live run that checks itself, and results for it.
 
 mod action;
 mod audit;
@@ -49,7 +49,7 @@ fn msg() -> Task {
     task(json!({"type": "msg", "detail": "tell", "notify": true}))
 }
 
-/// A call that used so many tokens.
+/// A call that used this many tokens.
 fn paid(tokens: u64) -> Call {
     Call { model: "m".to_owned(), usage: Usage { input_tokens: tokens, ..Usage::default() } }
 }
@@ -179,7 +179,7 @@ fn model_failed(message: &str) -> StepResult {
     StepResult::ModelFailed { message: message.to_owned() }
 }
 
-/// The session's limit, which the run does not know itself.
+/// The session's limit, which the run itself does not know.
 fn stopped() -> StepResult {
     let limit = LimitReached {
         limit: "max_tokens_per_day".to_owned(),
@@ -205,7 +205,7 @@ struct Live {
 }
 
 impl Live {
-    /// A run that was not fed yet.
+    /// A run without any result yet.
     fn new(message: &str, limits: Limits, policy: Policy) -> Self {
         let spec = RunSpec {
             id: "r1".to_owned(),
@@ -223,7 +223,7 @@ impl Live {
         Self { run: Run::new(spec), log: Vec::new() }
     }
 
-    /// A run before retrieval's model call.
+    /// A run before the router is called.
     fn at_router(limits: Limits) -> Self {
         let mut live = Self::new("draw a.csv", limits, Policy::default());
         live.feed(admitted("draw a.csv"));
@@ -238,7 +238,7 @@ impl Live {
         live
     }
 
-    /// A run that has this plan.
+    /// A run with this plan.
     fn planned(tasks: Vec<Task>) -> Self {
         Self::planned_with(Limits::default(), tasks)
     }
@@ -263,7 +263,7 @@ impl Live {
         event
     }
 
-    /// What does not fit is refused and changes nothing.
+    /// Asserts that a result is refused and changes nothing.
     #[track_caller]
     fn refuse(&mut self, result: StepResult) -> String {
         let before = self.run.clone();
@@ -277,7 +277,7 @@ impl Live {
         self.run.next_step().name()
     }
 
-    /// Starts the next task and ends it with what `change` makes of a success.
+    /// Starts the next task, and ends it with a success that `change` modifies.
     #[track_caller]
     fn execute(&mut self, change: impl FnOnce(&mut TaskReport)) -> Event {
         let Step::Start { task, brief } = self.run.next_step() else { panic!("{:?}", self.run.next_step()) };
@@ -300,7 +300,7 @@ impl Live {
         })
     }
 
-    /// Starts the loop of the next task, which is an `act`, behind its brief where the reasoner writes it.
+    /// Starts the loop of the next task, which is an `act`, after its brief if the reasoner writes one.
     #[track_caller]
     fn brief(&mut self) {
         if self.next() == "reason" {
@@ -315,7 +315,7 @@ impl Live {
         self.feed(StepResult::Started { task })
     }
 
-    /// A round of the action loop, in which each call gives `text`.
+    /// A round of the action loop in which each call returns `text`.
     #[track_caller]
     fn round(&mut self, calls: &[ToolCall], text: &str) -> Event {
         self.feed(acted("", calls.to_vec()));
@@ -330,7 +330,7 @@ impl Live {
         text
     }
 
-    /// Delivers the reply while nothing else arrives.
+    /// Delivers the reply; no messages arrive meanwhile.
     #[track_caller]
     fn finish(&mut self) -> Outcome {
         let Step::Finish(outcome) = self.run.next_step() else { panic!("{:?}", self.run.next_step()) };
@@ -342,7 +342,7 @@ impl Live {
         *outcome
     }
 
-    /// The same while these messages arrive.
+    /// Delivers the reply while these messages arrive.
     #[track_caller]
     fn deliver(&mut self, arrived: &[&str]) -> Event {
         let Step::Finish(outcome) = self.run.next_step() else { panic!("{:?}", self.run.next_step()) };
@@ -350,13 +350,13 @@ impl Live {
         self.feed(StepResult::Finished { reply: outcome.reply, arrived, gone: Vec::new() })
     }
 
-    /// The log of a run that has ended keeps to every limit, and the run to its log.
+    /// Asserts that the log of an ended run respects every limit, and that the run agrees with its log.
     #[track_caller]
     fn audit(&self) {
         let sum = audit::audit(self.run.spec(), &self.log).unwrap_or_else(|wrong| panic!("{wrong}"));
         let usage = self.run.usage();
         assert_eq!((usage.total(), usage.cost_micros), (sum.tokens, sum.micros));
-        // Every task that was ever planned stands on the board, once, and none of them is open.
+        // Every planned task is on the board once, and none is open.
         let mut ids: Vec<_> = self.run.board().iter().map(|entry| entry.id).collect();
         ids.sort_unstable();
         assert_eq!(ids, (1..=sum.tasks).collect::<Vec<_>>());
@@ -364,7 +364,7 @@ impl Live {
         assert!(!self.run.board().iter().any(open));
     }
 
-    /// The log, written down and read back, leads to the same state; and so does the state itself.
+    /// Asserts that the stored log and the stored state lead to the same state.
     #[track_caller]
     fn replay(&self) {
         let stored = serde_json::to_string(&self.log).unwrap();

@@ -10,40 +10,40 @@ use kiso_plan::picture::Picture;
 use kiso_plan::report::{Allowance, ChangedFile, FileNote, LimitUse};
 use kiso_plan::sink::SinkDecision;
 
-/// What a tool gave.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// Of the call.
+    /// The id of the call.
     pub id: String,
     pub name: String,
     pub status: reflection::Status,
-    /// What the model reads; it has passed the output guard.
+    /// The text for the model, after the output guard.
     pub text: String,
-    /// Of an error.
+    /// For errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Key of the scratchpad entry that has the whole text.
+    /// Key of the scratchpad entry with the whole text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<String>,
-    /// Of a command line that ran to its end, whatever it was.
+    /// For a command line that finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileNote>,
-    /// Files that it made in `/work/pub` beyond those.
+    /// Number of further files that it created in `/work/pub`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_files: u64,
-    /// Files that it created, changed or deleted, as in a task's report. For people, and no prompt.
+    /// Files that it created, changed or deleted, as in a task's report. For people, never in a prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<ChangedFile>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_changed: u64,
-    /// Whether it read text of another person or of anybody. For people, and no prompt.
+    /// Whether it read text of another person or of anybody. For people, never in a prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
-    /// Pictures that it shows to the model.
+    /// Pictures that the model sees.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
     #[serde(default)]
@@ -52,25 +52,25 @@ pub struct ToolResult {
     pub used: Option<LimitUse>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill_digest: Option<String>,
-    /// What the component was granted when it ran; for the trace, not for prompts.
+    /// The component's grant at that time; for the trace, not for prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<serde_json::Value>,
-    /// What it was allowed of what `used` counts; for the trace, not for prompts.
+    /// The limits of the values in `used`; for the trace, not for prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Allowance>,
-    /// Of all that it says, and what was decided where it left the sandbox.
+    /// The label of the whole result, and decisions about data that left the sandbox.
     #[serde(default, skip_serializing_if = "Label::is_default")]
     pub label: Label,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sinks: Vec<SinkDecision>,
 }
 
-/// The line of a result behind which stands what a command line wrote to standard error.
+/// The line of a result before a command line's standard error.
 pub const STDERR: &str = "[standard error]";
 
 impl ToolResult {
-    /// The first line that a command line wrote to standard error; of the trace of a Python program the last line of it, which says
-    /// what went wrong.
+    /// Returns the first line of a command line's standard error; for the traceback of a Python program the last one, which
+    /// contains the error.
     pub fn error_line(&self) -> Option<&str> {
         let mut lines = self.text.lines().skip_while(|line| *line != STDERR).skip(1);
         let mut lines = lines.by_ref().map(str::trim_end).filter(|line| !line.is_empty());
@@ -81,7 +81,7 @@ impl ToolResult {
         }
     }
 
-    /// Of a call that came to nothing.
+    /// Creates an empty result of a call.
     pub fn blank(call: &ToolCall) -> ToolResult {
         ToolResult {
             id: call.id.clone(),

@@ -33,7 +33,7 @@ fn calls_are_committed_then_made_then_shown() {
     assert_eq!(way(&event), [(Node::Action, Why::RoundsLeft, Node::Action)]);
     assert_eq!(asked(&live), (1, 10));
     let Step::Act(ask) = live.run.next_step() else { panic!() };
-    // Of calls that went well there is nothing more to say.
+    // Successful calls need no remarks.
     let [said, one, two] = ask.lane.turns() else { panic!("{:?}", ask.lane) };
     assert_eq!(*said, ActionTurn::Assistant { text: "Let me look.".to_owned(), calls });
     assert_eq!((one.text().as_str(), two.text().as_str()), ("Tool find [ok]: one", "Tool find [ok]: two"));
@@ -61,7 +61,7 @@ fn files_of_the_calls_are_those_of_the_task() {
 #[test]
 fn an_empty_answer_takes_a_round_and_is_told_so() {
     let mut live = looping(rounds(2), false);
-    // Nothing but a banner is nothing, too.
+    // A text with only a banner counts as empty, too.
     for (round, text, why) in [(1, " \n", Why::RoundsLeft), (2, "✅ GOAL ACHIEVED", Why::RoundsSpent)] {
         let event = live.feed(acted(text, Vec::new()));
         assert_eq!(whys(&event), [why]);
@@ -90,13 +90,13 @@ fn the_third_equal_batch_is_not_called() {
     assert_eq!((report.status, &error.code), (TaskStatus::Failed, &ErrorCode::Loop));
     assert!(error.message.contains("find") && error.message.contains("3 times in a row"), "{}", error.message);
     assert!(live.told().contains("3 times in a row"));
-    // Another batch in between ends the row.
+    // Another batch in between ends the sequence.
     let mut live = looping(Limits::default(), false);
     for (id, what) in ["x", "x", "y", "x", "x"].into_iter().enumerate() {
         live.round(&[find(&id.to_string(), what)], "");
     }
     assert_eq!(asked(&live), (5, 10));
-    // And so does another task, whose loop begins anew.
+    // Another task starts a new sequence.
     let mut live = Live::planned(vec![act(true), act(true), msg()]);
     for _ in 0..2 {
         live.brief();
@@ -116,7 +116,7 @@ fn a_batch_has_its_bounds() {
     live.feed(acted("", calls.clone()));
     let Step::StartCalls { calls: started } = live.run.next_step() else { panic!() };
     assert_eq!(started, calls[..MAX_BATCH]);
-    // The lane has the calls that are made: each of them gets a result.
+    // The lane contains the calls that are made, because each of them gets a result.
     let turns = live.run.action_lane.turns();
     assert!(matches!(&turns[0], ActionTurn::Assistant { calls, .. } if calls.len() == MAX_BATCH));
     live.feed(StepResult::CallsStarted);
@@ -166,7 +166,7 @@ fn a_lane_over_its_budget_is_compressed_before_the_next_answer() {
     let texts: Vec<_> = ask.lane.turns().iter().map(ActionTurn::text).collect();
     assert!(texts[0].contains("ref:context-1") && texts[0].contains("a was found"), "{}", texts[0]);
     assert!(texts.len() == 5 && texts[1].contains("\"b\""));
-    // What is summarized next does not contain the summary.
+    // The next summary does not contain the previous one.
     live.round(&[find("4", "d")], &long);
     let Step::Compress(ask) = live.run.next_step() else { panic!("{:?}", live.run.next_step()) };
     assert!(ask.source[0].contains("\"b\"") && !ask.source.iter().any(|text| text.contains("context-1")));
@@ -221,7 +221,7 @@ fn an_actor_without_a_model_fails_its_task() {
     let report = live.run.reports().next().unwrap();
     assert_eq!((&report.error.as_ref().unwrap().code, report.millis), (&ErrorCode::ModelFailed, 5));
     assert!(live.told().contains("timed out"));
-    // Where it was to assess itself, the banner is the host's.
+    // If it had to assess itself, the host writes the banner.
     let mut live = looping(rounds(0), false);
     let event = live.feed(model_failed("timed out"));
     assert_eq!(limit_names(&event), ["max_tool_call_rounds"]);
@@ -240,11 +240,11 @@ fn the_critic_reads_the_whole_transcript_of_an_act_task() {
     assert!(called.contains("calls find {\"what\":\"x\"}") && tool == "Tool find [ok]: 0.98 atm");
     assert_eq!(said, "Assistant: 1 bar");
     assert_eq!((ask.report.text.as_str(), ask.report.task.expect.as_deref()), ("1 bar", Some("a number")));
-    // Of another task there is none to read.
+    // The lane of another task is empty.
     live.feed(fix(&[skill(true)]));
     live.done();
     assert!(matches!(live.run.next_step(), Step::Review(ask) if ask.transcript.is_empty()));
-    // A reviewer cannot approve an assessment away.
+    // A reviewer cannot override an assessment.
     let mut live = looping(rounds(0), true);
     live.feed(assessed("well"));
     live.feed(ok());
@@ -269,7 +269,7 @@ fn the_medium_route_replies_with_what_its_actor_says() {
     assert_eq!((outcome.ending, outcome.reply.as_str()), (Ending::Done, "There it is."));
 }
 
-/// The limit of rounds ends no work that a plan may finish; the second time, it does.
+/// The round limit does not end work that a plan may finish; the second time, it does.
 #[test]
 fn the_medium_route_goes_to_the_planner_once() {
     let mut live = Live::medium(rounds(1));
@@ -286,7 +286,7 @@ fn the_medium_route_goes_to_the_planner_once() {
     live.feed(plan(vec![skill(false), msg()]));
     live.done();
     live.done();
-    // In a later cycle of the turn, the rounds end the work.
+    // In a later cycle of the turn, the round limit ends the work.
     live.deliver(&["and?"]);
     live.feed(admitted("and?"));
     live.feed(retrieved(&[]));

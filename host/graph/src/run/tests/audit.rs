@@ -1,5 +1,4 @@
-//! A check of a whole log that knows nothing of the machine: what the limits promise is counted here a second time,
-//! from the events alone.
+//! Checks a whole log without the state machine: counts again, from the events alone, what the limits guarantee.
 
 mod cases;
 mod home;
@@ -10,16 +9,16 @@ use super::*;
 use crate::banner::Banner;
 use kiso_plan::verdict::Status;
 
-/// What a log adds up to.
+/// The totals of a log.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Sum {
-    /// Tasks that were planned or injected, and those of the medium route.
+    /// Number of planned and injected tasks, and of tasks of the medium route.
     pub tasks: u32,
     pub tokens: u64,
     pub micros: u64,
 }
 
-/// What is wrong with the log of a run that has ended.
+/// Returns the first error in the log of an ended run.
 pub(super) fn audit(spec: &RunSpec, log: &[Event]) -> Result<Sum, String> {
     let mut audit = Audit::new(spec.limits);
     for (index, event) in log.iter().enumerate() {
@@ -31,7 +30,7 @@ pub(super) fn audit(spec: &RunSpec, log: &[Event]) -> Result<Sum, String> {
     }
 }
 
-/// Returns what is wrong from the function that it stands in.
+/// Returns an error from the surrounding function if a condition is false.
 macro_rules! must {
     ($holds:expr, $($otherwise:tt)+) => {
         if !$holds {
@@ -63,39 +62,39 @@ struct Audit {
     at: Node,
     sum: Sum,
     cycles: u32,
-    /// Of this cycle.
+    /// In this cycle.
     replans: u32,
-    /// Answers in a row that could not be used, to the same question.
+    /// Invalid answers in a row to the same question.
     slips: u32,
-    /// Of the plan that is being carried out.
+    /// For the current plan.
     size: usize,
     waiting: VecDeque<Job>,
-    /// Tasks of the plan that are left to an action loop.
+    /// Number of tasks that the plan leaves to an action loop.
     acts: usize,
-    /// Whether a task of the plan was to be reviewed.
+    /// Whether a task of the plan needed a review.
     reviews: bool,
-    /// Whether the task that runs is reviewed, asked for or not.
+    /// Whether the current task is reviewed, requested or not.
     reviewed: bool,
     /// Whether there is no plan.
     direct: bool,
     escalated: bool,
-    /// The task that runs or is under review.
+    /// The task that is running or under review.
     job: Option<Job>,
     ended: usize,
-    /// Whether there is a brief for the next task, or none can be had.
+    /// Whether the next task has a brief, or cannot get one.
     briefed: bool,
     rounds: u32,
-    /// What was called in this loop, by name and arguments.
+    /// The calls of this loop, by name and arguments.
     batches: Vec<Vec<(String, String)>>,
     pending: Vec<ToolCall>,
     calling: bool,
-    /// Where it was when a person was asked.
+    /// The node at which a person was asked.
     asked: Option<Node>,
     compressed: bool,
-    /// A limit of the whole run or its user has ended the work.
+    /// A limit of the whole run, or its user, has ended the work.
     stopped: bool,
     cancelled: bool,
-    /// Limits that this event must name.
+    /// Limits that this event must contain.
     expected: Vec<(&'static str, u64)>,
 }
 
@@ -158,7 +157,7 @@ impl Audit {
         if self.sum.tokens >= max_tokens_per_run {
             return Some(("max_tokens_per_run", max_tokens_per_run));
         }
-        // A cent has ten thousand millionths of a dollar.
+        // A cent is 10,000 millionths of a dollar.
         let spent = max_cost_cents_per_run > 0 && self.sum.micros / 10_000 >= max_cost_cents_per_run;
         spent.then_some(("max_cost_cents_per_run", max_cost_cents_per_run))
     }
@@ -212,7 +211,7 @@ impl Audit {
                 if is_unwritten(report)
                     && let Some(job) = &mut self.job
                 {
-                    // There is nothing to review.
+                    // Nothing needs a review.
                     self.reviews |= job.review;
                     job.review = false;
                 }
@@ -247,7 +246,7 @@ impl Audit {
             StepResult::Assessed { text, .. } => {
                 must!(self.rounds == max_tool_call_rounds, "{} rounds are behind it", self.rounds);
                 self.expected.push(("max_tool_call_rounds", max_tool_call_rounds.into()));
-                // Only an achieved goal is a success.
+                // Only an achieved goal counts as success.
                 self.end_task(&whys, text.starts_with(Banner::Achieved.text()))?;
             }
             StepResult::ModelFailed { .. } => match before {
@@ -296,7 +295,7 @@ impl Audit {
         Ok(())
     }
 
-    /// Counts an answer that cannot be used, and says whether it was the last.
+    /// Counts an invalid answer. Returns whether it was the last allowed one.
     fn slip(&mut self) -> Result<bool, String> {
         let retries = self.limits.max_parse_retries;
         self.slips += 1;
@@ -320,7 +319,7 @@ impl Audit {
         Ok(())
     }
 
-    /// What is said of the end of the round that is under way.
+    /// Returns the reason at the end of the current round.
     fn round_ends(&self) -> Why {
         match self.rounds + 1 < self.limits.max_tool_call_rounds {
             true => Why::RoundsLeft,
@@ -334,7 +333,7 @@ impl Audit {
         must!(self.pending.is_empty(), "calls have no result yet");
         let calls = &calls[..calls.len().min(16)];
         if calls.is_empty() {
-            // Without words it takes a round, with words it ends the task.
+            // An answer without text takes a round; one with text ends the task.
             return if whys.first() == Some(&self.round_ends()) { self.end_round() } else { self.end_task(whys, true) };
         }
         let mut batch: Vec<_> = calls.iter().map(|call| (call.name.clone(), call.args.clone())).collect();
@@ -354,7 +353,7 @@ impl Audit {
     fn end_task(&mut self, whys: &[Why], succeeded: bool) -> Result<(), String> {
         let job = self.job.clone().ok_or("no task runs")?;
         self.reviews |= job.review;
-        // The last work of a plan that nobody has looked at.
+        // The last work of a plan without any review.
         let completes = succeeded && job.kind != TaskKind::Msg && self.acts > 1 && !self.direct && !self.reviews;
         let messages_remain = self.waiting.iter().all(|job| job.kind == TaskKind::Msg);
         self.reviewed = job.review || completes && messages_remain;
@@ -372,7 +371,7 @@ impl Audit {
         Ok(())
     }
 
-    /// A message whose model gave no answer is written again or ends the run. No plan is made for it.
+    /// A message that no model has written is written again or ends the run; there is no new plan for it.
     fn write_again(&mut self, report: &TaskReport, whys: &[Why]) -> Result<(), String> {
         if !is_unwritten(report) {
             return Ok(());
@@ -401,7 +400,7 @@ impl Audit {
             && !inject.is_empty()
             && inject.iter().all(|task| !task.notify)
         {
-            // The message is written once more.
+            // The message is written again.
             match inject.iter_mut().rfind(|task| task.kind == job.kind) {
                 Some(message) => message.notify = true,
                 None => inject.push(Task { notify: true, ..Task::new(TaskKind::Msg, "") }),
@@ -466,7 +465,7 @@ impl Audit {
         Ok(())
     }
 
-    /// What holds after each event.
+    /// Checks the conditions after each event.
     fn ends(&mut self, event: &Event) -> Result<(), String> {
         let mut expected = std::mem::take(&mut self.expected);
         let named: Vec<_> = event.limits.iter().map(|limit| (limit.limit.as_str(), limit.value)).collect();

@@ -38,7 +38,7 @@ fn tasks_that_are_ready_have_no_reasoner() {
         let live = Live::planned(vec![ready, msg()]);
         assert_eq!(live.next(), "start");
     }
-    // Of several acts, one has the planner's own brief.
+    // One of several acts has the planner's own brief.
     let own = Task { brief: Some("it is in b.csv".to_owned()), ..act(false) };
     let mut live = Live::planned(vec![own, act(false), msg()]);
     live.start();
@@ -48,13 +48,13 @@ fn tasks_that_are_ready_have_no_reasoner() {
     assert_eq!(live.next(), "reason");
 }
 
-/// The actor is told that its text is the last message, and no worker writes that again.
+/// The actor is told that its text is the last message, and no worker writes it again.
 #[test]
 fn the_last_message_behind_an_act_is_what_its_actor_wrote() {
     let mut live = Live::planned(vec![act(true), msg()]);
     live.start();
     let Step::Act(ask) = live.run.next_step() else { panic!() };
-    // The message says what is wanted: the brief of the only work repeats none of it.
+    // The goal is in the message: the brief of the only work does not repeat it.
     let text = ask.brief.text();
     assert_eq!((ask.brief.goal.as_str(), ask.brief.reply.as_deref()), ("", Some("")));
     assert!(
@@ -76,7 +76,7 @@ fn the_last_message_behind_an_act_is_what_its_actor_wrote() {
         brief.written
     };
     assert_eq!(written(&live).as_deref(), Some("It is 1 bar."));
-    // Where something was put right behind it, it is not the last word; nor is a message of another form.
+    // If a fix follows it, it is not the last message; the same for a message with a schema.
     let mut live = Live::planned(vec![act(true), msg()]);
     live.start();
     live.feed(acted("It is 1 bar.", Vec::new()));

@@ -1,4 +1,4 @@
-//! What becomes of a task that ended.
+//! Decisions about finished tasks.
 
 use super::*;
 use kiso_plan::code::ErrorCode;
@@ -52,7 +52,7 @@ fn an_unreviewed_failure_is_a_replan_with_the_error() {
     let event = live.failed();
     assert_eq!(way(&event)[1], (Node::Critic, Why::Replan, Node::Planner));
     assert!(live.told().contains("boom"));
-    // A plan that only apologises does not make the run a success.
+    // A plan that only apologises does not make the run succeed.
     live.feed(plan(vec![msg()]));
     live.execute(|report| report.text = "Sorry.".to_owned());
     let outcome = live.finish();
@@ -157,7 +157,7 @@ fn files_are_listed_once_as_they_were_last() {
     assert_eq!(live.finish().files, [file("pub/a.svg", 3), file("pub/b.svg", 2)]);
 }
 
-/// No command is run again because a model does not answer: the message alone is.
+/// No command is repeated because a model does not answer: only the message is written again.
 #[test]
 fn a_message_whose_model_does_not_answer_is_written_again_and_never_planned_again() {
     let fails = |live: &mut Live, retryable: bool| {
@@ -175,7 +175,7 @@ fn a_message_whose_model_does_not_answer_is_written_again_and_never_planned_agai
     let outcome = live.finish();
     let Ending::Failed { reason } = &outcome.ending else { panic!("{outcome:?}") };
     assert!(reason.starts_with("The reply could not be written: gone") && reason.contains("it is 7"), "{reason}");
-    // One call of them may be answered; and what will not pass is not tried again.
+    // One of the calls may be answered; an error that would repeat itself is not retried.
     let mut live = Live::planned(vec![skill(false), msg()]);
     live.done();
     fails(&mut live, true);

@@ -1,4 +1,4 @@
-//! Turns that go on with what arrived meanwhile.
+//! Turns that continue with messages that arrived meanwhile.
 
 use super::*;
 

@@ -1,18 +1,18 @@
-//! A driver that throws dice: it answers every step with something that could happen.
+//! A driver with random results: it answers every step with something that could happen.
 
 use super::*;
 use crate::banner::Banner;
 
-/// Where random numbers come from.
+/// The source of random numbers.
 pub(super) enum Dice {
     /// A seed: fast, and the same every time.
     Seed(u64),
-    /// Choices that are given, and then always the first one; what shrinks well.
+    /// Given choices, then always the first one; this shrinks well.
     Given(std::vec::IntoIter<u16>),
 }
 
 impl Dice {
-    /// A number under `n`. The first choice is always one that leads to the end.
+    /// Returns a number below `n`. The first choice always leads to the end.
     pub(super) fn below(&mut self, n: usize) -> usize {
         match self {
             // splitmix64
@@ -36,7 +36,7 @@ impl Dice {
     }
 }
 
-/// A run of any size, with limits that a few steps reach.
+/// A random run, with limits that are reached after a few steps.
 pub(super) fn spec(dice: &mut Dice) -> RunSpec {
     let limits = Limits {
         max_parse_retries: dice.below(3) as u32,
@@ -70,7 +70,7 @@ pub(super) fn spec(dice: &mut Dice) -> RunSpec {
     }
 }
 
-/// What came of `step`. The first choice everywhere is what goes well.
+/// A random result of `step`. The first choice is always the success.
 pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResult {
     if dice.one_in(80) && fits::fits(step.name(), "stopped") {
         return stopped();
@@ -188,7 +188,7 @@ fn route(dice: &mut Dice, message: &str) -> StepResult {
     StepResult::Routed { routing, by: RoutedBy::Router, memory: None, secrets, trouble, call }
 }
 
-/// Of what Agent Skills say that a text names.
+/// The label of the Agent Skills that a text names.
 fn instructions(dice: &mut Dice) -> Label {
     if dice.one_in(8) { Label::of_skill("greet") } else { Label::default() }
 }
@@ -201,7 +201,7 @@ fn a_task(dice: &mut Dice) -> Task {
 }
 
 fn a_plan(dice: &mut Dice, max_tasks: usize) -> StepResult {
-    // Few even where many are allowed: a run with fifty tasks says no more than one with five.
+    // Few tasks, even if many are allowed: a run with fifty tasks tests no more than one with five.
     let mut tasks: Vec<_> = (0..dice.below(max_tasks.min(5))).map(|_| a_task(dice)).collect();
     let blocked = dice.one_in(12).then(|| "there is no sea.csv".to_owned());
     if blocked.is_some() {
@@ -235,7 +235,7 @@ fn report(dice: &mut Dice, task: &Task) -> TaskReport {
 fn batch(dice: &mut Dice) -> Vec<ToolCall> {
     let size = dice.of(&[0, 1, 1, 2, 1, 1, 2, 1]);
     let size = if dice.one_in(40) { MAX_BATCH + 2 } else { size };
-    // Few things to look for, so that an actor often repeats itself.
+    // Few different arguments, so that an actor often repeats itself.
     (0..size).map(|n| find(["1", "2", "3", "4"][n % 4], dice.of(&["x", "y"]))).collect()
 }
 

@@ -1,9 +1,9 @@
-//! The edges: all of them are taken, and there are no others.
+//! Tests that all edges are used, and that there are no others.
 
 use super::*;
 use std::collections::HashSet;
 
-/// Every edge, written down a second time.
+/// Every edge, listed a second time.
 pub(super) const EDGES: &[(Node, Why, Node)] = &[
     (Node::Input, Why::Admitted, Node::Retrieval),
     (Node::Retrieval, Why::Low, Node::Output),
@@ -88,11 +88,11 @@ const WHYS: [Why; 26] = [
 
 #[test]
 fn there_are_these_edges_and_no_others() {
-    // The lists above are whole: their order is that of the declarations, whose last variant these are.
+    // The lists above are complete: they have the order of the declarations, and these are the last variants.
     assert!(NODES.iter().enumerate().all(|(at, &node)| node as usize == at));
     assert!(WHYS.iter().enumerate().all(|(at, &why)| why as usize == at));
     match (Node::End, Why::CycleComplete) {
-        // A new variant does not compile here until it stands in the lists, too.
+        // A new variant does not compile here until it is added to the lists.
         (
             Node::Input
             | Node::Retrieval
@@ -181,7 +181,7 @@ fn every_edge_is_taken() {
     let mut collect = |live: Live| taken.extend(live.log.iter().flat_map(way));
     let none = Limits { max_replan_depth: 0, ..Limits::default() };
 
-    // The plan's way, with a slip at every node and a fix.
+    // The route of a plan, with an invalid answer at every node and a fix.
     let mut live = Live::at_planner(Limits::default());
     live.feed(unplanned());
     live.feed(plan(vec![act(true), act(true), skill(true), msg()]));
@@ -209,7 +209,7 @@ fn every_edge_is_taken() {
     live.feed(replan("no"));
     collect(live);
 
-    // A loop whose only round is over, in a plan and without one.
+    // A loop whose only round is over, with and without a plan.
     let one = Limits { max_tool_call_rounds: 1, ..Limits::default() };
     let mut live = Live::planned_with(one, vec![act(false), msg()]);
     live.brief();
@@ -228,7 +228,7 @@ fn every_edge_is_taken() {
         live.feed(answer);
         collect(live);
     }
-    // And in the middle of a task, which begins once more.
+    // The same during a task, which then starts again.
     for answer in [given(), StepResult::Cancelled] {
         let mut live = Live::planned(vec![skill(true), msg()]);
         live.start();
@@ -244,7 +244,7 @@ fn every_edge_is_taken() {
     live.feed(given());
     collect(live);
 
-    // The short ways, and the last edge of a plan.
+    // The short routes, and the last edge of a plan.
     for effort in [Effort::Low, Effort::Medium] {
         let mut live = Live::at_router(Limits::default());
         live.feed(routed(effort));
@@ -255,7 +255,7 @@ fn every_edge_is_taken() {
     live.finish();
     collect(live);
 
-    // Limits and cancelling, wherever that is possible.
+    // Limits and cancellation, wherever possible.
     for end in [stopped(), StepResult::Cancelled] {
         for mut live in ending::everywhere() {
             if live.run.clone().accept(end.clone()).is_ok() {

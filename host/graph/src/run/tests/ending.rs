@@ -1,8 +1,8 @@
-//! Ends before the work is done: by its user, by a limit.
+//! Runs that are ended early by their user or a limit.
 
 use super::*;
 
-/// A run before each kind of step, and the name of it.
+/// A run before each kind of step.
 pub(super) fn everywhere() -> Vec<Live> {
     let mut lives = vec![Live::new("draw a.csv", Limits::default(), Policy::default())];
     let mut add = |live: Live| lives.push(live);
@@ -19,7 +19,7 @@ pub(super) fn everywhere() -> Vec<Live> {
     let mut live = Live::planned(vec![act(true), msg()]);
     live.brief();
     add(live);
-    // The action loop, before its compression, before and in its calls, and at its end.
+    // The action loop before its compression, before and during its calls, and at its end.
     let policy = Policy { lane_tokens: 1, ..Policy::default() };
     let mut live = Live::new("draw a.csv", Limits::default(), policy);
     for result in [admitted("draw a.csv"), retrieved(&[]), routed(Effort::Medium)] {
@@ -95,7 +95,7 @@ fn a_run_can_be_cancelled_everywhere_but_in_its_delivery() {
         assert!(board.iter().all(|entry| entry.state != TaskState::Planned && entry.state != TaskState::Running));
         let under_way: Vec<_> = board.iter().filter_map(|entry| entry.report).collect();
         match at {
-            // What has started may have taken effect.
+            // Started work may have taken effect.
             "execute" | "call" => assert_eq!(under_way[0].status, TaskStatus::Interrupted),
             "act" | "compress" | "start_calls" | "assess" => assert_eq!(under_way[0].status, TaskStatus::Failed),
             "review" | "tell" => assert_eq!(under_way.len(), 1),
@@ -173,7 +173,7 @@ fn money_runs_out() {
     assert_eq!(whys(&event), [Why::NoPlan, Why::LimitReached]);
     let outcome = live.finish();
     assert_eq!(outcome.ending, Ending::LimitHit(LimitReached::new("max_cost_cents_per_run", 2)));
-    // Nothing is not a limit.
+    // 0 means unlimited.
     let mut live = Live::at_planner(Limits::default());
     live.feed(failed(u64::MAX));
     assert_eq!(live.next(), "plan");
@@ -183,13 +183,13 @@ fn money_runs_out() {
 fn tokens_run_out_inside_the_action_loop() {
     let limits = Limits { max_tokens_per_run: 100, ..Limits::default() };
     let act_on = |call: Call| StepResult::Acted { text: String::new(), calls: vec![find("1", "x")], call };
-    // Before the calls are started: they are not made.
+    // Reached before the calls are started: they are not made.
     let mut live = Live::medium(limits);
     let event = live.feed(act_on(paid(100)));
     assert_eq!(way(&event), [(Node::Action, Why::LimitReached, Node::Output)]);
     assert_eq!(live.run.board()[0].state, TaskState::Failed);
     assert!(live.finish().reply.contains("limits.max_tokens_per_run"));
-    // By the last answer: it is there, so it is delivered.
+    // Reached by the last answer: it is complete, so it is delivered.
     let mut live = Live::medium(limits);
     live.feed(act_on(paid(99)));
     live.feed(StepResult::CallsStarted);
@@ -197,7 +197,7 @@ fn tokens_run_out_inside_the_action_loop() {
     live.feed(StepResult::Acted { text: "There.".to_owned(), calls: Vec::new(), call: paid(1) });
     let outcome = live.finish();
     assert_eq!((outcome.ending, outcome.reply.as_str()), (Ending::Done, "There."));
-    // By a summary.
+    // Reached by a summary.
     let policy = Policy { lane_tokens: 1, ..Policy::default() };
     let mut live = Live::new("draw a.csv", limits, policy);
     for result in [admitted("draw a.csv"), retrieved(&[]), routed(Effort::Medium)] {
@@ -232,7 +232,7 @@ fn small_talk_costs_nothing_once_nothing_is_left() {
 #[test]
 fn nobody_is_told_of_a_way_that_is_not_taken() {
     let limits = Limits { max_tokens_per_run: 100, max_parse_retries: 0, ..Limits::default() };
-    // The plan's own words are not used any more.
+    // The plan's own text is no longer used.
     let mut live = Live::planned_with(limits, vec![act(false), act(false), msg()]);
     live.feed(StepResult::Unbriefed { correction: correction(), call: paid(100) });
     assert_eq!(live.next(), "finish");

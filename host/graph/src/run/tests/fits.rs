@@ -1,9 +1,9 @@
-//! Which results answer which step, written down a second time, and what is wrong with those that nearly do.
+//! The results that fit each step, listed a second time, and results that are nearly valid.
 
 use super::*;
 use kiso_plan::approval::{CallEffect, Card, CardAnswer, MAX_EFFECTS};
 
-/// Names of the results that a step takes, besides `cancelled`.
+/// Names of the results that fit a step, besides `cancelled`.
 pub(super) fn takes(step: &str) -> &'static [&'static str] {
     match step {
         "admit" => &["admitted"],
@@ -57,7 +57,7 @@ pub(super) fn one_of_each() -> Vec<StepResult> {
         StepResult::Told { text: "else".to_owned() },
         StepResult::Finished { reply: "else".to_owned(), arrived: Vec::new(), gone: Vec::new() },
     ];
-    // A new kind does not compile here until it stands above, too.
+    // A new kind does not compile here until it is added above.
     for result in &all {
         match result {
             StepResult::Admitted { .. } | StepResult::Retrieved { .. } | StepResult::Routed { .. } => {}
@@ -74,7 +74,7 @@ pub(super) fn one_of_each() -> Vec<StepResult> {
     all
 }
 
-/// A card with so many effects.
+/// A card with this number of effects.
 pub(super) fn card(effects: usize) -> Card {
     let effect = |number: usize| CallEffect::new("fetch", Vec::new(), &[], &number.to_string());
     Card { effects: (0..effects).map(effect).collect(), expires_ms: 1 }
@@ -107,7 +107,7 @@ fn a_step_takes_its_own_results_and_no_others() {
                     format!("the run waits for the result of {step}, and {name} is not one")
                 );
             } else if !matches!(name, "told" | "called") {
-                // The words of a notice and the ids of calls are those of this very step.
+                // The text of a notice and the ids of calls must be those of this step.
                 let taken = live.run.clone().accept(result);
                 assert!(taken.is_ok(), "{step} {taken:?}");
             }
@@ -115,7 +115,7 @@ fn a_step_takes_its_own_results_and_no_others() {
     }
 }
 
-/// Answers to `step` that are of the right kind and cannot be used.
+/// Answers to `step` of the right kind that are invalid.
 pub(super) fn malformed(step: &Step, limits: &Limits) -> Vec<StepResult> {
     match step {
         Step::Route { .. } => {

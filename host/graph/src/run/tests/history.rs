@@ -1,10 +1,10 @@
-//! What the log says about tasks, against what the run itself knows.
+//! Compares the tasks in the log with those of the run itself.
 
 use super::dice::{Dice, answer, spec};
 use super::*;
 use kiso_plan::verdict::Status;
 
-/// After each event of many runs, the log alone knows every task that the run has, by the same id.
+/// After each event of many runs, the log alone contains every task of the run, with the same id.
 #[test]
 fn the_log_knows_the_tasks_of_the_run() {
     let (mut verdicts, mut fixes, mut direct, mut files, mut again) = (0, 0, 0, 0, 0);

@@ -1,4 +1,4 @@
-//! What the nodes of a run remember.
+//! The lanes of a run's nodes.
 
 use super::*;
 use crate::lane::SharedKind;
@@ -33,7 +33,7 @@ fn shared_contexts_are_replaced_and_never_appended() {
         live.done();
         live.deliver(&["and?"]);
     }
-    // What is gone is not shown as it was.
+    // Removed content is not shown.
     live.feed(admitted("and?"));
     live.feed(retrieved(&[]));
     assert_eq!(live.run.lane().shared(SharedKind::Environment), None);
@@ -64,7 +64,7 @@ fn the_graph_lane_tells_the_run_and_only_what_the_critic_did_not_accept() {
         Entry::Feedback(_) => 'f',
         Entry::Shared(..) => 's',
     });
-    // A message to the user is neither a brief nor evidence; the reply is what it became.
+    // A message to the user is neither a brief nor evidence; it became the reply.
     assert_eq!(kinds.collect::<String>(), "usbebefbefa");
     assert_eq!(texts(&live, |entry| matches!(entry, Entry::User(_))), ["draw a.csv"]);
 }
@@ -83,7 +83,7 @@ fn the_planners_lane_has_what_it_said_and_no_message_of_the_user() {
     let Step::Plan(ask) = live.run.next_step() else { panic!() };
     let [said] = &ask.lane[..] else { panic!("{:?}", ask.lane) };
     assert!(said.starts_with("I will draw it.\nPlan: draw\n- skill chart"), "{said}");
-    // Also not of a later cycle.
+    // The same for a later cycle.
     live.feed(super::plan(vec![msg()]));
     live.done();
     live.deliver(&["also b.csv"]);
@@ -142,7 +142,7 @@ fn the_lanes_are_seeded_with_what_the_run_replied_before() {
     }
 }
 
-/// Once: what is replied later stands among the messages.
+/// Once: a later reply is among the messages.
 #[test]
 fn a_lane_is_seeded_when_its_node_is_first_asked() {
     let mut live = Live::planned(vec![msg()]);
@@ -199,7 +199,7 @@ fn memory_is_looked_up_for_the_goal() {
     assert_eq!(live.run.next_step(), Step::Retrieve { goal: Some("what is a tide?".to_owned()) });
 }
 
-/// An event of a log from before memory was looked up for the goal has none in its routing: retrieval's counts.
+/// The routing in an event of an older log has no memory: the memory from retrieval counts.
 #[test]
 fn a_log_of_before_keeps_what_retrieval_found() {
     let mut live = Live::new("draw a.csv", Limits::default(), Policy::default());
@@ -209,7 +209,7 @@ fn a_log_of_before_keeps_what_retrieval_found() {
     let old = r#"{"kind": "routed", "by": "router", "routing": {"effort": "medium", "tool_need": 90, "goal": "g", "durable": false}}"#;
     live.feed(serde_json::from_str(old).unwrap());
     assert_eq!(live.run.lane().shared(SharedKind::ObservationalMemory), Some("charts are blue"));
-    // Nobody else tells the actor.
+    // The actor has no other source for it.
     let Step::Act(ask) = live.run.next_step() else { panic!() };
     assert_eq!(ask.memory, ["charts are blue"]);
     live.replay();

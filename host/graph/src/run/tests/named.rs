@@ -1,4 +1,4 @@
-//! Calls that a plan has named ahead, and whose words what a loop leaves behind is.
+//! Calls that a plan has named in advance, and the label of a loop's result.
 use super::*;
 use kiso_plan::call::ToolCall;
 use kiso_plan::label::Label;
@@ -22,7 +22,7 @@ fn looping(effects: &[Value]) -> Live {
     live
 }
 
-/// The arguments of each call that count as the plan's, where the plan has named it.
+/// Returns, for each call that the plan has named, the arguments that count as the plan's.
 fn agreed(live: &Live, calls: &[ToolCall]) -> Vec<Option<Vec<String>>> {
     let trusted = |named: crate::run::NamedCall| {
         assert!(named.decision.is_trusted());
@@ -41,7 +41,7 @@ fn made(live: &mut Live, calls: &[ToolCall]) {
     live.feed(StepResult::Called { results: calls.iter().map(|call| given(call, "sent")).collect() });
 }
 
-/// Of a run that a message began with what a skill says, and of one whose second task names it.
+/// For a run whose message names a skill, and for one whose second task names it.
 #[test]
 fn what_a_skill_says_counts_from_where_a_model_is_told() {
     let says = Label::of_skill("greet");
@@ -82,9 +82,9 @@ fn the_closest_is_taken_and_each_is_made_once() {
 #[test]
 fn nothing_is_agreed_on_that_could_be_another_call() {
     for (effect, calls) in [
-        // Nobody could say which of two calls with one id is meant.
+        // Two calls with the same id are ambiguous.
         (json!({"to": "ada"}), vec![call("1", &json!({"to": "ada"})), call("1", &json!({"to": "ada"}))]),
-        // What stands at a ref could be changed by the call beside it.
+        // The other call could change the content of the ref.
         (json!({"to": "ref:whom"}), vec![call("1", &json!({"to": "ref:whom"})), find("2", "x")]),
         (json!({"to": "ada"}), vec![call("1", &json!({"to": "ada "}))]),
         (json!({"n": 1}), vec![call("1", &json!({"n": 1.0}))]),
@@ -103,7 +103,7 @@ fn what_a_loop_leaves_behind_has_the_label_of_what_it_was_told() {
     let mut live = looping(&[]);
     live.feed(acted("eve", Vec::new()));
     assert!(!live.run.reports().next().unwrap().label.is_trusted());
-    // Also where it was cut off in the middle of a call.
+    // The same if it was interrupted during a call.
     let mut live = looping(&[]);
     live.feed(acted("", vec![call("1", &json!({"to": "eve"}))]));
     live.feed(StepResult::CallsStarted);

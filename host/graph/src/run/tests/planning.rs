@@ -1,4 +1,4 @@
-//! Plans: asked for, corrected, given up.
+//! Plans: requested, corrected and abandoned ones.
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn replan_tells_the_user_and_then_the_planner_everything() {
         attempt.tried,
         [r#"skill chart {"file":"a.csv"} → done"#, r#"skill chart {"file":"a.csv"} → wrong file"#]
     );
-    // The context stays while the planner is asked to correct itself.
+    // The context stays when the planner must correct its answer.
     live.feed(unplanned());
     let Step::Plan(ask) = live.run.next_step() else { panic!() };
     assert!(ask.replan.is_some() && ask.attempt == 2);

@@ -1,4 +1,4 @@
-//! Runs that nobody has thought of.
+//! Random runs.
 
 use super::dice::{Dice, answer, spec};
 use super::*;
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// Every seed is a run of its own; `KISO_RUNS` is another number of them. So many take about ten seconds.
+/// Number of seeds, each of which is a run; `KISO_RUNS` changes it. This many take about ten seconds.
 const SEEDS: u64 = 25_000;
 
-/// What runs came by.
+/// The states that the runs have reached.
 #[derive(Debug, Default)]
 struct Seen {
     edges: Vec<(Node, Why, Node)>,
@@ -51,13 +51,13 @@ impl Seen {
     }
 }
 
-/// Events that a run with these limits can have at most, whatever happens.
+/// Maximum events of a run with these limits.
 fn bound(limits: &Limits) -> usize {
     let many = |limit: u32| usize::try_from(limit).unwrap();
     let answers = many(limits.max_parse_retries) + 1;
-    // A round is an answer, the start of its calls, their results, and a summary.
+    // A round consists of an answer, the start of its calls, their results, and a summary.
     let rounds = 4 * many(limits.max_tool_call_rounds) + 2;
-    // A task has a brief with its notice, its start, its work, and a review with its notice.
+    // A task consists of a brief with its notice, its start, its work, and a review with its notice.
     let task = (answers + 1) + 1 + rounds + (answers + 1);
     // The medium route has a task without a plan.
     let plan = answers + 1 + limits.max_tasks.max(1) * task;
@@ -65,7 +65,7 @@ fn bound(limits: &Limits) -> usize {
     (many(limits.max_cycles) + 1) * cycle
 }
 
-/// Goes on with a run to its end.
+/// Continues a run to its end.
 fn drive(dice: &mut Dice, live: &mut Live, seen: &mut Seen) {
     let limits = live.run.spec().limits;
     loop {
@@ -82,7 +82,7 @@ fn drive(dice: &mut Dice, live: &mut Live, seen: &mut Seen) {
     }
 }
 
-/// Hands in something that does not answer `step`.
+/// Submits a result that does not answer `step`.
 fn refuse(dice: &mut Dice, live: &mut Live, step: &Step) -> u64 {
     let mut wrong = fits::malformed(step, &live.run.spec().limits);
     if wrong.is_empty() || dice.one_in(2) {
@@ -94,7 +94,7 @@ fn refuse(dice: &mut Dice, live: &mut Live, step: &Step) -> u64 {
     1
 }
 
-/// One run with everything that is to hold for it.
+/// Executes a run and checks all conditions.
 fn check(dice: &mut Dice, seen: &mut Seen) {
     let spec = spec(dice);
     let mut live = Live { run: Run::new(spec.clone()), log: Vec::new() };
@@ -102,7 +102,7 @@ fn check(dice: &mut Dice, seen: &mut Seen) {
     live.audit();
     lanes(&live.run);
 
-    // A run that was rebuilt in the middle goes on as if nothing had happened.
+    // A run that was rebuilt in the middle continues in the same way.
     let cut = dice.below(live.log.len() + 1);
     let mut again = Run::replay(spec.clone(), &live.log[..cut]).unwrap();
     let torn = again.clone();
@@ -115,7 +115,7 @@ fn check(dice: &mut Dice, seen: &mut Seen) {
         Live { run: torn.clone(), log: live.log[..cut].to_vec() }.replay();
     }
 
-    // The same after a crash, when what had started is not done again.
+    // The same after a crash, when started work is not repeated.
     let started = matches!(torn.next_step(), Step::Execute { .. } | Step::Call { .. });
     if started || dice.one_in(16) {
         let mut live = Live { run: torn, log: live.log[..cut].to_vec() };
@@ -130,7 +130,7 @@ fn check(dice: &mut Dice, seen: &mut Seen) {
     seen.log(&live.log);
 }
 
-/// What holds for the lanes of every run.
+/// Checks the lanes of a run.
 fn lanes(run: &Run) {
     let entries = run.lane.entries();
     let shared = entries.iter().filter(|entry| matches!(entry, Entry::Shared(..))).count();
@@ -140,7 +140,7 @@ fn lanes(run: &Run) {
     assert!(turns <= (MAX_BATCH + 2) * run.spec.limits.max_tool_call_rounds as usize + 1, "{turns} turns");
 }
 
-/// Says which run it was.
+/// Prints the seed of a failed run.
 struct Blame(u64);
 
 impl Drop for Blame {
@@ -173,7 +173,7 @@ fn many_runs_end_within_their_limits() {
             });
         }
     });
-    // The dice have reached everything that there is.
+    // The random runs have reached all edges and steps.
     let seen = total.into_inner().unwrap();
     let missed: Vec<_> = edges::EDGES.iter().filter(|edge| !seen.edges.contains(edge)).collect();
     assert!(missed.is_empty(), "{missed:?}");
@@ -195,7 +195,7 @@ fn many_runs_end_within_their_limits() {
 }
 
 proptest! {
-    /// The same for choices that shrink to the fewest that go wrong.
+    /// The same for choices that shrink to a minimal failure.
     #[test]
     fn any_choices_lead_to_an_end(choices in prop::collection::vec(any::<u16>(), 0..200)) {
         check(&mut Dice::Given(choices.into_iter()), &mut Seen::default());

@@ -1,4 +1,4 @@
-//! The log: what fits, how it is stored, and what becomes of a run that is rebuilt from it.
+//! The log: valid results, their storage, and rebuilding a run from it.
 
 use super::*;
 
@@ -12,12 +12,12 @@ fn an_interrupted_task_is_shown_to_the_critic_and_not_run_again() {
     let Step::Review(ask) = run.next_step() else { panic!() };
     assert_eq!(ask.report.status, TaskStatus::Interrupted);
     assert_eq!(event.result.name(), "executed");
-    // Without a review it is a reason to plan again.
+    // Without a review, it is a reason for a new plan.
     let mut live = Live::planned(vec![skill(false), msg()]);
     live.feed(StepResult::Started { task: 0 });
     live.run.interrupt(false).unwrap();
     assert!(live.told().contains("may or may not have taken effect"));
-    // A message had no effect yet.
+    // A message has had no effect yet.
     let mut live = Live::planned(vec![msg()]);
     live.feed(StepResult::Started { task: 0 });
     assert_eq!(live.run.interrupt(false), Ok(None));

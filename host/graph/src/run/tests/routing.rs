@@ -1,4 +1,4 @@
-//! From the message to its route.
+//! The route of a message.
 
 use super::*;
 
@@ -113,7 +113,7 @@ fn tags_add_categories_to_those_of_the_router() {
     for (effort, by_router, expected) in [
         (Effort::Medium, &["data"][..], &["data", "web"][..]),
         (Effort::Medium, &["web", "data"], &["web", "data"]),
-        // The router did not narrow the catalog; the user did.
+        // The router did not choose categories; the user did.
         (Effort::High, &[], &["web"]),
         (Effort::Low, &[], &[]),
     ] {
@@ -163,7 +163,7 @@ fn a_router_that_fails_means_a_plan_with_every_tool() {
     let Step::Plan(ask) = live.run.next_step() else { panic!() };
     assert_eq!((ask.directive.as_str(), ask.categories.is_empty()), ("draw a.csv", true));
     assert_eq!(live.run.usage().total(), 4);
-    // It is the driver that turns a model's failure into this; the machine takes no other answer.
+    // The driver converts a model's failure into this; the state machine takes no other answer.
     let mut live = Live::at_router(Limits::default());
     assert!(live.refuse(model_failed("gone")).contains("model_failed is not one"));
     let StepResult::Routed { routing, .. } = routed(Effort::Low) else { panic!() };
@@ -190,7 +190,7 @@ fn the_brief_of_the_medium_route_names_the_credentials() {
     let (files, memory, credentials) = (Vec::new(), Vec::new(), vec!["api_key".to_owned()]);
     live.feed(StepResult::Retrieved { files, memory, credentials, attached: AttachedFiles::default() });
     let StepResult::Routed { routing, by, trouble, call, .. } = routed(Effort::Medium) else { panic!() };
-    // The router found another one, and one that was known.
+    // The router found a new secret and a known one.
     let secrets = vec!["token".to_owned(), "api_key".to_owned()];
     live.feed(StepResult::Routed { routing, by, memory: None, secrets, trouble, call });
     let Step::Act(ask) = live.run.next_step() else { panic!("{:?}", live.run.next_step()) };

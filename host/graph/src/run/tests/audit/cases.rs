@@ -1,8 +1,9 @@
-//! That the audit sees what it is there for.
+//! Tests that the audit detects errors.
 
 use super::*;
 
-/// A long run that keeps to its limits, which it reaches: a replan, a fix, a slip at every node, two rounds, a cycle.
+/// A long run that reaches its limits without exceeding them: a replan, a fix, an invalid answer at every node, two rounds, a
+/// cycle.
 fn full() -> Live {
     let limits = Limits {
         max_parse_retries: 1,
@@ -49,7 +50,7 @@ fn the_audit_sees_one_too_many() {
         ("max_tool_call_rounds", Limits { max_tool_call_rounds: 1, ..spec.limits }),
         ("max_cycles", Limits { max_cycles: 0, ..spec.limits }),
     ] {
-        // The log says itself that the lower limit is the one in force.
+        // The log itself says that the lower limit is in force.
         let mut log = live.log.clone();
         let named = log.iter_mut().flat_map(|event| &mut event.limits).filter(|limit| limit.limit == name);
         named.for_each(|limit| limit.value -= 1);

@@ -1,8 +1,8 @@
-//! Which node each result belongs to, and what it is.
+//! The node and the kind of each result.
 
 use super::*;
 
-/// Where a result belongs; `None` where several nodes have it.
+/// Returns the node of a result; `None` if several nodes produce it.
 pub(super) fn home(result: &StepResult) -> Option<Node> {
     Some(match result {
         StepResult::Admitted { .. } => Node::Input,
@@ -24,7 +24,7 @@ pub(super) fn home(result: &StepResult) -> Option<Node> {
     })
 }
 
-/// Whether a model gave no answer for a message.
+/// Whether no model has written a message.
 pub(super) fn is_unwritten(report: &TaskReport) -> bool {
     let gave_none = |code: &ErrorCode| matches!(code, ErrorCode::ModelFailed | ErrorCode::EmptyAnswer);
     report.task.kind == TaskKind::Msg && report.error.as_ref().is_some_and(|error| gave_none(&error.code))
