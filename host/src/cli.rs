@@ -37,7 +37,6 @@ mod mcp;
 mod memory;
 mod network;
 mod open;
-mod package;
 mod pill;
 mod policy;
 mod restore;
@@ -163,12 +162,9 @@ enum Command {
     Secret(secret::SecretCommand),
     /// Run command lines in the sandbox: one with -c, a script, or interactively
     Shell(shell::ShellArgs),
-    /// Install, inspect, call and write skills
+    /// Install, inspect, call and write skills, and packages such as Python
     #[command(subcommand)]
     Skill(skill::SkillCommand),
-    /// List, fetch and remove commands that are too large for the binary, such as Python
-    #[command(subcommand)]
-    Package(package::PackageCommand),
     /// Choose whose skill signatures to trust
     #[command(subcommand)]
     Trust(trust::TrustCommand),
@@ -278,7 +274,6 @@ pub fn main() -> ExitCode {
         Command::Secret(command) => command.execute(shared),
         Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),
-        Command::Package(command) => command.execute(shared),
         Command::Trust(command) => command.execute(shared),
         Command::Role(command) => command.execute(shared),
         Command::Trace(command) => command.execute(shared),

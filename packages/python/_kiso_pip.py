@@ -114,7 +114,7 @@ def _explain():
             continue
         wheels = [file for file in files if file.endswith(".whl")]
         if name in provided and not is_there:
-            print(f"kiso: {name} comes with `kiso package add python-sci`, which an administrator runs", file=sys.stderr)
+            print(f"kiso: {name} comes with `kiso skill add python-sci`, which an administrator runs", file=sys.stderr)
         elif wheels:
             project = "-".join(wheels[-1].split("-")[:2])
             print(

@@ -156,7 +156,7 @@ fn unknown_commands_and_missing_files_are_named() {
     home.shell("aria2c https://example.org/x").exit(127).says(&["aria2c: command not found", "`curl`"]);
     home.shell("git clone https://example.org/x").exit(127).says(&["git: command not found", "`diff -ru`"]);
     home.shell("pnpm install x").exit(127).says(&["pnpm: command not found", "`npm"]);
-    home.shell("pip install numpy").exit(127).says(&["pip: command not found", "`kiso package add python-sci`"]);
+    home.shell("pip install numpy").exit(127).says(&["pip: command not found", "`kiso skill add python-sci`"]);
     home.shell("echo a.py | xargs python3").exit(127).says(&["python3: command not found", "`js`"]);
     home.shell("/opt/tool").exit(127).says(&["/opt/tool"]);
     home.shell("cat missing.txt").exit(1).says(&["missing.txt", "No such file"]);

@@ -14,10 +14,10 @@ pub(crate) fn home() -> Option<&'static Home> {
         // A script is one command line that starts a hundred others.
         home.config("[exec]\ntimeout_s = 600\n");
         let [python, library] = [&python, &library].map(|path| path.to_str().unwrap());
-        let alone = home.kiso(&["package", "add", "git", "--from", python]);
+        let alone = home.kiso(&["skill", "add", "git", "--from", python]);
         alone.exit(4).says(&["no file with the SHA-256 of git", "nothing was installed"]);
-        let added = home.kiso(&["package", "add", "git", "--from", python, "--from", library]);
-        added.ok().prints(&["installed git 1.2.21+7: git in every command line"]);
+        let added = home.kiso(&["skill", "add", "git", "--from", python, "--from", library]);
+        added.ok().prints(&["installed git 1.2.21+8: git in every command line"]);
         home
     }))
 }
@@ -171,7 +171,8 @@ fn the_commands_of_its_page_run() {
 #[test]
 fn what_is_missing_is_told() {
     let home = Home::new();
-    home.kiso(&["shell", "-c", "git status"]).exit(127).says(&["kiso package add git"]);
-    home.kiso(&["package", "list"]).ok().prints(&["git 1.2.21+7  not installed"]);
-    home.kiso(&["package", "add", "git", "--from", "/nowhere"]).exit(2).says(&["cannot read /nowhere"]);
+    home.kiso(&["shell", "-c", "git status"]).exit(127).says(&["kiso skill add git"]);
+    let found = home.kiso(&["--json", "skill", "search", "git"]).json();
+    assert_eq!((&found["version"], &found["installed"]), (&"1.2.21+8".into(), &serde_json::Value::Null));
+    home.kiso(&["skill", "add", "git", "--from", "/nowhere"]).exit(2).says(&["cannot read /nowhere"]);
 }

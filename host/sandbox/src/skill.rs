@@ -69,8 +69,8 @@ pub use self::checked_call::CheckedCall;
 pub use self::error::SkillError;
 pub use self::fetched::FetchedFile;
 pub use self::index::{
-    FoundSkill, IndexError, IndexPlace, IndexSearch, IndexSettings, IndexedSkill, MadeIndex, SkillIndex,
-    index_statement, is_index_source,
+    BUILT_IN, CATALOGUE, FoundSkill, IndexError, IndexPlace, IndexSearch, IndexSettings, IndexedSkill, MadeIndex,
+    SkillIndex, index_statement, is_index_source,
 };
 pub use self::input::{Observer, Quiet};
 pub use self::install::{GrantChoice, InstallCandidate};

@@ -10,6 +10,7 @@ mod installing;
 mod list;
 mod new;
 mod pack;
+mod package;
 mod push;
 mod remove;
 mod run;
@@ -33,7 +34,7 @@ use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SkillCommand {
-    /// Install a .wasm file (a kiso skill, a WASI command, plain functions, or a WASI preview 1 module) or an Agent Skill
+    /// Install a .wasm file (a kiso skill, a WASI command, plain functions, or a WASI preview 1 module), an Agent Skill, or a package such as python
     Add(add::AddArgs),
     /// List all skills
     List(list::ListArgs),
@@ -59,7 +60,7 @@ pub(super) enum SkillCommand {
     Push(push::PushArgs),
     /// Print the text that a skill's signature signs
     Statement(sign::StatementArgs),
-    /// Search the indexes of config.toml, or the tags of a registry, for skills
+    /// Search the packages of kiso and the indexes of config.toml, or the tags of a registry
     Search(search::SearchArgs),
     /// Write a signed index of a folder of skills, for `kiso skill search` and `add` in other homes
     Index(index::IndexArgs),

@@ -1,6 +1,7 @@
 //! The interpreter as it was kept after its start, against the same one started anew.
 
 use super::{copy_of, home};
+use crate::harness::Home;
 
 /// What the interpreter reads at its start makes it start anew. This one says what is so anyway.
 const ANEW: &str = "PYTHONINTMAXSTRDIGITS=4300";
@@ -73,6 +74,12 @@ const FILES: &str = r#"
 #[test]
 fn a_program_cannot_tell_whether_its_interpreter_was_kept() {
     let Some(home) = home() else { return };
+    let different = different_when_started(home, LINES);
+    assert!(different.is_empty(), "{different}");
+}
+
+/// Runs lines in a directory with the files above, in the kept interpreter and in one that starts, and returns those that differ.
+pub(crate) fn different_when_started(home: &Home, lines: &[&str]) -> String {
     let run = |line: &str| home.kiso(&["shell", "--session", "kept", "-c", line]);
     run(FILES).ok();
     // Some at once, because each start of kiso takes longer than most of them.
@@ -90,14 +97,14 @@ fn a_program_cannot_tell_whether_its_interpreter_was_kept() {
         })
     };
     let mut different = String::new();
-    for lines in LINES.chunks(5) {
+    for lines in lines.chunks(5) {
         let (kept, anew) = (said(lines, ""), said(lines, &format!("export {ANEW}")));
         assert_eq!((kept.len(), anew.len()), (lines.len() + 1, lines.len() + 1), "{kept:?}\n{anew:?}");
         for ((line, kept), anew) in lines.iter().zip(kept).zip(anew).filter(|((_, kept), anew)| kept != anew) {
             different += &format!("### {line}\nkept:\n{kept}\nanew:\n{anew}\n");
         }
     }
-    assert!(different.is_empty(), "{different}");
+    different
 }
 
 #[test]
@@ -135,9 +142,10 @@ fn files_of_another_version_are_not_used() {
     let older = copy_of(home);
     let manifest = older.path().join("skills/python/kiso.toml");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    std::fs::write(&manifest, text.replace("3.12.0+9", "3.12.0+6")).unwrap();
-    older.kiso(&["shell", "-c", "python3 -V"]).exit(126).says(&["`kiso package add python` writes them again"]);
-    older.kiso(&["package", "list"]).ok().prints(&["3.12.0+6 is installed, and `kiso package add python` replaces it"]);
+    std::fs::write(&manifest, text.replace("3.12.0+10", "3.12.0+6")).unwrap();
+    older.kiso(&["shell", "-c", "python3 -V"]).exit(126).says(&["`kiso skill add python` writes them again"]);
+    older.kiso(&["skill", "search", "sqlite3"]).ok().prints(&["3.12.0+10", "3.12.0+6 is installed"]);
+    older.kiso(&["skill", "outdated", "python"]).ok().prints(&["outdated python 3.12.0+6 → 3.12.0+10"]);
 }
 
 /// The folder that a session has open is among the directories that it knows, at its usual place only.

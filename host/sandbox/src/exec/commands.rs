@@ -179,7 +179,7 @@ impl Commands {
         if let Some(folder) = package::bundled().iter().find(|folder| folder.package.has_command(name)) {
             let package = &folder.package.name;
             return Some(format!(
-                "it comes with {package}, which an administrator adds with `kiso package add {package}`"
+                "it comes with {package}, which an administrator adds with `kiso skill add {package}`"
             ));
         }
         let names = self.names();

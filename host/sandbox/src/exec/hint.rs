@@ -42,7 +42,7 @@ const HINTS: &[Hint] = &[
     ways(
         &["pdftk"],
         &[(SCIENCE, "use `python3` with pypdf, which merges, splits, turns and fills PDF files")],
-        "it is not included; with `kiso package add python-sci`, Python has pypdf",
+        "it is not included; with `kiso skill add python-sci`, Python has pypdf",
     ),
     hint(&["aria2c", "http", "httpie", "lynx", "w3m"], "use `curl` or `wget`, or the skill `fetch` for pages as text"),
     hint(
@@ -54,17 +54,17 @@ const HINTS: &[Hint] = &[
     ),
     hint(
         &["python", "python2", "python3"],
-        "Python is not installed; an administrator adds it with `kiso package add python`; until then use `js`, `awk` or `jq`",
+        "Python is not installed; an administrator adds it with `kiso skill add python`; until then use `js`, `awk` or `jq`",
     ),
     ways(
         &["python3.10", "python3.11", "python3.12", "python3.13", "python3.14", "python3.15"],
         &[("python3", "use `python3`")],
-        "Python is not installed; an administrator adds it with `kiso package add python`",
+        "Python is not installed; an administrator adds it with `kiso skill add python`",
     ),
     ways(
         &["conda", "pip", "pip3", "pipx", "poetry", "uv", "virtualenv"],
         &[("pip", "use `pip install`, which installs packages of pure Python for this conversation")],
-        "Python is not installed; an administrator adds it, with pip, with `kiso package add python`, and numpy, pandas, matplotlib and others with `kiso package add python-sci`",
+        "Python is not installed; an administrator adds it, with pip, with `kiso skill add python`, and numpy, pandas, matplotlib and others with `kiso skill add python-sci`",
     ),
     ways(
         &["lua", "perl", "php", "ruby"],
@@ -83,7 +83,7 @@ const HINTS: &[Hint] = &[
             ("document", "use `soffice --convert-to`"),
             (SCIENCE, "it is not included; use `python3` with openpyxl, pypdf, reportlab and lxml"),
         ],
-        "it is not included; with `kiso package add python-sci`, Python has openpyxl, pypdf, reportlab and lxml",
+        "it is not included; with `kiso skill add python-sci`, Python has openpyxl, pypdf, reportlab and lxml",
     ),
     ways(
         &["odt2txt"],
@@ -96,12 +96,12 @@ const HINTS: &[Hint] = &[
     ways(
         &["in2csv"],
         &[("document", "use `document`, or the skill `data`"), (SCIENCE, "use `python3` with openpyxl")],
-        "an .xlsx is a zip archive, see `unzip -l`; with `kiso package add python-sci`, Python has openpyxl",
+        "an .xlsx is a zip archive, see `unzip -l`; with `kiso skill add python-sci`, Python has openpyxl",
     ),
     ways(
         &["pdfimages", "qpdf"],
         &[("document", "use `document`"), (SCIENCE, "use `python3` with pypdf and reportlab")],
-        "it is not included; with `kiso package add python-sci`, Python has pypdf and reportlab",
+        "it is not included; with `kiso skill add python-sci`, Python has pypdf and reportlab",
     ),
     hint(&["ffmpeg", "ffprobe", "sox"], "there is nothing for sound and video here"),
     hint(&["tesseract"], "no command reads the text of a scan; a model with eyes reads it in the picture"),
@@ -117,7 +117,7 @@ const HINTS: &[Hint] = &[
     ways(&["py.test", "pytest"], &[("pip", "`pip install pytest` installs it")], "Python is not installed"),
     hint(
         &["git"],
-        "Git is not installed; an administrator adds it with `kiso package add git`; until then compare with `diff -ru` and keep copies with `cp -r`",
+        "Git is not installed; an administrator adds it with `kiso skill add git`; until then compare with `diff -ru` and keep copies with `cp -r`",
     ),
     ways(
         &["hg", "svn"],
@@ -164,7 +164,7 @@ const HINTS: &[Hint] = &[
     ),
     hint(
         &["sqlite3"],
-        "it comes with Python, which an administrator adds with `kiso package add python`; for tables in CSV or JSON use the skill `data`",
+        "it comes with Python, which an administrator adds with `kiso skill add python`; for tables in CSV or JSON use the skill `data`",
     ),
     hint(
         &["csvcut", "csvgrep", "csvlook", "csvsql", "csvstat", "mlr", "qsv", "xsv"],
@@ -209,7 +209,7 @@ const HINTS: &[Hint] = &[
     ways(
         &["black", "flake8", "mypy", "pylint", "ruff"],
         &[("python3", "it is not included; `python3 -m py_compile FILE` checks the syntax")],
-        "Python is not installed; an administrator adds it with `kiso package add python`",
+        "Python is not installed; an administrator adds it with `kiso skill add python`",
     ),
     ways(&["yq"], &[(SCIENCE, "read YAML with `python3` and its module yaml")], "`jq` reads JSON; YAML is not read"),
     hint(&["open", "pbcopy", "xclip", "xdg-open"], "there is no desktop here; the user gets what is in /work/pub"),
@@ -239,7 +239,7 @@ pub fn commands(packages: &[Arc<Package>]) -> String {
     let suggested =
         known.iter().filter_map(|folder| Some((folder.package.spec.suggested.as_deref()?, &folder.package.name)));
     let missing = suggested.filter(|(name, _)| has(name).is_none());
-    let missing = missing.map(|(name, package)| format!("{name} (`kiso package add {package}`)"));
+    let missing = missing.map(|(name, package)| format!("{name} (`kiso skill add {package}`)"));
     let never = ["perl", "make", "compilers"];
     let never = never.into_iter().filter(|name| has(name).is_none()).map(str::to_owned);
     format!("Also {also}. Not there: {}.", missing.chain(never).collect::<Vec<_>>().join(", "))
@@ -313,7 +313,7 @@ mod tests {
             ("ruff", "py_compile", "not installed"),
         ] {
             let told = instead(name, |wanted| all.contains(&wanted)).expect("there is a hint");
-            assert!(told.contains(with) && !told.contains("kiso package add"), "{name}: {told}");
+            assert!(told.contains(with) && !told.contains("kiso skill add"), "{name}: {told}");
             let told = instead(name, |_| false).expect("there is a hint");
             assert!(told.contains(without), "{name}: {told}");
         }
@@ -325,7 +325,7 @@ mod tests {
         let package = |name: &str| crate::package::find(name).expect("there is such a package").package.clone();
         let (python, sci, git) = (package("python"), package("python-sci"), package("git"));
         let told = commands(&[]);
-        assert!(told.contains(", convert. Not there: git (`kiso package add git`), python3 ("), "{told}");
+        assert!(told.contains(", convert. Not there: git (`kiso skill add git`), python3 ("), "{told}");
         let told = commands(&[git.clone(), python.clone()]);
         assert!(
             told.contains("python3 3.12") && told.contains(", git, ") && told.contains("sqlite3. Not there: perl"),

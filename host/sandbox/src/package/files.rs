@@ -102,6 +102,6 @@ fn directory(package: &Package, home: &Home) -> Result<PathBuf> {
     let dir = home.package_dir(name).join(&package.version);
     match dir.is_dir() {
         true => Ok(dir),
-        false => Err(Error::other(format!("they are not there; `kiso package add {name}` writes them again"))),
+        false => Err(Error::other(format!("they are not there; `kiso skill add {name}` writes them again"))),
     }
 }

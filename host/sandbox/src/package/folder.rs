@@ -222,7 +222,7 @@ mod tests {
         new.remove_other_files(&home).unwrap();
         assert_eq!((file(&old), file(&new).as_deref()), (None, Some("2")));
         let error = old.package.mounts(&home).unwrap_err().to_string();
-        assert!(error.contains("`kiso package add python-sci` writes them again"), "{error}");
+        assert!(error.contains("`kiso skill add python-sci` writes them again"), "{error}");
     }
 
     #[test]
@@ -261,9 +261,9 @@ mod tests {
     #[test]
     fn files_change_with_the_version() {
         for (name, version, expected) in [
-            ("git", "1.2.21+7", "7ff3696ff7e58a36"),
-            ("python", "3.12.0+9", "35fefcc7a8fe69dc"),
-            ("python-sci", "3.15.0", "d7eb778add764ada"),
+            ("git", "1.2.21+8", "7f6328ec8b42bc5c"),
+            ("python", "3.12.0+10", "c852e0034b32b255"),
+            ("python-sci", "3.15.0+1", "aacce16607226abe"),
         ] {
             let folder = find(name).unwrap();
             let mut context = Context::new(&SHA256);

@@ -1,21 +1,23 @@
 //! Indexes of skills: one file of JSON that says which skills there are, where their files lie, and the digest of each. It is signed, so
 //! anybody can host one anywhere, and nobody who does can change it.
 //!
-//! In reading order: [`place`] says where an index is and who signs it, [`read`] gets one and checks it, [`searched`] is what a client
-//! sees of a search, [`make`] writes one of a folder of files.
+//! In reading order: [`catalogue`] lists what every home has, [`place`] says where an index is and who signs it, [`read`] gets one and
+//! checks it, [`searched`] is what a client sees of a search, [`make`] writes one of a folder of files.
 
+mod catalogue;
 mod make;
 mod place;
 mod read;
 mod searched;
 
+pub use self::catalogue::{BUILT_IN, CATALOGUE};
 pub use self::make::{IndexSettings, MadeIndex};
 pub use self::place::IndexPlace;
 pub use self::read::{FoundSkill, is_index_source};
 pub use self::searched::IndexSearch;
 
 use super::error::SkillError;
-use super::signature::{SignatureError, Statement};
+use super::signature::{PACKAGE, SignatureError, Statement};
 use kiso_plan::code::{Blame, ErrorCode};
 use serde::{Deserialize, Serialize};
 
@@ -50,20 +52,31 @@ pub struct SkillIndex {
 pub struct IndexedSkill {
     pub name: String,
     pub version: String,
-    /// "component" or "agent-skill".
+    /// "component", "agent-skill" or "package".
     pub kind: String,
     pub summary: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub license: Option<String>,
+    /// Of a package, its names in command lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
     /// Where its file is: a name beside the index, `https://…`, or `oci://…@sha256:…`.
     pub place: String,
-    /// SHA-256 of the file.
+    /// SHA-256 of the file; of a package of kiso, that of its component.
     pub sha256: String,
-    /// Bytes of the file.
+    /// Bytes of the file; of a package of kiso, of everything that is fetched.
     pub size: u64,
     /// The signature of its publisher, as `kiso skill sign` writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+}
+
+impl IndexedSkill {
+    /// Whether its name, its commands or its summary have all of these words.
+    pub(super) fn has(&self, words: &[String]) -> bool {
+        let text = format!("{} {} {}", self.name, self.commands.join(" "), self.summary).to_lowercase();
+        words.iter().all(|word| text.contains(&word.to_lowercase()))
+    }
 }
 
 /// Why an index, or what it names, is not taken.

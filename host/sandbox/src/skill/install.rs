@@ -177,7 +177,7 @@ impl Skills {
         };
         if manifest.package.is_some() && !matches!(origin, Origin::Package { .. }) {
             let message = format!(
-                "{source}: a manifest with [kiso.package] belongs to a package, which `kiso package add` installs"
+                "{source}: a manifest with [kiso.package] belongs to a package, which `kiso skill add` installs"
             );
             return Err(refuse(ErrorCode::BadManifest, message));
         }

@@ -6,6 +6,7 @@ use super::oci::{OciError, OciReference, RegistryCredentials};
 use super::signature::AGENT_SKILL;
 use super::web::WebPlace;
 use super::{Skills, is_index_source, source};
+use crate::package;
 use std::cmp::Ordering;
 use std::path::Path;
 
@@ -48,9 +49,13 @@ impl Skills {
             };
             return Ok(other_if(other, found.skill.version, from));
         }
+        if let Some(folder) = package::find_source(from) {
+            let version = &folder.package.version;
+            return Ok(other_if(*version != of.version, version.clone(), from));
+        }
         let Some(path) = from.strip_prefix("file:") else {
             return Ok(LatestVersion::Unknown(match from.split_once(':').unwrap_or((from, "")) {
-                ("package", _) => "it is a package; `kiso package add` has its newest version".to_owned(),
+                ("package", _) => "it is a package that this kiso does not have".to_owned(),
                 ("project", path) => format!("it is a project's; `kiso trust project {path}` looks at that again"),
                 ("upload", _) => "it was uploaded, and nobody knows where from".to_owned(),
                 _ => "nobody knows where it came from".to_owned(),

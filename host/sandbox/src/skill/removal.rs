@@ -32,6 +32,12 @@ impl Skills {
             _ => {}
         }
         fs::remove_dir_all(&dir).map_err(|e| SkillError::host(name.as_str(), format!("{}: {e}", dir.display())))?;
+        let files = self.home().package_dir(name.as_str());
+        if files.exists() {
+            self.home()
+                .remove_tree(&files)
+                .map_err(|error| SkillError::host(name.as_str(), format!("{}: {error}", files.display())))?;
+        }
         let gone = name.to_string();
         self.0.store.post(move |tx| tx.forget_skill_use(&gone));
         self.write_lock()

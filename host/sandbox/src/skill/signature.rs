@@ -21,16 +21,17 @@ const PURE: &[u8; 2] = b"Ed";
 const NO_PASSWORD: [u8; 2] = [0, 0];
 const CHECKSUM: &[u8; 2] = b"B2";
 
-/// The two kinds of skills that are signed.
+/// The kinds of skills that are signed.
 pub const COMPONENT: &str = "component";
 pub const AGENT_SKILL: &str = "agent-skill";
+pub const PACKAGE: &str = "package";
 
 /// What is signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     pub name: String,
     pub version: String,
-    /// [`COMPONENT`] or [`AGENT_SKILL`].
+    /// [`COMPONENT`], [`AGENT_SKILL`] or [`PACKAGE`].
     pub kind: &'static str,
     /// SHA-256 of the file; of an Agent Skill, over its files.
     pub digest: String,

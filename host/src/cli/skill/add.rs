@@ -2,17 +2,22 @@
 
 use super::installing::{GrantAnswer, SkillCandidate, SkillFile};
 use super::open;
+use super::package::{self, PackageInstall};
 use super::push::RegistryArgs;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
 use kiso_base::home::SkillName;
+use kiso_sandbox::package::{PackageFolder, bundled, find};
 use kiso_sandbox::skill::{Skills, WebError, WebPlace};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
-    /// The .wasm file, or an Agent Skill: a folder with a SKILL.md, or a .zip or .skill file of one; or either at https://HOST/FILE with --sha256, at oci://HOST/NAME:TAG, or by its name in an index
+    /// The .wasm file, or an Agent Skill: a folder with a SKILL.md, or a .zip or .skill file of one; or either at https://HOST/FILE with --sha256, at oci://HOST/NAME:TAG, or by its name in an index; or the name of a package, such as python (`kiso skill search` lists them)
     file: PathBuf,
+    /// For a package: a file or an address to take it from instead of the publisher's: the component, or an archive that contains it; repeat for a package of several files
+    #[arg(long, value_name = "FILE|URL", conflicts_with_all = ["sha256", "index", "manifest", "name"])]
+    from: Vec<String>,
     #[command(flatten)]
     registry: RegistryArgs,
     /// For https://: the SHA-256 that the file must have; it can also stand behind the address, as #sha256=DIGEST
@@ -35,11 +40,26 @@ pub(crate) struct AddArgs {
 impl AddArgs {
     pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, show) = open(shared)?;
+        if let Some(folder) = self.package() {
+            let how = PackageInstall { from: &self.from, grant: self.grant };
+            return package::add(&opened, &show, folder, &how, shared.json);
+        }
+        if !self.from.is_empty() {
+            let names: Vec<&str> = bundled().iter().map(|folder| folder.package.name.as_str()).collect();
+            let message = format!("there is no package `{}`; there is {}", self.file.display(), names.join(", "));
+            return Err(Failure::new(Exit::Usage, message));
+        }
         let skills = &opened.skills;
         let file = self.file(skills, &show)?;
         let candidate = SkillCandidate::examine(skills, &file, self.manifest.as_deref(), self.name.as_deref())?;
         candidate.install(skills, self.grant, &show, shared.json)?;
         Ok(Exit::Done)
+    }
+
+    /// The package of kiso that is meant. Its name alone means the package, whatever the directory has in it.
+    fn package(&self) -> Option<&'static PackageFolder> {
+        let name = self.file.to_str().filter(|_| self.index.is_none() && self.manifest.is_none())?;
+        find(name).or_else(|| package::known(name).filter(|_| !self.file.exists()))
     }
 
     /// The file that is meant.
@@ -57,8 +77,16 @@ impl AddArgs {
             return Ok(SkillFile::Fetched(fetched));
         }
         let is_name = SkillName::parse(place).is_ok() && !self.file.exists();
-        if !is_name || (skills.indexes()?.is_empty() && self.index.is_none()) {
+        if !is_name {
             return Ok(SkillFile::Named(self.file.clone()));
+        }
+        if skills.indexes()?.is_empty() && self.index.is_none() {
+            let names: Vec<&str> = bundled().iter().map(|folder| folder.package.name.as_str()).collect();
+            let message = format!(
+                "there is no file `{place}`, no package of this name (there is {}), and config.toml names no index",
+                names.join(", ")
+            );
+            return Err(Failure::new(Exit::Usage, message));
         }
         let who = self.registry.credentials()?;
         show.busy(place);

@@ -1,13 +1,14 @@
-//! `kiso skill search`: in the indexes of `config.toml`, and in the tags of a registry.
+//! `kiso skill search`: in the packages of kiso and the indexes of `config.toml`, and in the tags of a registry.
 
 use super::open;
 use super::push::RegistryArgs;
 use crate::cli::listing::row;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
-use kiso_sandbox::skill::signature::AGENT_SKILL;
-use kiso_sandbox::skill::{FoundSkill, OciReference, Skills};
-use serde_json::json;
+use kiso_plan::report::size;
+use kiso_sandbox::skill::signature::{AGENT_SKILL, PACKAGE};
+use kiso_sandbox::skill::{BUILT_IN, CATALOGUE, FoundSkill, IndexedSkill, OciReference, Skills};
+use serde_json::{Value, json};
 
 /// Tags of a name in a registry that are looked at, the newest first.
 const MAX_TAGS: usize = 50;
@@ -32,20 +33,25 @@ impl SearchArgs {
         if !self.names.is_empty() {
             return self.registries(&opened.skills, &show, shared.json);
         }
-        if opened.skills.indexes()?.is_empty() {
-            return Err(Failure::from(kiso_sandbox::skill::IndexError::None.told("search")));
-        }
         show.busy("search");
         let searched = block_on(opened.skills.search_indexes(&self.words, None));
         show.rest();
         let (found, failed) = searched??;
-        for found in found.iter().take(MAX_SHOWN) {
-            print(found, shared.json);
+        let packages = opened.skills.catalogue(&self.words);
+        let of_indexes = found.iter().map(|FoundSkill { index, index_name, skill }| {
+            (skill, index_name.as_str(), index.at.as_str(), Some(index.key.id.to_string()))
+        });
+        let all = of_indexes.chain(packages.iter().map(|package| (package, CATALOGUE, BUILT_IN, None)));
+        for (skill, name, at, key) in all.take(MAX_SHOWN) {
+            let installed = installed_version(&opened.skills, skill);
+            let index = json!({ "name": name, "at": at, "key": key });
+            print(skill, name, &index, installed.as_deref(), shared.json);
         }
-        if found.len() > MAX_SHOWN {
-            show.line(&format!("{} more; search for more words", found.len() - MAX_SHOWN));
+        let count = found.len() + packages.len();
+        if count > MAX_SHOWN {
+            show.line(&format!("{} more; search for more words", count - MAX_SHOWN));
         }
-        if found.is_empty() && failed.is_empty() {
+        if count == 0 && failed.is_empty() {
             show.line("no skill has all of these words");
         }
         let mut exit = Exit::Done;
@@ -99,22 +105,42 @@ impl SearchArgs {
     }
 }
 
-fn print(found: &FoundSkill, as_json: bool) {
-    let FoundSkill { index, index_name, skill } = found;
+/// The version of a skill that has this name here already.
+fn installed_version(skills: &Skills, of: &IndexedSkill) -> Option<String> {
+    match skills.find(&of.name) {
+        Ok(skill) => Some(skill.manifest.version.clone()),
+        Err(_) => skills.agent_skill(&of.name).ok().flatten().map(|skill| skill.version().to_owned()),
+    }
+}
+
+fn print(skill: &IndexedSkill, index_name: &str, index: &Value, installed: Option<&str>, as_json: bool) {
     if as_json {
         let object = json!({
             "type": "found", "name": skill.name, "version": skill.version, "kind": skill.kind, "summary": skill.summary,
             "license": skill.license, "sha256": skill.sha256, "size": skill.size, "place": skill.place,
-            "index": { "name": index_name, "at": index.at, "key": index.key.id.to_string() },
+            "commands": skill.commands, "index": index, "installed": installed,
         });
         outln!("{object}");
         return;
     }
+    let state = match installed {
+        None => String::new(),
+        Some(version) if version == skill.version => "; installed".to_owned(),
+        Some(version) => format!("; {} is installed", printable_line(version)),
+    };
+    let about = match skill.kind == PACKAGE {
+        true => format!("; {}, {}", size(skill.size), skill.license.as_deref().unwrap_or_default()),
+        false => String::new(),
+    };
     let head = format!("{:24} {:10} {:9}", skill.name, printable_line(&skill.version), kind_word(&skill.kind));
-    row(&head, &format!("{}  ({index_name})", skill.summary));
+    row(&head, &format!("{}  ({index_name}{about}{state})", skill.summary));
 }
 
 /// As listings call it.
 fn kind_word(kind: &str) -> &'static str {
-    if kind == AGENT_SKILL { "agent" } else { "component" }
+    match kind {
+        AGENT_SKILL => "agent",
+        PACKAGE => "package",
+        _ => "component",
+    }
 }

@@ -2,13 +2,14 @@
 
 use super::installing::{GrantAnswer, SkillCandidate, SkillFile};
 use super::open;
+use super::package::{self as package_install, PackageInstall};
 use super::push::RegistryArgs;
 use crate::cli::show::{Show, printable_line};
-use crate::cli::{Exit, Failure, Shared, block_on};
+use crate::cli::{Exit, Failure, Opened, Shared, block_on};
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_sandbox::package;
 use kiso_sandbox::skill::signature::{AGENT_SKILL, PublisherKey};
-use kiso_sandbox::skill::{GrantChoice, LockedSkill, SkillError, Skills, is_index_source, read_lock};
+use kiso_sandbox::skill::{GrantChoice, LockedSkill, SkillError, is_index_source, read_lock};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -39,7 +40,7 @@ impl SyncArgs {
                 tell(shared, &locked.name, "unchanged", "");
                 continue;
             }
-            match self.install(skills, locked, &show) {
+            match self.install(&opened, locked, &show) {
                 Ok(()) => tell(shared, &locked.name, if known.is_some() { "replaced" } else { "installed" }, ""),
                 Err(error) => {
                     exit = Exit::Failed;
@@ -62,7 +63,13 @@ impl SyncArgs {
         Ok(exit)
     }
 
-    fn install(&self, skills: &Skills, locked: &LockedSkill, show: &Show) -> Result<(), Failure> {
+    fn install(&self, opened: &Opened, locked: &LockedSkill, show: &Show) -> Result<(), Failure> {
+        let skills = &opened.skills;
+        if let Some(folder) = package::find_source(&locked.source) {
+            same(locked, &folder.package.spec.component.sha256, None)?;
+            let how = PackageInstall { from: &[], grant: self.grant };
+            return package_install::install(opened, show, folder, &how).map(drop);
+        }
         let (name, choice) = (Some(locked.name.as_str()), self.grant.map_or(GrantChoice::Basic, Into::into));
         // Of an Agent Skill of an index, the digest is that of its files, and not that of the archive.
         let digest = Some(locked.digest.as_str()).filter(|_| locked.kind != AGENT_SKILL);
@@ -70,11 +77,7 @@ impl SyncArgs {
         let file = match self.registry.fetch(skills, &locked.source, digest, show)? {
             Some(fetched) => SkillFile::Fetched(fetched),
             None => SkillFile::Named(PathBuf::from(locked.source.strip_prefix("file:").ok_or_else(|| {
-                let by_hand = match package::find_source(&locked.source) {
-                    Some(folder) => format!("`kiso package add {}` installs it", folder.package.name),
-                    None => "install it by hand".to_owned(),
-                };
-                let why = format!("it came by {}, which cannot be fetched again; {by_hand}", locked.source);
+                let why = format!("it came by {}, which cannot be fetched again; install it by hand", locked.source);
                 SkillError::new(&locked.name, Blame::Caller, ErrorCode::NoSource, why)
             })?)),
         };

@@ -2,10 +2,12 @@
 
 use super::installing::{GrantAnswer, SkillCandidate, SkillFile};
 use super::open;
+use super::package::{self as package_install, PackageInstall};
 use super::push::RegistryArgs;
 use crate::cli::show::{Show, printable_line};
-use crate::cli::{Exit, Failure, Shared, block_on};
+use crate::cli::{Exit, Failure, Opened, Shared, block_on};
 use kiso_plan::code::{Blame, ErrorCode};
+use kiso_sandbox::package;
 use kiso_sandbox::skill::{LatestVersion, LockedSkill, SkillError, Skills, WebPlace};
 use serde_json::json;
 use std::path::PathBuf;
@@ -34,7 +36,10 @@ impl OutdatedArgs {
                 Ok(LatestVersion::Same) => tell(shared, &locked, "current", None, ""),
                 Ok(LatestVersion::Unknown(why)) => tell(shared, &locked, "unknown", None, &why),
                 Ok(LatestVersion::Other { version, place }) => {
-                    let why = format!("`kiso skill update {}` gets it from {place}", locked.name);
+                    let why = match package::find_source(&place) {
+                        Some(_) => format!("`kiso skill update {}` installs the version of this kiso", locked.name),
+                        None => format!("`kiso skill update {}` gets it from {place}", locked.name),
+                    };
                     tell(shared, &locked, "outdated", version.as_deref(), &why);
                 }
             }
@@ -77,7 +82,7 @@ impl UpdateArgs {
                     tell(shared, &locked, "unknown", None, &why);
                     Ok(())
                 }
-                LatestVersion::Other { place, .. } => self.apply(&opened.skills, &locked, &place, &show, shared),
+                LatestVersion::Other { place, .. } => self.apply(&opened, &locked, &place, &show, shared),
             });
             match updated {
                 Ok(()) => {}
@@ -97,12 +102,17 @@ impl UpdateArgs {
     /// Installs what is at a place in the stead of what is installed, if it may be.
     fn apply(
         &self,
-        skills: &Skills,
+        opened: &Opened,
         locked: &LockedSkill,
         place: &str,
         show: &Show,
         shared: &Shared,
     ) -> Result<(), Failure> {
+        let skills = &opened.skills;
+        if let Some(folder) = package::find_source(place) {
+            let how = PackageInstall { from: &[], grant: self.grant };
+            return package_install::add(opened, show, folder, &how, shared.json).map(drop);
+        }
         let refuse = |code: ErrorCode, why: String| {
             Failure::from(SkillError::new(&locked.name, Blame::Policy, code, format!("{why}; nothing changed")))
         };

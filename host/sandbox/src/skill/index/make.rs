@@ -131,6 +131,7 @@ impl Skills {
             kind: kind.to_owned(),
             summary: summary.chars().take(MAX_TEXT).collect(),
             license: license.map(|license| license.chars().take(MAX_TEXT).collect()),
+            commands: Vec::new(),
             place,
             sha256: Digest::of(&bytes).to_string(),
             size: bytes.len() as u64,

@@ -95,7 +95,7 @@ impl Skills {
                 }),
             };
             match read {
-                Ok(index) => found.extend(newest(&place, index).into_iter().filter(|found| found.has(words))),
+                Ok(index) => found.extend(newest(&place, index).into_iter().filter(|found| found.skill.has(words))),
                 Err(error) => failed.push(error),
             }
         }
@@ -178,13 +178,6 @@ impl Skills {
             (source.clone(), source),
             skill.signature.clone(),
         )
-    }
-}
-
-impl FoundSkill {
-    fn has(&self, words: &[String]) -> bool {
-        let text = format!("{} {}", self.skill.name, self.skill.summary).to_lowercase();
-        words.iter().all(|word| text.contains(&word.to_lowercase()))
     }
 }
 

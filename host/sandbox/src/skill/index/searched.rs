@@ -1,17 +1,17 @@
 //! A search of the indexes as a client sees it.
 
-use super::{FoundSkill, IndexError};
+use super::{BUILT_IN, CATALOGUE, FoundSkill, IndexError, IndexedSkill};
 use crate::skill::Skills;
 use crate::skill::error::SkillError;
 use crate::skill::publisher::TrustedKey;
-use crate::skill::signature::{self, AGENT_SKILL};
+use crate::skill::signature::{self, AGENT_SKILL, PACKAGE};
 use kiso_plan::code::ErrorCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What was found in the indexes that `config.toml` names.
+/// What was found in the indexes that `config.toml` names, and behind that the packages of kiso.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct IndexSearch {
     /// Where the indexes are. None means that `[skills] index` names none.
@@ -40,8 +40,12 @@ pub(super) struct IndexedSkillView {
     index: IndexView,
     /// Where its file is: a name beside the index, or an address.
     place: String,
+    /// SHA-256 of the file; of a package of kiso, that of its component.
     sha256: String,
-    /// Bytes of the file.
+    /// Of a package, its names in command lines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    commands: Vec<String>,
+    /// Bytes of the file; of a package of kiso, of everything that is fetched.
     size: u64,
     /// The command line that installs it.
     command: String,
@@ -56,6 +60,8 @@ pub(super) struct IndexedSkillView {
 pub(super) enum IndexedKind {
     Component,
     AgentSkill,
+    /// A command that is fetched by digest.
+    Package,
 }
 
 /// A key by its number, and what it is called here where it is trusted.
@@ -74,9 +80,11 @@ pub(super) struct KeyView {
 pub(super) struct IndexView {
     /// What it calls itself.
     name: String,
+    /// Its place; "built-in" for the packages of kiso.
     at: String,
-    /// Number of the key that has signed it.
-    key: String,
+    /// Number of the key that has signed it; absent for the packages of kiso, which are a part of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
 }
 
 /// Why an index was not read.
@@ -97,32 +105,44 @@ impl Skills {
     ) -> Result<IndexSearch, SkillError> {
         let indexes = self.indexes()?.into_iter().map(|place| place.at).collect();
         let (mut found, failed) = self.search_indexes(words, Some(within)).await?;
-        let skills = self.clone();
-        let more = found.len().saturating_sub(most);
+        let (skills, packages) = (self.clone(), self.catalogue(words));
+        let more = (found.len() + packages.len()).saturating_sub(most);
         let shown = tokio::task::spawn_blocking(move || {
             let keys = skills.trusted_keys()?;
             let mut times: HashMap<String, usize> = HashMap::new();
             found.iter().for_each(|one| *times.entry(one.skill.name.clone()).or_default() += 1);
             found.truncate(most);
             let view = |one: FoundSkill| {
-                let several = times[&one.skill.name] > 1;
-                skills.view(&keys, one, several)
+                let FoundSkill { index, index_name, skill } = one;
+                let of_index = match times[&skill.name] > 1 {
+                    true => format!(" --index {}", quoted(&index.at)),
+                    false => String::new(),
+                };
+                let index = IndexView { name: index_name, at: index.at, key: Some(index.key.id.to_string()) };
+                skills.view(&keys, index, skill, &of_index)
             };
-            Ok::<Vec<IndexedSkillView>, SkillError>(found.into_iter().map(view).collect())
+            let built_in = |skill| {
+                let index = IndexView { name: CATALOGUE.to_owned(), at: BUILT_IN.to_owned(), key: None };
+                skills.view(&keys, index, skill, "")
+            };
+            let shown = found.into_iter().map(view).chain(packages.into_iter().map(built_in));
+            Ok::<Vec<IndexedSkillView>, SkillError>(shown.take(most).collect())
         });
         let items = shown.await.unwrap_or_else(|panic| Err(SkillError::host("search", panic)))?;
         Ok(IndexSearch { indexes, items, more, problems: failed.iter().map(problem).collect() })
     }
 
-    fn view(&self, keys: &[TrustedKey], found: FoundSkill, several: bool) -> IndexedSkillView {
-        let FoundSkill { index, index_name, skill } = found;
+    fn view(&self, keys: &[TrustedKey], index: IndexView, skill: IndexedSkill, of_index: &str) -> IndexedSkillView {
         let publisher = skill.signature.as_deref().and_then(|text| signature::claimed_by(text).ok()).map(|id| {
             let known = keys.iter().find(|known| known.key.id == id);
             let label = known.map(|known| known.label.clone()).filter(|label| !label.is_empty());
             KeyView { key: id.to_string(), trusted: known.is_some(), label }
         });
-        let agent = skill.kind == AGENT_SKILL;
-        let of_index = if several { format!(" --index {}", quoted(&index.at)) } else { String::new() };
+        let kind = match skill.kind.as_str() {
+            AGENT_SKILL => IndexedKind::AgentSkill,
+            PACKAGE => IndexedKind::Package,
+            _ => IndexedKind::Component,
+        };
         let installed = match self.find(&skill.name) {
             Ok(there) => Some(there.manifest.version.clone()),
             Err(_) => self.agent_skill(&skill.name).ok().flatten().map(|there| there.version().to_owned()),
@@ -131,13 +151,14 @@ impl Skills {
             command: format!("kiso skill add {}{of_index}", skill.name),
             name: skill.name,
             version: skill.version,
-            kind: if agent { IndexedKind::AgentSkill } else { IndexedKind::Component },
+            kind,
             summary: skill.summary,
             license: skill.license,
             publisher,
-            index: IndexView { name: index_name, at: index.at, key: index.key.id.to_string() },
+            index,
             place: skill.place,
             sha256: skill.sha256,
+            commands: skill.commands,
             size: skill.size,
             installed,
         }

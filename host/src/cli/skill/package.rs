@@ -1,96 +1,68 @@
-//! `kiso package`: commands that are fetched by digest, such as Python.
+//! Packages: commands that are fetched by digest, such as Python. `kiso skill add`, `update` and `sync` install them.
 
-use super::show::{Show, printable_line};
-use super::{Exit, Failure, Opened, Shared, block_on};
-use clap::Subcommand;
+use super::installing::GrantAnswer;
+use crate::cli::show::{Show, printable_line};
+use crate::cli::{Exit, Failure, Opened, block_on};
 use kiso_plan::report::size;
 use kiso_sandbox::package::{self, Package, PackageContent, PackageError, PackageFolder, StartedInterpreter};
 use kiso_sandbox::skill::{GrantChoice, InstallCandidate, InstalledSkill};
 use serde_json::json;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// No package has more files than this.
 const MAX_SOURCES: usize = 8;
 
-#[derive(Debug, Subcommand)]
-pub(super) enum PackageCommand {
-    /// List the packages, and which are installed
-    List,
-    /// Fetch a package, check its digest, and install its commands
-    Add {
-        /// The package, such as python
-        name: String,
-        /// A file or an address to take it from instead of the publisher's: the component, or an archive that contains it; repeat for
-        /// a package of several files
-        #[arg(long, value_name = "FILE|URL")]
-        from: Vec<String>,
-    },
-    /// Remove an installed package
-    Remove {
-        /// The package
-        name: String,
-    },
-}
-
-impl PackageCommand {
-    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        let show = Arc::new(Show::new(shared.json));
-        let opened = Opened::new(shared, show.clone())?;
-        match self {
-            Self::List => list(&opened, shared.json),
-            Self::Add { name, from } => add(&opened, &show, known(name)?, from, shared.json),
-            Self::Remove { name } => remove(&opened, known(name)?, shared.json),
-        }
-    }
-}
-
-fn known(name: &str) -> Result<&'static PackageFolder, Failure> {
+/// The package of kiso that has this name, or a command of this name.
+pub(super) fn known(name: &str) -> Option<&'static PackageFolder> {
     let with_command = || package::bundled().iter().find(|folder| folder.package.has_command(name));
-    package::find(name).or_else(with_command).ok_or_else(|| {
-        let names: Vec<&str> = package::bundled().iter().map(|folder| folder.package.name.as_str()).collect();
-        Failure::new(Exit::Usage, format!("there is no package `{name}`; there is {}", names.join(", ")))
-    })
+    package::find(name).or_else(with_command)
 }
 
-/// The skill that a package is here; none if it is not installed. One that an older kiso installed may have another name.
-fn installed(opened: &Opened, package: &Package) -> Option<Arc<InstalledSkill>> {
-    let source = package.source();
-    let mut all: Vec<_> =
-        opened.skills.list().into_iter().flatten().filter(|skill| skill.source() == Some(&source)).collect();
-    all.sort_by_key(|skill| skill.name().as_str() != package.name);
-    all.into_iter().next()
+/// How a package is installed.
+pub(super) struct PackageInstall<'a> {
+    /// Files and addresses to take it from instead of the publishers'.
+    pub from: &'a [String],
+    /// Everything that it asks for, if nothing is said.
+    pub grant: Option<GrantAnswer>,
 }
 
-fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
-    for PackageFolder { package, summary, .. } in package::bundled() {
-        let there = installed(opened, package);
-        let version = there.as_ref().map(|skill| skill.manifest.version.as_str());
-        if as_json {
-            let object = json!({
-                "type": "package", "name": package.name, "version": package.version, "installed": version,
-                "commands": package.spec.commands, "summary": summary, "licence": package.spec.licence,
-                "url": package.spec.component.url, "sha256": package.spec.component.sha256, "bytes": package.spec.component.size,
-            });
-            outln!("{object}");
-            continue;
-        }
-        let state = match version {
-            None => "not installed".to_owned(),
-            Some(version) if version == package.version => "installed".to_owned(),
-            Some(version) => {
-                format!("{} is installed, and `kiso package add {}` replaces it", printable_line(version), package.name)
-            }
-        };
-        outln!("{} {}  {state}  {}  {}", package.name, package.version, size(package.spec.component.size), summary);
+/// Installs a package of kiso and prints what was done.
+pub(super) fn add(
+    opened: &Opened,
+    show: &Show,
+    folder: &PackageFolder,
+    how: &PackageInstall<'_>,
+    as_json: bool,
+) -> Result<Exit, Failure> {
+    let fetched = install(opened, show, folder, how)?;
+    let (package, name) = (&*folder.package, folder.package.name.as_str());
+    if as_json {
+        let skill = opened.skills.find(name)?;
+        let object = json!({
+            "type": "loaded", "skill": name, "version": package.version, "shape": skill.shape, "wrapped": skill.wrapped,
+            "digest": skill.digest(), "tools": [], "commands": package.spec.commands, "fetched": fetched,
+        });
+        outln!("{object}");
+    } else if fetched {
+        let commands = package.spec.commands.join(", ");
+        outln!("installed {name} {}: {commands} in every command line", package.version);
+    } else {
+        outln!("{name} {} is installed already", package.version);
     }
     Ok(Exit::Done)
 }
 
-fn add(opened: &Opened, show: &Show, folder: &PackageFolder, from: &[String], as_json: bool) -> Result<Exit, Failure> {
+/// Fetches a package of kiso, checks its digest, runs its tests, and installs its commands. Returns whether it was fetched: one that is
+/// installed in this version, with its files, is left alone.
+pub(super) fn install(
+    opened: &Opened,
+    show: &Show,
+    folder: &PackageFolder,
+    how: &PackageInstall<'_>,
+) -> Result<bool, Failure> {
     let (package, name) = (&*folder.package, folder.package.name.as_str());
-    let there = installed(opened, package);
+    let there = opened.skills.installed_package(package);
     if opened.skills.find(name).is_ok_and(|skill| skill.source() != Some(&package.source())) {
         let message =
             format!("another skill has the name {name}; `kiso skill remove {name}` makes room for the package");
@@ -102,12 +74,12 @@ fn add(opened: &Opened, show: &Show, folder: &PackageFolder, from: &[String], as
     let fetched = fetched || package.lacks_files(&opened.home);
     if fetched {
         may_compile(opened, package)?;
-        let sources = fetch_all(show, package, from)?;
+        let sources = fetch_all(show, package, how.from)?;
         show.busy(&format!("checking {}", package.name));
         let unfit = |error: PackageError| Failure::new(Exit::Policy, error.to_string());
         let unpacked = folder.unpack(&sources).map_err(unfit)?;
         folder.write(&opened.home, &unpacked).map_err(unwritten)?;
-        if let Err(failure) = start_and_install(opened, show, folder, &unpacked) {
+        if let Err(failure) = start_and_install(opened, show, folder, &unpacked, how.grant) {
             show.rest();
             // An installed one of this version lacked its files before.
             folder.remove_files(&opened.home);
@@ -119,23 +91,7 @@ fn add(opened: &Opened, show: &Show, folder: &PackageFolder, from: &[String], as
         folder.remove_other_files(&opened.home).map_err(unwritten)?;
     }
     show.rest();
-    if as_json {
-        let object = json!({
-            "type": "package_added", "name": package.name, "version": package.version,
-            "commands": package.spec.commands, "sha256": package.spec.component.sha256, "fetched": fetched,
-        });
-        outln!("{object}");
-    } else if fetched {
-        outln!(
-            "installed {} {}: {} in every command line",
-            package.name,
-            package.version,
-            package.spec.commands.join(", ")
-        );
-    } else {
-        outln!("{} {} is installed already", package.name, package.version);
-    }
-    Ok(Exit::Done)
+    Ok(fetched)
 }
 
 /// Refuses what could not be compiled before anything of it is fetched.
@@ -171,7 +127,7 @@ fn fetch_all(show: &Show, package: &Package, from: &[String]) -> Result<Vec<Vec<
             "fetching {} {} ({}, {})",
             package.name,
             package.version,
-            size(package.addresses().iter().map(|(_, size)| size).sum()),
+            size(package.fetched_bytes()),
             package.spec.licence
         ));
     }
@@ -193,8 +149,8 @@ fn fetch(show: &Show, package: &Package, place: &str, expected: Option<u64>) -> 
         show.rest();
         let (name, also) = (&package.name, &package.spec.component.also);
         let other = match package.addresses().len() {
-            1 => format!("{also} contains it, too: `kiso package add {name} --from FILE`"),
-            _ => format!("{also} contain it, too: `kiso package add {name} --from FILE --from FILE`"),
+            1 => format!("{also} contains it, too: `kiso skill add {name} --from FILE`"),
+            _ => format!("{also} contain it, too: `kiso skill add {name} --from FILE --from FILE`"),
         };
         Failure::new(Exit::Failed, format!("{error}\nnothing was installed; {other}"))
     })
@@ -221,14 +177,15 @@ fn start_and_install(
     show: &Show,
     folder: &PackageFolder,
     unpacked: &PackageContent,
+    grant: Option<GrantAnswer>,
 ) -> Result<(), Failure> {
     let unfit = |error: PackageError| Failure::new(Exit::Policy, error.to_string());
     let Some(interpreter) = &folder.package.spec.interpreter else {
-        return install(opened, show, folder, &unpacked.component);
+        return install_component(opened, show, folder, &unpacked.component, grant);
     };
     let printed = record(opened, show, folder, interpreter, unpacked)?;
     let started = folder.started(unpacked, interpreter, &printed).map_err(unfit)?;
-    install(opened, show, folder, &started)
+    install_component(opened, show, folder, &started, grant)
 }
 
 /// Starts the interpreter, and returns what it printed: itself.
@@ -261,7 +218,13 @@ fn run_apart(
 }
 
 /// Runs the package's tests, and hands the component to the skills, which compile it and list it.
-fn install(opened: &Opened, show: &Show, folder: &PackageFolder, component: &[u8]) -> Result<(), Failure> {
+fn install_component(
+    opened: &Opened,
+    show: &Show,
+    folder: &PackageFolder,
+    component: &[u8],
+    grant: Option<GrantAnswer>,
+) -> Result<(), Failure> {
     let candidate = examine(opened, folder, component)?;
     for test in &folder.package.spec.tests {
         show.busy(&format!("testing {}", folder.package.name));
@@ -278,7 +241,7 @@ fn install(opened: &Opened, show: &Show, folder: &PackageFolder, component: &[u8
             return Err(Failure::new(Exit::Failed, message));
         }
     }
-    block_on(opened.skills.install(candidate, GrantChoice::All))??;
+    block_on(opened.skills.install(candidate, grant.map_or(GrantChoice::All, Into::into)))??;
     Ok(())
 }
 
@@ -300,23 +263,4 @@ impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-fn remove(opened: &Opened, folder: &PackageFolder, as_json: bool) -> Result<Exit, Failure> {
-    let package = &*folder.package;
-    let Some(skill) = installed(opened, package) else {
-        return Err(Failure::new(Exit::Usage, format!("{} is not installed", package.name)));
-    };
-    opened.skills.remove(skill.name())?;
-    let files = opened.home.package_dir(&package.name);
-    if files.exists() {
-        let removed = opened.home.remove_tree(&files);
-        removed
-            .map_err(|error| Failure::new(Exit::Failed, format!("failed to remove {}: {error}", files.display())))?;
-    }
-    match as_json {
-        true => outln!("{}", json!({ "type": "package_removed", "name": package.name })),
-        false => outln!("removed {}", package.name),
-    }
-    Ok(Exit::Done)
 }
