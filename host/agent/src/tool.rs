@@ -135,7 +135,7 @@ impl Index {
 struct Workspaces(Mutex<HashMap<SessionName, Weak<RwLock<()>>>>);
 
 impl Workspaces {
-    fn of(&self, session: &SessionName) -> Arc<RwLock<()>> {
+    fn get_lock(&self, session: &SessionName) -> Arc<RwLock<()>> {
         let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lock) = locks.get(session).and_then(Weak::upgrade) {
             return lock;
@@ -382,7 +382,7 @@ fn exec_report(task: &Task, done: CommandResult, secrets: &Secrets) -> TaskRepor
 /// Hint for a model about invalid arguments.
 const FITTING: &str = "call it again with arguments that fit its schema";
 
-fn told(violations: &[Violation]) -> String {
+fn describe_violations(violations: &[Violation]) -> String {
     violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 

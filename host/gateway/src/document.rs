@@ -42,7 +42,7 @@ macro_rules! routes {
                 about: &[$($about),+],
                 statuses: &[$(($status, $why)),*],
                 router: || axum::routing::on(axum::routing::MethodFilter::$method, $handler),
-                describe: |operation| operation.of(&$handler),
+                describe: |operation| operation.add_handler(&$handler),
             },
         )*];
     };
@@ -241,7 +241,7 @@ impl<'s> Operation<'s> {
     }
 
     /// Adds the types of a handler.
-    pub(crate) fn of<P>(&mut self, handler: &impl Handler<P>) {
+    pub(crate) fn add_handler<P>(&mut self, handler: &impl Handler<P>) {
         handler.describe(self);
     }
 

@@ -78,7 +78,7 @@ pub(crate) async fn receive(
     let Some(hook) = config.hooks.iter().find(|hook| hook.name == name) else {
         let short: String = name.chars().take(80).collect();
         return Err(ApiError::not_found(format!("there is no hook {short:?}"))
-            .hint("`kiso hook list` lists the hooks of config.toml"));
+            .hint("`kiso connect hook list` lists the hooks of config.toml"));
     };
     let taken = take(&app, hook, request).await;
     let meter = &app.0.hooks;
@@ -171,7 +171,7 @@ async fn filled(hook: &HookSettings, event: &OutsideEvent) -> Result<String, Api
 
 const WRONG_SIGNATURE: auth::AuthProblem = (
     "the signature or token of the event is not valid",
-    "`kiso hook secret NAME` prints the secret that the sender needs",
+    "`kiso connect hook secret NAME` prints the secret that the sender needs",
 );
 
 /// Parses the body as JSON and extracts its files; plain text becomes a string.

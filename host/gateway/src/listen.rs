@@ -237,7 +237,7 @@ async fn serve_one(
         let under_way = place.under_way();
         let span = tracing::debug_span!("gateway.request", method = %request.method(), path = request.uri().path());
         let answered =
-            (head_bytes(&request) <= MAX_HEAD).then(|| router.call(RequestBody::of(request, patience.request)));
+            (head_bytes(&request) <= MAX_HEAD).then(|| router.call(RequestBody::wrap(request, patience.request)));
         let answered = async move {
             let response = match answered {
                 Some(answered) => answered.await?,

@@ -92,7 +92,7 @@ pub(crate) async fn index(State(app): State<App>, asked: Parts) -> Result<Html, 
 /// Returns the login of the browser that requests the document, as JSON.
 async fn logged_in(app: &App, asked: &Parts) -> Result<Option<String>, ApiError> {
     let Some(who) = auth::of_document(app, asked).await? else { return Ok(None) };
-    let who = serde_json::to_string(&LoginView::of(&who, app).await?);
+    let who = serde_json::to_string(&LoginView::new(&who, app).await?);
     who.map(Some).map_err(|error| ApiError::internal(&error))
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct RequestBody {
 
 impl RequestBody {
     /// Wraps a request; if nobody reads its body, the rest must arrive within `patience`.
-    pub(crate) fn of(request: Request<Incoming>, patience: Duration) -> Request<RequestBody> {
+    pub(crate) fn wrap(request: Request<Incoming>, patience: Duration) -> Request<RequestBody> {
         let awaits = request.headers().contains_key(header::EXPECT);
         request.map(|incoming| RequestBody { incoming: Some(incoming), awaits, patience })
     }

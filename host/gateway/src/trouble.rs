@@ -111,24 +111,24 @@ impl RunTrouble {
 mod tests {
     use super::*;
 
-    fn of(reason: &str) -> RunTrouble {
+    fn trouble(reason: &str) -> RunTrouble {
         RunTrouble::from_ending(&Ending::Failed { reason: reason.to_owned() }).unwrap()
     }
 
     #[test]
     fn each_ending_has_its_next_step() {
-        let key = of("Planning failed: the model cloud:m cannot be called: KEY is not set");
+        let key = trouble("Planning failed: the model cloud:m cannot be called: KEY is not set");
         assert_eq!((key.code, &key.remedy), ("no_key", &Remedy::ConnectModel { model: Some("cloud:m".to_owned()) }));
-        let busy = of("the model cloud:m did not answer: 429 Too Many Requests (3 attempts)");
+        let busy = trouble("the model cloud:m did not answer: 429 Too Many Requests (3 attempts)");
         assert_eq!((busy.code, &busy.remedy), ("busy", &Remedy::Retry));
         let words = "Requests in free language need a language model (`kiso config preset` shows how to set one).";
-        assert_eq!((of(words).code, of(words).remedy), ("needs_model", Remedy::ConnectModel { model: None }));
-        let second = of("the model read a page, then the model cloud:m refused the request: 401 Unauthorized");
+        assert_eq!((trouble(words).code, trouble(words).remedy), ("needs_model", Remedy::ConnectModel { model: None }));
+        let second = trouble("the model read a page, then the model cloud:m refused the request: 401 Unauthorized");
         assert_eq!(
             (second.code, &second.remedy),
             ("key_refused", &Remedy::ConnectModel { model: Some("cloud:m".to_owned()) })
         );
-        let other = of("there is no sea.csv");
+        let other = trouble("there is no sea.csv");
         assert_eq!((other.code, &other.remedy), ("failed", &Remedy::Retry));
         let limit = LimitReached::new("max_tokens_per_run", 1_000);
         let setting = limit.setting.clone();

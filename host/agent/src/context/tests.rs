@@ -21,7 +21,7 @@ fn report(marker: &str) -> TaskReport {
     TaskReport::new(task(marker), TaskStatus::Done, format!("{marker} text"))
 }
 
-fn said(text: &str) -> Option<Vec<ChatMessage>> {
+fn one_message(text: &str) -> Option<Vec<ChatMessage>> {
     Some(vec![ChatMessage::new("user", text)])
 }
 
@@ -57,7 +57,7 @@ fn planted() -> Pieces {
             notes: Vec::new(),
         }]),
         summary: text("M-summary"),
-        messages: said("M-messages"),
+        messages: one_message("M-messages"),
         guidance: lines("M-guidance"),
         core: text("M-core"),
         facts: lines("M-facts"),
@@ -90,13 +90,13 @@ fn planted() -> Pieces {
         reasoning_lane: lines("M-reasoning_lane"),
         brief: text("M-brief"),
         transcript: lines("M-transcript"),
-        tail: said("M-tail"),
+        tail: one_message("M-tail"),
         categories: lines("M-categories"),
-        compress: said("M-compress"),
+        compress: one_message("M-compress"),
         consolidate: lines("M-consolidate"),
-        turn: said("M-turn"),
+        turn: one_message("M-turn"),
         known: lines("M-known"),
-        exchange: said("M-exchange"),
+        exchange: one_message("M-exchange"),
     }
 }
 

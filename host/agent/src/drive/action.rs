@@ -137,7 +137,7 @@ impl RunContext<'_> {
         let limit = run.spec().limits.tool_output_limit_tokens.min(share.max(LEAST_RESULT));
         let mut at = Vec::with_capacity(calls.len());
         for (place, call) in calls.iter().enumerate() {
-            let mut of = self.at(place, label.clone(), limit);
+            let mut of = self.call_context(place, label.clone(), limit);
             if let Some(question) = builtin::question(call)
                 && let Some(meaning) = self.meaning(&question).await?
             {

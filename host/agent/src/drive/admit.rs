@@ -33,7 +33,7 @@ impl RunContext<'_> {
                 categories.push(category);
             }
         }
-        let pills = Pills::new(&drive.config, &drive.store).of(self.caller).await?;
+        let pills = Pills::new(&drive.config, &drive.store).for_caller(self.caller).await?;
         let (mut message, pill) = pill::expand_all(texts, &pills);
         let limit = usize::try_from(drive.config.limits.input_limit_tokens).unwrap_or(usize::MAX);
         let limit = limit.min(drive.models.message_tokens());

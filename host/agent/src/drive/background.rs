@@ -145,7 +145,7 @@ impl RunExecutor {
         if title.is_some() || exchange.is_empty() {
             return Ok(());
         }
-        let exchange = self.said(exchange).await?;
+        let exchange = self.to_chat_messages(exchange).await?;
         let boundary = boundary();
         let request = titler::request(&self.system_prompt(Role::Titler)?, exchange, &boundary);
         let Some(title) = titler::read(&self.ask(work, request, &boundary).await?) else {
@@ -204,7 +204,7 @@ impl RunExecutor {
         for message in messages.iter_mut().filter(|message| is_sealed(&message.text)) {
             message.text = "(a message that nobody could read)".to_owned();
         }
-        let messages = self.said(messages).await?;
+        let messages = self.to_chat_messages(messages).await?;
         let (old, mut sources) = old.map_or((None, Vec::new()), |old| (Some(old.text), old.sources));
         sources.extend(self.archive(work, &messages, to, &label).await?);
         sources.drain(..sources.len().saturating_sub(MAX_SOURCES));
@@ -467,7 +467,7 @@ impl RunExecutor {
         let request = clean(&secrets, request, boundary)?;
         let request = node::fit(request, boundary, settings.context_budget);
         let meter = Meter::default();
-        let answer = meter.of(self.models.of(request.role)).complete(&request, &mut |_: &str| {}).await;
+        let answer = meter.wrap(self.models.of(request.role)).complete(&request, &mut |_: &str| {}).await;
         let answered = answer.as_ref().ok().map(|answer| Call { model: answer.model.clone(), usage: answer.usage });
         let line =
             |Call { model, usage }| UsageLine { at_ms: now_ms(), role: request.role.name().to_owned(), model, usage };

@@ -49,7 +49,7 @@ impl RunContext<'_> {
             texts.any(|text| text.contains(value.trim()))
         };
         let value = |value: String| match alias_of(&value) {
-            Some(name) => self.said(run, name).cloned(),
+            Some(name) => self.find_mentioned(run, name).cloned(),
             None => written(&value).then(|| SecretValue::new(value)),
         };
         let mut kept = Vec::new();
@@ -86,7 +86,7 @@ impl RunContext<'_> {
 
     /// Returns the secret of that name, if the user mentions it in the messages that the model sees. Mentions in files or in
     /// results of skills do not count.
-    fn said(&self, run: &Run, name: &str) -> Option<&SecretValue> {
+    fn find_mentioned(&self, run: &Run, name: &str) -> Option<&SecretValue> {
         let place = format!("[secret {name}]");
         let by_user = self.earlier.messages.iter().filter(|message| message.from == "user");
         let mut texts = by_user.map(|message| message.text.as_str()).chain([run.message()]);

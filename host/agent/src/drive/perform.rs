@@ -128,7 +128,7 @@ impl RunContext<'_> {
             Pieces { categories: Some(lines), agent_skills: self.brief_agent_skill_cards(), ..Pieces::default() };
         let files = self.environment.as_deref().unwrap_or_default();
         let request = router::request(&system, message, &said, files, &known, &self.boundary);
-        let request = router::among(request, &categories);
+        let request = router::limit_categories(request, &categories);
         let request = match self.ready(run, request).await? {
             Ok(request) => request,
             Err(limit) => return Ok(StepResult::Stopped { limit }),

@@ -219,7 +219,7 @@ impl<'a> RunContext<'a> {
 
     /// Returns the model of a role, with metering.
     pub(super) fn model(&self, role: Role) -> MeteredModel<'_> {
-        self.meter.of(self.drive.models.of(role))
+        self.meter.wrap(self.drive.models.of(role))
     }
 
     /// Calls the model of the request's role.
@@ -329,7 +329,7 @@ impl<'a> RunContext<'a> {
     }
 
     /// Returns the context of the call at this index among concurrent calls.
-    pub(super) fn at(&self, place: usize, label: Label, result_tokens: usize) -> CallContext {
+    pub(super) fn call_context(&self, place: usize, label: Label, result_tokens: usize) -> CallContext {
         CallContext {
             context_budget: self.shown_budget(),
             result_tokens,

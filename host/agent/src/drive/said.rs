@@ -9,7 +9,7 @@ use kiso_store::store::{Message, MessageRole, RunId};
 impl RunExecutor {
     /// Converts stored messages for a prompt. A user's message that is too large is replaced by its preview, with the ref from
     /// its admission.
-    pub(super) async fn said(&self, messages: Vec<Message>) -> Result<Vec<ChatMessage>, DriveError> {
+    pub(super) async fn to_chat_messages(&self, messages: Vec<Message>) -> Result<Vec<ChatMessage>, DriveError> {
         let limit = usize::try_from(self.config.limits.input_limit_tokens).unwrap_or(usize::MAX);
         let mut said = Vec::with_capacity(messages.len());
         for message in messages {

@@ -40,7 +40,7 @@ impl Meter {
     }
 
     /// Returns `model` with its usage counted here.
-    pub(super) fn of<'a>(&'a self, model: &'a dyn Model) -> MeteredModel<'a> {
+    pub(super) fn wrap<'a>(&'a self, model: &'a dyn Model) -> MeteredModel<'a> {
         MeteredModel { model, meter: self }
     }
 

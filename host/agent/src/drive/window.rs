@@ -224,7 +224,7 @@ impl RunExecutor {
         let mut window: Vec<Vec<WindowMessage>> = Vec::new();
         let called = |calls: Vec<_>| calls.into_iter().map(|(call, label)| (None, call, label)).collect();
         let places: Vec<_> = messages.iter().map(|message| (message.id, message.role, message.run.clone())).collect();
-        for ((id, role, run), said) in places.into_iter().zip(self.said(messages).await?).rev() {
+        for ((id, role, run), said) in places.into_iter().zip(self.to_chat_messages(messages).await?).rev() {
             if let Some(run) = &run
                 && let Some(events) = events.remove(run)
             {
@@ -431,7 +431,7 @@ pub(super) fn chat(role: MessageRole, text: &str) -> ChatMessage {
 mod tests {
     use super::*;
 
-    fn said(count: i64) -> Vec<WindowMessage> {
+    fn messages(count: i64) -> Vec<WindowMessage> {
         let message = |id: i64| {
             (
                 Some(id),
@@ -452,7 +452,7 @@ mod tests {
         let (mut from, mut begins, mut summarized) = (0, Vec::new(), 0);
         for turns in 1..=40 {
             // Only this many are read.
-            let read = said(turns * 2).split_off((turns as usize * 2).saturating_sub(20));
+            let read = messages(turns * 2).split_off((turns as usize * 2).saturating_sub(20));
             let window = last_of(read, 20, from, summarized);
             let shown = texts(&window);
             assert!(shown.len() <= 20 && shown.len() >= 10.min(turns as usize * 2), "{} of turn {turns}", shown.len());
@@ -461,12 +461,12 @@ mod tests {
             from = window.begins;
             begins.push(window.begins);
             // The next reply makes it full.
-            summarized = last_of(said(turns * 2 + 2), 20, from, 0).leaves - 1;
+            summarized = last_of(messages(turns * 2 + 2), 20, from, 0).leaves - 1;
         }
         begins.dedup();
         assert!(begins.len() <= 8, "{begins:?}");
         // A small window is too small for that.
-        let window = last_of(said(9), 5, 1, 0);
+        let window = last_of(messages(9), 5, 1, 0);
         assert_eq!((window.messages.len(), window.begins, window.leaves), (5, 5, 5));
     }
 
@@ -479,7 +479,7 @@ mod tests {
             for (late, part) in [(0, i64::MAX), (3, i64::MAX), (0, 3), (i64::MAX, 0)] {
                 let (mut from, mut summarized, mut full_since, mut longest) = (0, 0, None, 0);
                 for turns in 1..=60_i64 {
-                    let read = said(turns * 2).split_off((turns as usize * 2).saturating_sub(slots * STRETCH));
+                    let read = messages(turns * 2).split_off((turns as usize * 2).saturating_sub(slots * STRETCH));
                     let window = last_of(read, slots, from, summarized);
                     assert!(window.begins >= from, "it never goes back");
                     from = window.begins;
@@ -506,7 +506,7 @@ mod tests {
     #[test]
     fn a_turn_with_many_calls_keeps_its_question() {
         let with_calls = |calls: usize, turns: i64| {
-            let mut said = said(turns * 2);
+            let mut said = messages(turns * 2);
             let call = (None, pair("ls", ARGS, "ok", "a"), Label::session());
             said.splice(1..1, std::iter::repeat_n(call, calls));
             said
@@ -534,7 +534,7 @@ mod tests {
     /// Entries between two messages have no number and stay with their message.
     #[test]
     fn a_call_goes_with_its_message() {
-        let mut with_calls = said(24);
+        let mut with_calls = messages(24);
         for at in [22, 20, 9, 5] {
             with_calls.insert(at, (None, pair("ls", ARGS, "ok", "a"), Label::session()));
         }

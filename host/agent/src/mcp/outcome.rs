@@ -35,7 +35,7 @@ impl McpOutcome {
         for block in blocks {
             match picture(block).filter(|_| pictures.len() < MAX_PICTURES) {
                 Some(picture) => pictures.push(picture),
-                None => texts.push(told(block)),
+                None => texts.push(to_text(block)),
             }
         }
         let mut text = texts.join("\n");
@@ -54,7 +54,7 @@ fn picture(block: &Value) -> Option<Vec<u8>> {
 }
 
 /// Returns a content block as text. Other kinds are named and left out.
-fn told(block: &Value) -> String {
+fn to_text(block: &Value) -> String {
     let field = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
     match field("type") {
         "text" => field("text").to_owned(),

@@ -111,7 +111,7 @@ impl McpServers {
 
     /// Returns the description of each server for a person, without a request to it.
     pub fn summaries(&self) -> Vec<ServerSummary> {
-        self.clients.iter().map(|client| summary::of(client)).collect()
+        self.clients.iter().map(|client| summary::describe(client)).collect()
     }
 
     /// Returns the settings of each server.

@@ -43,7 +43,7 @@ pub struct ServerSummary {
 }
 
 /// Describes a server; examines only this machine.
-pub(super) fn of(client: &McpClient) -> ServerSummary {
+pub(super) fn describe(client: &McpClient) -> ServerSummary {
     let name = client.settings.name.clone();
     let missing = |variable: &String| McpFault::Variable(variable.clone()).to_string();
     let (kind, source, about, trouble) = match (&client.settings.place, client.transport()) {

@@ -54,7 +54,7 @@ pub fn request(
 }
 
 /// Limits the categories in the answer of `request` to `known`.
-pub fn among(mut request: Request, known: &[String]) -> Request {
+pub fn limit_categories(mut request: Request, known: &[String]) -> Request {
     if let Answer::Json(schema) = &mut request.answer
         && !known.is_empty()
     {

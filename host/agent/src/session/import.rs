@@ -222,7 +222,7 @@ impl Contents {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let line: Line = serde_json::from_slice(&line).map_err(|error| wrong(told(&error)))?;
+            let line: Line = serde_json::from_slice(&line).map_err(|error| wrong(describe(&error)))?;
             contents.take(line, vault, clean).map_err(wrong)?;
         }
         let wrong = |why: &str| SessionImportError::Line { line: number.max(1), why: why.to_owned() };
@@ -491,7 +491,7 @@ fn cleaned(value: Value, clean: &dyn Fn(&str) -> String) -> Value {
 }
 
 /// Returns the error without its position, because the line is reported separately.
-fn told(error: &serde_json::Error) -> String {
+fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
         Some(end) => format!("{} (column {})", &text[..end], error.column()),

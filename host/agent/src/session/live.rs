@@ -186,7 +186,7 @@ impl Now {
     fn so_far(&self, run: &RunId) -> Vec<Live> {
         let live = |what| Live { session: self.session.clone(), run: run.clone(), seq: self.seq, what };
         let busy = self.busy.iter().map(|busy| LiveEvent::Thought(busy.clone()));
-        let texts = self.texts.iter().map(|(role, text)| text.said(role));
+        let texts = self.texts.iter().map(|(role, text)| text.to_event(role));
         let reasoning = self.reasoning.iter().map(|(role, text)| LiveEvent::Reasoning {
             role,
             text: text.kept[text.beginning()..].to_owned(),
@@ -241,7 +241,7 @@ impl Text {
         self.kept.ceil_char_boundary(self.kept.len().saturating_sub(MAX_TEXT))
     }
 
-    fn said(&self, role: &'static str) -> LiveEvent {
+    fn to_event(&self, role: &'static str) -> LiveEvent {
         let from = self.beginning();
         LiveEvent::Text { role, text: self.kept[from..].to_owned(), cut: self.cut || from > 0 }
     }

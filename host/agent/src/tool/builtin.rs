@@ -305,7 +305,7 @@ impl Builtins {
             return Err(if near.is_empty() { fault } else { fault.hint(format!("near: {near}")) });
         };
         let args = tool.args.check(args).map_err(|violations| {
-            let fault = ToolFault::new(super::told(&violations)).hint(super::FITTING);
+            let fault = ToolFault::new(super::describe_violations(&violations)).hint(super::FITTING);
             ToolFault { code: ErrorCode::BadArgs, ..fault }
         })?;
         if at.subagent && matches!(name, memory::SAVE | memory::CORE_UPDATE) {

@@ -306,7 +306,7 @@ impl Tools {
         })?;
         let (mut args, label) = resolved.map_err(|wrong| ToolFault {
             code: ErrorCode::BadArgs,
-            message: super::told(&wrong),
+            message: super::describe_violations(&wrong),
             hint: None,
         })?;
         at.read.join(&label);
@@ -346,7 +346,8 @@ impl Tools {
         let name = index.tool(&spec.name);
         if let Some(tool) = index.outside.get(name) {
             let checked = tool.args.check(&args).map(|args| Ready::Work(ToolWork::Outside(tool.clone(), args)));
-            return checked.map_err(|wrong| refuse(ErrorCode::BadArgs, super::told(&wrong), super::FITTING));
+            return checked
+                .map_err(|wrong| refuse(ErrorCode::BadArgs, super::describe_violations(&wrong), super::FITTING));
         }
         let checked = self.skills.check(name, &args);
         checked

@@ -168,7 +168,8 @@ impl FileCall {
     /// Parses a call of one of these tools.
     pub(super) fn parse(name: &str, given: &Value) -> Result<FileCall, ToolFault> {
         let schema = args(name).ok_or_else(|| wrong(format!("there is no tool {name:?}"), super::FITTING))?;
-        let given = schema.check(given).map_err(|violations| wrong(super::told(&violations), super::FITTING))?;
+        let given =
+            schema.check(given).map_err(|violations| wrong(super::describe_violations(&violations), super::FITTING))?;
         let text = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
         let is_set = |name: &str| given[name].as_bool().unwrap_or_default();
         if name == LOOK {
@@ -241,7 +242,7 @@ impl Tools {
                 self.write_file(path, text, if *append { APPEND } else { REPLACE }, role, caller).await
             }
             FileCall::Remember { path } => self.remember(path, role, caller).await,
-            FileCall::Look(view) => self.look(view, ShownSize::of(at.context_budget), role, caller).await,
+            FileCall::Look(view) => self.look(view, ShownSize::for_context(at.context_budget), role, caller).await,
             FileCall::Edit { path, old, new, all } => self.replace_in(path, (old, new, *all), role, caller).await,
         };
         report.text = caller.secrets.redact(&report.text);

@@ -92,7 +92,7 @@ impl Tools {
 
 /// Returns the error for an effect that was decided by untrusted text.
 pub(super) fn effect_denied(tool: &str, why: &str) -> TaskError {
-    let message = format!("`{tool}` was not called: {why}; `kiso policy explain` shows how it came to that");
+    let message = format!("`{tool}` was not called: {why}; `kiso approval explain` shows how it came to that");
     TaskError { code: ErrorCode::EffectDenied, policy: true, ..TaskError::of_host(message) }
 }
 

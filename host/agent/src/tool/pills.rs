@@ -79,7 +79,7 @@ impl Pills {
     }
 
     /// Returns the pills that work in messages of this caller.
-    pub async fn of(&self, caller: CallerScope) -> Result<Vec<Pill>, StoreError> {
+    pub async fn for_caller(&self, caller: CallerScope) -> Result<Vec<Pill>, StoreError> {
         let all = self.list().await?.into_iter();
         let counts = |origin: PillOrigin| caller == CallerScope::User || origin != PillOrigin::Made(CallerScope::User);
         Ok(all.filter(|(_, origin)| counts(*origin)).map(|(pill, _)| pill).collect())
@@ -233,15 +233,15 @@ mod tests {
         assert_eq!(put("zip", "Zip {input}", true, CallerScope::Admin).await.unwrap(), [false]);
         assert_eq!(pills.one("zip").await.unwrap().0.template, "Zip {input}");
         // Text of a user without rights is not executed with an administrator's.
-        assert_eq!(names(&pills.of(CallerScope::User).await.unwrap()), ["fixed", "ask", "zip"]);
-        assert_eq!(names(&pills.of(CallerScope::Admin).await.unwrap()), ["fixed", "zip"]);
+        assert_eq!(names(&pills.for_caller(CallerScope::User).await.unwrap()), ["fixed", "ask", "zip"]);
+        assert_eq!(names(&pills.for_caller(CallerScope::Admin).await.unwrap()), ["fixed", "zip"]);
         let error = pills.remove("zpi", CallerScope::Admin).await.unwrap_err().to_string();
         assert_eq!(error, "there is no pill zpi; near: zip");
         assert!(matches!(pills.remove("zip", CallerScope::User).await, Err(PillError::Forbidden(_))));
         assert!(matches!(pills.remove("fixed", CallerScope::Admin).await, Err(PillError::Configured(_))));
         pills.remove("zip", CallerScope::Admin).await.unwrap();
         pills.remove("ask", CallerScope::User).await.unwrap();
-        assert_eq!(names(&pills.of(CallerScope::User).await.unwrap()), ["fixed"]);
+        assert_eq!(names(&pills.for_caller(CallerScope::User).await.unwrap()), ["fixed"]);
     }
 
     #[tokio::test]

@@ -19,7 +19,7 @@ impl Tools {
             return Err(folders::fault(FolderRefusal::Unlisted(SHARED_FOLDER.to_owned()).into(), &[]));
         }
         // Nothing else may write there meanwhile.
-        let held = self.workspaces.of(caller.session).write_owned().await;
+        let held = self.workspaces.get_lock(caller.session).write_owned().await;
         let (home, session, decision) = (self.skills.home().clone(), caller.session.clone(), at.label.clone());
         let (work, limit_mib) = (caller.transaction.cloned(), self.skills.config().engine.shared_mib);
         let share = move || {

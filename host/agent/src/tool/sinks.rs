@@ -42,7 +42,7 @@ impl CallLabels {
         Label::join_all(self.args.values()).joined(&self.decision)
     }
 
-    fn of(&self, argument: &str) -> Label {
+    fn for_argument(&self, argument: &str) -> Label {
         let own = self.args.get(argument);
         own.map_or_else(|| self.decision.clone(), |own| own.clone().joined(&self.decision))
     }
@@ -215,7 +215,7 @@ impl Tools {
         let arg = |name: &String| SinkArgument {
             name: name.clone(),
             role: roles.map_or(ArgumentRole::Address, |roles| roles.of(name)),
-            label: labels.of(name),
+            label: labels.for_argument(name),
         };
         names.map(arg).collect()
     }

@@ -97,7 +97,7 @@ impl Tools {
         watch: Option<&Watch>,
     ) -> TaskReport {
         // Held while it runs: work that writes to the workspace runs exclusively.
-        let lock = self.workspaces.of(caller.session);
+        let lock = self.workspaces.get_lock(caller.session);
         let touches = work.touches();
         let _held = match touches {
             Touches::Nothing => (None, None),

@@ -135,7 +135,7 @@ impl ToolCallShown {
             None if task != TaskState::Running => CallStatus::Interrupted,
             None if call.started_ms.is_some() => CallStatus::Running,
             None => CallStatus::Waiting,
-            Some(result) => CallStatus::of(result),
+            Some(result) => CallStatus::from_result(result),
         };
         let reason = result.filter(|_| matches!(status, CallStatus::Failed | CallStatus::Blocked));
         Self {
@@ -159,7 +159,7 @@ impl ToolCallShown {
 }
 
 impl CallStatus {
-    fn of(result: &ToolResult) -> Self {
+    fn from_result(result: &ToolResult) -> Self {
         use kiso_graph::reflection::Status;
         match result.status {
             Status::Ok => Self::Done,

@@ -68,7 +68,7 @@ pub(super) async fn show(who: Who, State(app): State<App>) -> JsonResult<Input> 
     let read = tokio::task::spawn_blocking(move || (tools.by_category(), skills(tools.skills())));
     let (categories, skills) = read.await.map_err(|panic| ApiError::internal(&panic))?;
     // Only pills that work in this caller's messages.
-    let pills = super::pills::of(&app).of(who.caller()).await?.into_iter();
+    let pills = super::pills::get_pills(&app).for_caller(who.caller()).await?.into_iter();
     let pills = pills.map(|pill| InputPill { name: pill.name, description: pill.description, effort: pill.effort });
     let tags = categories.into_iter().map(|(name, skills)| InputTag { name, skills });
     let commands = listed(&config).into_iter().map(|(name, args, summary)| InputCommand {

@@ -79,7 +79,7 @@ pub(super) async fn log_in(
     let who = auth::who_of(&app, login);
     tracing::info!(by = who.name(), scope = who.scope.as_str(), "a browser is logged in");
     let cookie = browser::keep(&asked.headers, port, &made).map(|cookie| (header::SET_COOKIE, cookie));
-    Ok((cookie.into_iter().collect(), Json(LoginView::of(&who, &app).await?)))
+    Ok((cookie.into_iter().collect(), Json(LoginView::new(&who, &app).await?)))
 }
 
 // Both functions check with a reader first, so that guessing does not occupy the writer.
@@ -127,5 +127,5 @@ pub(super) async fn log_out(
 }
 
 pub(super) async fn me(who: Who, State(app): State<App>) -> JsonResult<LoginView> {
-    Ok(Json(LoginView::of(&who, &app).await?))
+    Ok(Json(LoginView::new(&who, &app).await?))
 }

@@ -148,7 +148,7 @@ pub(super) async fn add_fact(
     Body(FactText { text }): Body<FactText>,
 ) -> Result<Created<FactId>, ApiError> {
     without_secret(&app, &text).await?;
-    let fact = told(&text)?;
+    let fact = parse_fact(&text)?;
     let id = app.0.drive.store.write(move |tx| tx.add_fact(&fact, now_ms())).await?;
     tracing::info!(id, by = who.name(), "a fact was added");
     Ok(Created(FactId { id }))
@@ -162,7 +162,7 @@ pub(super) async fn change_fact(
     Body(FactText { text }): Body<FactText>,
 ) -> JsonResult<FactId> {
     without_secret(&app, &text).await?;
-    let fact = told(&text)?;
+    let fact = parse_fact(&text)?;
     let write = app.0.drive.store.write(move |tx| {
         let known = tx.delete_fact(id)?;
         known.then(|| tx.add_fact(&fact, now_ms())).transpose()
@@ -188,7 +188,7 @@ pub(super) async fn change_core(
     Ok(Json(CoreMemory { core }))
 }
 
-fn told(text: &str) -> Result<NewFact, ApiError> {
+fn parse_fact(text: &str) -> Result<NewFact, ApiError> {
     let text = text.trim().to_owned();
     if text.is_empty() || text.len() > MAX_FACT_BYTES {
         return Err(ApiError::bad_request(format!("a fact has 1 to {MAX_FACT_BYTES} bytes")));

@@ -81,7 +81,7 @@ pub(super) struct PillView {
 
 /// Returns all pills on one page, because there are few.
 pub(super) async fn list(_: Who, State(app): State<App>) -> JsonResult<Page<PillView>> {
-    let all = of(&app).list().await?;
+    let all = get_pills(&app).list().await?;
     Ok(Json(Page { items: all.into_iter().map(shown).collect(), next: None }))
 }
 
@@ -93,18 +93,18 @@ pub(super) async fn put(
 ) -> Result<Either<Created<PillView>, Json<PillView>>, ApiError> {
     let PillIn { template, categories, effort, description, replace } = given;
     let pill = Pill { name, template, categories, effort, description };
-    let new = of(&app).put(vec![pill.clone()], replace, who.caller(), now_ms()).await?;
+    let new = get_pills(&app).put(vec![pill.clone()], replace, who.caller(), now_ms()).await?;
     let shown = shown((pill, PillOrigin::Made(who.caller())));
     Ok(if new == [true] { Either::A(Created(shown)) } else { Either::B(Json(shown)) })
 }
 
 pub(super) async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<NoContent, ApiError> {
-    of(&app).remove(&name, who.caller()).await?;
+    get_pills(&app).remove(&name, who.caller()).await?;
     Ok(NoContent)
 }
 
 /// Returns the pills of the current configuration and the created ones.
-pub(super) fn of(app: &App) -> Pills {
+pub(super) fn get_pills(app: &App) -> Pills {
     Pills::new(&app.0.drive.newest_config(), &app.0.drive.store)
 }
 

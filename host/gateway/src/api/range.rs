@@ -69,7 +69,7 @@ fn is_among(tag: &str, known: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(headers: &[(HeaderName, &str)], length: u64) -> BodyRange {
+    fn requested(headers: &[(HeaderName, &str)], length: u64) -> BodyRange {
         wanted(&headers.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect(), "\"a\"", length)
     }
 
@@ -95,23 +95,23 @@ mod tests {
             ("lines=1-2", BodyRange::Whole),
             ("bytes 1-2", BodyRange::Whole),
         ] {
-            assert_eq!(of(&[(header::RANGE, range)], 10), wanted, "{range}");
+            assert_eq!(requested(&[(header::RANGE, range)], 10), wanted, "{range}");
         }
-        assert_eq!(of(&[(header::RANGE, "bytes=-3")], 0), BodyRange::Beyond);
-        assert_eq!(of(&[(header::RANGE, "bytes=0-")], 0), BodyRange::Beyond);
-        assert_eq!(of(&[], 0), BodyRange::Whole);
+        assert_eq!(requested(&[(header::RANGE, "bytes=-3")], 0), BodyRange::Beyond);
+        assert_eq!(requested(&[(header::RANGE, "bytes=0-")], 0), BodyRange::Beyond);
+        assert_eq!(requested(&[], 0), BodyRange::Whole);
     }
 
     #[test]
     fn what_the_client_has_is_not_sent_again() {
         for known in ["\"a\"", "\"b\", \"a\"", "W/\"a\"", "*"] {
-            assert_eq!(of(&[(header::IF_NONE_MATCH, known)], 10), BodyRange::Nothing, "{known}");
+            assert_eq!(requested(&[(header::IF_NONE_MATCH, known)], 10), BodyRange::Nothing, "{known}");
         }
-        assert_eq!(of(&[(header::IF_NONE_MATCH, "\"b\"")], 10), BodyRange::Whole);
+        assert_eq!(requested(&[(header::IF_NONE_MATCH, "\"b\"")], 10), BodyRange::Whole);
         let range = (header::RANGE, "bytes=1-2");
         let part = BodyRange::Part { first: 1, last: 2 };
-        assert_eq!(of(&[range.clone(), (header::IF_RANGE, "\"a\"")], 10), part);
-        assert_eq!(of(&[range.clone(), (header::IF_RANGE, "\"b\"")], 10), BodyRange::Whole);
-        assert_eq!(of(&[range, (header::IF_RANGE, "Sun, 06 Nov 1994 08:49:37 GMT")], 10), BodyRange::Whole);
+        assert_eq!(requested(&[range.clone(), (header::IF_RANGE, "\"a\"")], 10), part);
+        assert_eq!(requested(&[range.clone(), (header::IF_RANGE, "\"b\"")], 10), BodyRange::Whole);
+        assert_eq!(requested(&[range, (header::IF_RANGE, "Sun, 06 Nov 1994 08:49:37 GMT")], 10), BodyRange::Whole);
     }
 }

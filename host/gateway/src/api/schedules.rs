@@ -105,7 +105,7 @@ pub(super) struct FiredMessage {
 
 /// Returns all schedules on one page, because there are few.
 pub(super) async fn list(who: Who, State(app): State<App>) -> JsonResult<Page<ScheduleView>> {
-    let schedules = of(&app);
+    let schedules = get_schedules(&app);
     let mut items = Vec::new();
     for schedule in schedules.list().await? {
         if is_own(&who, &app, schedule.session.as_ref()).await {
@@ -126,7 +126,7 @@ async fn is_own(who: &Who, app: &App, session: Option<&SessionName>) -> bool {
 
 /// Fails with "not found" if the caller may not see the schedule.
 async fn check(who: &Who, app: &App, name: &str) -> Result<(), ApiError> {
-    let schedule = of(app).one(name).await?;
+    let schedule = get_schedules(app).one(name).await?;
     match is_own(who, app, schedule.session.as_ref()).await {
         true => Ok(()),
         false => Err(ScheduleError::Unknown { name: name.to_owned() }.into()),
@@ -158,7 +158,7 @@ pub(super) async fn add(
         caller: who.caller(),
     };
     claim(&who, &app, wanted.session.as_ref()).await?;
-    let schedules = of(&app);
+    let schedules = get_schedules(&app);
     let added = schedules.add(wanted, now_ms()).await?;
     Ok(Created(schedules.shown(added)))
 }
@@ -175,14 +175,14 @@ pub(super) async fn change(
         claim(&who, &app, session.as_ref()).await?;
     }
     let change = ScheduleUpdate { timing, zone, message, session, model, label: None };
-    let schedules = of(&app);
+    let schedules = get_schedules(&app);
     let changed = schedules.change(&name, change, who.caller(), now_ms()).await?;
     Ok(Json(schedules.shown(changed)))
 }
 
 pub(super) async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<NoContent, ApiError> {
     check(&who, &app, &name).await?;
-    of(&app).remove(&name, who.caller()).await?;
+    get_schedules(&app).remove(&name, who.caller()).await?;
     Ok(NoContent)
 }
 
@@ -194,7 +194,7 @@ pub(super) async fn receipts(
 ) -> JsonResult<Page<Receipt>> {
     let limit = page_size(part.limit)?;
     check(&who, &app, &name).await?;
-    let found = of(&app).receipts(Some(&name), part.before, limit).await?;
+    let found = get_schedules(&app).receipts(Some(&name), part.before, limit).await?;
     let next = found.last().filter(|_| found.len() == limit as usize).map(|last| last.id.to_string());
     Ok(Json(Page { items: found, next }))
 }
@@ -205,25 +205,25 @@ pub(super) async fn run(
     Path(name): Path<String>,
 ) -> Result<Queued<FiredMessage>, ApiError> {
     check(&who, &app, &name).await?;
-    let receipt = of(&app).run(&name, who.caller(), now_ms()).await?;
+    let receipt = get_schedules(&app).run(&name, who.caller(), now_ms()).await?;
     Ok(Queued(FiredMessage { name, message: receipt.message, status: receipt.state }))
 }
 
 pub(super) async fn pause(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
     check(&who, &app, &name).await?;
-    let schedules = of(&app);
+    let schedules = get_schedules(&app);
     let schedule = schedules.pause(&name, true, who.caller(), now_ms()).await?;
     Ok(Json(schedules.shown(schedule)))
 }
 
 pub(super) async fn resume(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
     check(&who, &app, &name).await?;
-    let schedules = of(&app);
+    let schedules = get_schedules(&app);
     let schedule = schedules.pause(&name, false, who.caller(), now_ms()).await?;
     Ok(Json(schedules.shown(schedule)))
 }
 
-fn of(app: &App) -> Schedules {
+fn get_schedules(app: &App) -> Schedules {
     let drive = &app.0.drive;
     Schedules::new(&drive.newest_config(), &drive.store, &drive.vault)
 }

@@ -143,7 +143,7 @@ pub(super) struct UndoView {
 }
 
 impl UndoView {
-    fn of(plan: UndoPlan, problems: Vec<String>) -> UndoView {
+    fn new(plan: UndoPlan, problems: Vec<String>) -> UndoView {
         let UndoPlan { run, changes, conflicts, missing } = plan;
         UndoView { run, changes, conflicts, missing, problems }
     }
@@ -182,7 +182,7 @@ pub(super) async fn undo_newest(
     tracing::info!(%session, by = who.name(), force = request.force, "work of a session is to be undone");
     let choice = UndoChoice { run: request.run, task: None };
     let done = app.0.drive.newest().undo(&session, UndoKind::Undo, choice, request.force).await?;
-    Ok(Json(UndoView::of(done.plan, done.problems)))
+    Ok(Json(UndoView::new(done.plan, done.problems)))
 }
 
 pub(super) async fn plan(
@@ -200,7 +200,7 @@ pub(super) async fn plan(
         }
         plan => plan?,
     };
-    Ok(Json(UndoView::of(plan, Vec::new())))
+    Ok(Json(UndoView::new(plan, Vec::new())))
 }
 
 pub(super) async fn undo(
@@ -226,7 +226,7 @@ async fn change(who: Who, app: &App, kind: UndoKind, run: RunId, request: UndoRe
     tracing::info!(%run, by = who.name(), force = request.force, "a run is to be {}", kind.participle());
     let choice = UndoChoice { run: Some(run.to_string()), task: request.task.map(NonZeroUsize::get) };
     let done = app.0.drive.newest().undo(&session, kind, choice, request.force).await?;
-    Ok(Json(UndoView::of(done.plan, done.problems)))
+    Ok(Json(UndoView::new(done.plan, done.problems)))
 }
 
 async fn session_of(app: &App, run: &RunId) -> Result<SessionName, ApiError> {

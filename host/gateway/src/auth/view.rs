@@ -35,7 +35,7 @@ enum Way {
 }
 
 impl LoginView {
-    pub(crate) async fn of(who: &Who, app: &App) -> Result<LoginView, StoreError> {
+    pub(crate) async fn new(who: &Who, app: &App) -> Result<LoginView, StoreError> {
         let via = match who.via {
             Via::Machine => Way::Machine,
             Via::Token { .. } => Way::Token,

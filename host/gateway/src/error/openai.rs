@@ -34,7 +34,7 @@ struct ErrorDetails {
 }
 
 impl ErrorBody {
-    pub(crate) fn of(error: &ApiError) -> ErrorBody {
+    pub(crate) fn from_error(error: &ApiError) -> ErrorBody {
         let kind = match error.status {
             StatusCode::UNAUTHORIZED => "authentication_error",
             StatusCode::FORBIDDEN => "permission_error",
@@ -52,7 +52,7 @@ impl ErrorBody {
 
 /// Returns the body of an error in this format.
 pub(crate) fn body(error: &ApiError) -> Body {
-    Body::from(kiso_base::json::bytes(&ErrorBody::of(error)))
+    Body::from(kiso_base::json::bytes(&ErrorBody::from_error(error)))
 }
 
 #[cfg(test)]
@@ -64,12 +64,12 @@ mod tests {
     fn an_error_says_what_kind_it_is_and_what_to_do() {
         let error = ApiError::bad_request("`n` is 2").hint("send one request for each").param("n");
         assert_eq!(
-            serde_json::to_value(ErrorBody::of(&error)).unwrap(),
+            serde_json::to_value(ErrorBody::from_error(&error)).unwrap(),
             json!({ "error": { "message": "`n` is 2 (send one request for each)", "type": "invalid_request_error",
                 "param": "n", "code": "bad_request" } })
         );
         let full = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", "full");
-        assert_eq!(ErrorBody::of(&full).error.kind, "rate_limit_error");
-        assert_eq!(ErrorBody::of(&ApiError::internal(&"x")).error.kind, "server_error");
+        assert_eq!(ErrorBody::from_error(&full).error.kind, "rate_limit_error");
+        assert_eq!(ErrorBody::from_error(&ApiError::internal(&"x")).error.kind, "server_error");
     }
 }

@@ -11,7 +11,7 @@ use kiso_plan::pill::expand;
 const INPUT: &str = "input";
 
 pub(super) async fn list(server: &Server, asker: &Asker) -> Result<Value, RpcError> {
-    let pills = pills(server).of(asker.caller).await.map_err(|error| RpcError::internal(&error))?;
+    let pills = pills(server).for_caller(asker.caller).await.map_err(|error| RpcError::internal(&error))?;
     let prompts: Vec<Value> = pills
         .into_iter()
         .map(|pill| {
@@ -44,7 +44,7 @@ pub(super) async fn get(server: &Server, asker: &Asker, params: &Map<String, Val
         Some(Value::String(input)) => input,
         Some(_) => return Err(RpcError::params("`input` must be a text")),
     };
-    let known = pills(server).of(asker.caller).await.map_err(|error| RpcError::internal(&error))?;
+    let known = pills(server).for_caller(asker.caller).await.map_err(|error| RpcError::internal(&error))?;
     let Some(pill) = known.iter().find(|pill| pill.name == name) else {
         let name: String = name.chars().take(64).collect();
         return Err(RpcError::params(format!("there is no prompt {name:?}; prompts/list has all of them")));

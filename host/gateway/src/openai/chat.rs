@@ -142,7 +142,7 @@ pub(crate) async fn complete(
     let (streams, counts) = (given.stream == Some(true), given.stream_options.as_ref().and_then(|o| o.include_usage));
     let prompt = read(&app, who.clone(), &headers, given).await?;
     let slot = TurnSlot::take(&app)?;
-    let admission = match Chore::of(&prompt.lines) {
+    let admission = match Chore::detect(&prompt.lines) {
         Some(chore) => conversation::answer_chore(&app, &prompt, chore, ID).await?,
         None => conversation::admit(&app, prompt, ID).await?,
     };
@@ -247,7 +247,7 @@ impl Form for Chunks {
             Piece::Thought(text) => vec![self.chunk(json!({ "reasoning_content": text }), None)],
             Piece::Text(text) => vec![self.chunk(json!({ "content": text }), None)],
             Piece::End(answer) => self.end(&answer),
-            Piece::Failed(error) => vec![Event::default().data(json!(ErrorBody::of(&error)).to_string())],
+            Piece::Failed(error) => vec![Event::default().data(json!(ErrorBody::from_error(&error)).to_string())],
         }
     }
 }

@@ -49,7 +49,7 @@ const MEMBERS: [(&str, Chore); 5] = [
 
 impl Chore {
     /// Detects an auxiliary request. It has a single message and no earlier ones.
-    pub(super) fn of(lines: &[Line]) -> Option<Chore> {
+    pub(super) fn detect(lines: &[Line]) -> Option<Chore> {
         let [Line { by_user: true, text }] = lines else { return None };
         let text = text.trim_start();
         if TITLES.iter().any(|begin| text.starts_with(begin)) {
@@ -144,13 +144,13 @@ mod tests {
             ("Analyze the chat history\nrespond with { \"queries\": [] }", Chore::Queries, r#"{"queries":[]}"#),
         ] {
             let lines = prompt(asked);
-            assert_eq!(Chore::of(&lines), Some(chore), "{asked}");
+            assert_eq!(Chore::detect(&lines), Some(chore), "{asked}");
             assert_eq!(chore.answer(&lines, None), answer);
         }
         let known = Chore::Title(Form::Json).answer(&prompt("x"), Some("Rain in May".to_owned()));
         assert_eq!(known, r#"{"title":"Rain in May"}"#);
         let libre = user(&format!("{}, using its same language.\n\nUser: Plot rain\nAI: Done", TITLES[0]));
-        assert_eq!(Chore::of(&libre).unwrap().answer(&libre, None), "Plot rain");
+        assert_eq!(Chore::detect(&libre).unwrap().answer(&libre, None), "Plot rain");
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
             user("Generate tags for these files"),
             Vec::new(),
         ] {
-            assert_eq!(Chore::of(&lines), None, "{lines:?}");
+            assert_eq!(Chore::detect(&lines), None, "{lines:?}");
         }
     }
 

@@ -143,21 +143,21 @@ pub(crate) async fn create(
         return Err(prompt::unsupported("background", "a response that is not stored cannot be asked for later"));
     }
     let slot = TurnSlot::take(&app)?;
-    let admission = match Chore::of(&prompt.lines) {
+    let admission = match Chore::detect(&prompt.lines) {
         Some(chore) if prompt.previous.is_none() => conversation::answer_chore(&app, &prompt, chore, ID).await?,
         _ => conversation::admit(&app, prompt, ID).await?,
     };
     let told = session_header(&admission);
     if !waits && !streams {
         let standing = turn::standing(&app, &admission.request).await?;
-        return Ok(Either::A((told, Json(Response::of(&admission.request, standing, None)))));
+        return Ok(Either::A((told, Json(Response::new(&admission.request, standing, None)))));
     }
     let mut turn = Turn::new(&app, who, &admission, streams, slot).await?;
     if streams {
         return Ok(Either::B((told, stream(turn, ResponseEvents::new(admission.request)))));
     }
     let (thoughts, answer) = turn.whole().await?;
-    Ok(Either::A((told, Json(Response::of(&admission.request, Ok(answer), thoughts)))))
+    Ok(Either::A((told, Json(Response::new(&admission.request, Ok(answer), thoughts)))))
 }
 
 pub(crate) async fn show(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Response> {
@@ -167,7 +167,7 @@ pub(crate) async fn show(who: Who, State(app): State<App>, Path(id): Path<String
         Ok(answer) => turn::thoughts(&app, answer.run.as_ref()).await?,
         Err(_) => None,
     };
-    Ok(Json(Response::of(&request, standing, thoughts)))
+    Ok(Json(Response::new(&request, standing, thoughts)))
 }
 
 pub(crate) async fn delete(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Deleted> {

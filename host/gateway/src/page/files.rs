@@ -219,7 +219,7 @@ impl Files {
         let digest = digest(&index, &files);
         let base = format!("/page/{digest}");
         let document = String::from_utf8_lossy(&index).replace(PLACE, &base);
-        let document = Modules::of(&texts).written(&document, &base);
+        let document = Modules::new(&texts).written(&document, &base);
         let index = Arc::new(File::new(INDEX, document.replace(WHO, "").into()));
         let rest = files.into_iter().map(|(name, bytes)| {
             let file = Arc::new(File::new(&name, bytes));

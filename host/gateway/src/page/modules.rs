@@ -21,7 +21,7 @@ pub(super) struct Modules {
 }
 
 impl Modules {
-    pub(super) fn of(scripts: &BTreeMap<String, String>) -> Modules {
+    pub(super) fn new(scripts: &BTreeMap<String, String>) -> Modules {
         let mut modules = Modules { fixed: BTreeMap::new(), later: BTreeSet::new() };
         for (name, script) in scripts {
             let there = |path: &str| resolve(name, path).filter(|name| scripts.contains_key(name));
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn modules(files: &[(&str, &'static str)]) -> Modules {
-        Modules::of(&files.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect())
+        Modules::new(&files.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect())
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(super) async fn converse(app: &App, mut lines: Lines) -> io::Result<()> {
                 lines.write(&client.answer(app, asked).await).await?;
             }
             told = client.following.next() => match told {
-                Some(told) => lines.write(&wire::told(told)).await?,
+                Some(told) => lines.write(&wire::format_event(told)).await?,
                 None => return Ok(()),
             },
         }

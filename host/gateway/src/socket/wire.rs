@@ -125,7 +125,7 @@ pub(super) fn error(reference: Option<&str>, error: &ApiError) -> Value {
 }
 
 /// Returns the line for an event. A reply has its own type, so that a simple client needs no other.
-pub(super) fn told(told: Notification) -> Value {
+pub(super) fn format_event(told: Notification) -> Value {
     let Notification { name, id, data, answers } = told;
     match (name, id) {
         ("shutdown", _) => json!({ "type": "shutdown" }),

@@ -85,7 +85,7 @@ async fn resource(
             let path = server.path().trim_end_matches('/');
             let mut paths = vec![format!("/.well-known/oauth-protected-resource{path}")];
             paths.extend((!path.is_empty()).then(|| "/.well-known/oauth-protected-resource".to_owned()));
-            paths.iter().map(|path| at(server, path)).collect()
+            paths.iter().map(|path| with_path(server, path)).collect()
         }
     };
     let Some(metadata) = first(reach, &places).await? else { return Err(OauthError::NotAsked) };
@@ -112,7 +112,7 @@ async fn authorization_server(reach: LoginReach, issuer: &str) -> Result<Value, 
         format!("/.well-known/openid-configuration{path}"),
     ];
     paths.extend((!path.is_empty()).then(|| format!("{path}/.well-known/openid-configuration")));
-    let places: Vec<Uri> = paths.iter().map(|path| at(&uri, path)).collect();
+    let places: Vec<Uri> = paths.iter().map(|path| with_path(&uri, path)).collect();
     let none = || OauthError::BadAnswer(shown(issuer), "it has no metadata".to_owned());
     let metadata = first(reach, &places).await?.ok_or_else(none)?;
     // Compared exactly as written: a similar spelling is another issuer.
@@ -144,7 +144,7 @@ fn origin(uri: &Uri) -> String {
     format!("{scheme}://{}:{port}", uri.host().unwrap_or_default().to_ascii_lowercase())
 }
 
-fn at(uri: &Uri, path: &str) -> Uri {
+fn with_path(uri: &Uri, path: &str) -> Uri {
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     let text = format!("{}://{authority}{path}", uri.scheme_str().unwrap_or_default());
     text.parse().unwrap_or_default()

@@ -24,6 +24,7 @@ const PAGES: &[(&str, &str)] = &[
     ("approvals.md", include_str!("../../../../../docs/approvals.md")),
     ("architecture.md", include_str!("../../../../../docs/architecture.md")),
     ("backup.md", include_str!("../../../../../docs/backup.md")),
+    ("c.md", include_str!("../../../../../docs/c.md")),
     ("channels.md", include_str!("../../../../../docs/channels.md")),
     ("chat.md", include_str!("../../../../../docs/chat.md")),
     ("clients.md", include_str!("../../../../../docs/clients.md")),

@@ -41,7 +41,7 @@ pub(super) async fn call(store: &Store, args: &Value, at: &CallContext) -> Resul
                 let fault = ToolFault::new(format!("ref:{key} is written by kiso alone"));
                 return Err(fault.hint("save it under another key, such as notes"));
             }
-            let (content, name) = (given(args, "text", "save")?.to_owned(), key.clone());
+            let (content, name) = (require(args, "text", "save")?.to_owned(), key.clone());
             let bytes = content.len();
             save(store, &session, &key, content, &at.written(), now_ms()).await.map_err(|error| match error {
                 StoreError::Quota { .. } => {
@@ -82,7 +82,7 @@ pub(super) async fn call(store: &Store, args: &Value, at: &CallContext) -> Resul
             Ok(lines_within(lines, at.result_tokens))
         }
         _ => {
-            let wanted = given(args, "text", "search")?.to_owned();
+            let wanted = require(args, "text", "search")?.to_owned();
             let label = at.read.clone();
             let hits = store.read(move |view| {
                 label.join(&view.refs_label(&session)?);
@@ -99,14 +99,14 @@ pub(super) async fn call(store: &Store, args: &Value, at: &CallContext) -> Resul
 }
 
 fn key(args: &Value) -> Result<String, ToolFault> {
-    let given = given(args, KEY, text(args, "action"))?.trim();
+    let given = require(args, KEY, text(args, "action"))?.trim();
     let key = parse_ref(given).unwrap_or(given);
     check_key(key).map_err(|why| ToolFault::new(format!("{given:?} is not a key: {why}")))?;
     Ok(key.to_owned())
 }
 
 /// Returns an argument that only some actions need.
-fn given<'a>(args: &'a Value, name: &str, action: &str) -> Result<&'a str, ToolFault> {
+fn require<'a>(args: &'a Value, name: &str, action: &str) -> Result<&'a str, ToolFault> {
     args.get(name).and_then(Value::as_str).ok_or_else(|| ToolFault {
         code: ErrorCode::BadArgs,
         ..ToolFault::new(format!("{name}: action {action} needs it"))

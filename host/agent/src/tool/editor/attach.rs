@@ -66,9 +66,9 @@ impl Tools {
     ) -> AttachedFiles {
         let mut attached = AttachedFiles::default();
         let (mut room, mut room_of_pictures) = (text_room(context_budget), context_budget / PICTURES);
-        let size = ShownSize::of(context_budget);
+        let size = ShownSize::for_context(context_budget);
         // As for a call that reads.
-        let _held = self.workspaces.of(caller.session).read_owned().await;
+        let _held = self.workspaces.get_lock(caller.session).read_owned().await;
         let mut left_out = Vec::new();
         for (number, NamedFile { card, came_along }) in files.iter().enumerate() {
             let path = format!("/work/{}", card.path);

@@ -57,7 +57,7 @@ impl ShownSize {
 
     /// Returns the size for a model with this context. A picture has the same size everywhere, so that regions have the same
     /// meaning.
-    pub(in crate::tool) fn of(context_budget: usize) -> Self {
+    pub(in crate::tool) fn for_context(context_budget: usize) -> Self {
         if context_budget < SMALL_CONTEXT { Self::SMALL } else { Self::FULL }
     }
 

@@ -39,7 +39,7 @@ struct FileState {
 }
 
 impl FileState {
-    fn of(meta: &Metadata) -> Self {
+    fn from_metadata(meta: &Metadata) -> Self {
         Self { inode: meta.ino(), bytes: meta.len(), modified: (meta.mtime(), meta.mtime_nsec()) }
     }
 }
@@ -47,10 +47,10 @@ impl FileState {
 impl PublicFiles {
     /// Reads the directory, level by level. The caller must be the only one that works in the session.
     pub fn look(home: &Home, session: &SessionName) -> Self {
-        home.open_work(session).map(|work| Self::of(&work)).unwrap_or(Self { is_whole: true, ..Self::default() })
+        home.open_work(session).map(|work| Self::read(&work)).unwrap_or(Self { is_whole: true, ..Self::default() })
     }
 
-    fn of(work: &Dir) -> Self {
+    fn read(work: &Dir) -> Self {
         let mut found = Self { is_whole: true, ..Self::default() };
         let (mut left, mut dirs) = (Left::new(MAX_ENTRIES), 1);
         let mut queue = VecDeque::from([(format!("{PUBLIC}/"), 0)]);
@@ -59,7 +59,7 @@ impl PublicFiles {
             let listed = entries(&dir, &prefix, &mut left, &|_| true);
             for name in listed.files {
                 if let Some(meta) = dir.symlink_metadata(&name).ok().filter(Metadata::is_file) {
-                    found.files.insert(format!("{prefix}{name}"), FileState::of(&meta));
+                    found.files.insert(format!("{prefix}{name}"), FileState::from_metadata(&meta));
                 }
             }
             for name in listed.dirs {
@@ -79,7 +79,7 @@ impl PublicFiles {
     /// contents. A file that is already in the report keeps its title and link.
     pub fn note_made(self, home: &Home, session: &SessionName, report: &mut TaskReport) {
         let Ok(work) = home.open_work(session) else { return };
-        let now = Self::of(&work);
+        let now = Self::read(&work);
         // If the listing was incomplete, a missing file may have existed before.
         let is_new = |path: &str| self.is_whole || self.files.contains_key(path);
         let changed = |path: &str, state: &FileState| is_new(path) && self.files.get(path) != Some(state);

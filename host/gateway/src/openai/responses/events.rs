@@ -136,7 +136,7 @@ impl ResponseEvents {
             JobState::Failed | JobState::Cancelled => "response.failed",
             _ => "response.completed",
         };
-        let mut response = Response::of(&self.request, Ok(answer), None);
+        let mut response = Response::new(&self.request, Ok(answer), None);
         // The same items as were sent in the events.
         response.output.clone_from(&self.done);
         events.push(self.event(kind, json!({ "response": response })));
@@ -146,7 +146,7 @@ impl ResponseEvents {
 
 impl Form for ResponseEvents {
     fn begin(&mut self) -> Vec<Event> {
-        let response = |state| json!({ "response": Response::of(&self.request, Err(state), None) });
+        let response = |state| json!({ "response": Response::new(&self.request, Err(state), None) });
         let (created, begun) = (response(JobState::Queued), response(JobState::Running));
         vec![self.event("response.created", created), self.event("response.in_progress", begun)]
     }
@@ -157,7 +157,7 @@ impl Form for ResponseEvents {
             Piece::Text(text) => self.write(&text),
             Piece::End(answer) => self.end(answer),
             Piece::Failed(error) => {
-                let Value::Object(mut body) = json!(ErrorBody::of(&error)) else { return Vec::new() };
+                let Value::Object(mut body) = json!(ErrorBody::from_error(&error)) else { return Vec::new() };
                 let error = body.shift_remove("error").unwrap_or_default();
                 let data = json!({ "code": error["code"], "message": error["message"], "param": error["param"] });
                 vec![self.event("error", data)]

@@ -124,7 +124,7 @@ struct OutputTokens {
 
 impl Response {
     /// Builds the response for the current state of its message, with the activity of the run if it is known.
-    pub(crate) fn of(
+    pub(crate) fn new(
         request: &ChatRequest,
         standing: Result<TurnAnswer, JobState>,
         thoughts: Option<String>,
