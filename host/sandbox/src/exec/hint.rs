@@ -67,7 +67,22 @@ const HINTS: &[Hint] = &[
         "Python is not installed; an administrator adds it, with pip, with `kiso skill add python`, and numpy, pandas, matplotlib and others with `kiso skill add python-sci`",
     ),
     ways(
-        &["lua", "perl", "php", "ruby"],
+        &["perl"],
+        &[("python3", "it is not installed; use `python3`, `js`, `awk` or `sed`")],
+        "Perl is not installed; an administrator adds it with `kiso skill add perl`; until then use `js`, `awk` or `sed`",
+    ),
+    ways(
+        &["erb", "irb", "rake", "ruby"],
+        &[("ruby", "use `ruby`"), ("python3", "it is not installed; use `python3` or `js`")],
+        "Ruby is not installed; an administrator adds it with `kiso skill add ruby`; until then use `js` or `awk`",
+    ),
+    ways(
+        &["inkscape", "rsvg-convert"],
+        &[("resvg", "use `resvg IN.svg OUT.png`")],
+        "it is not included; an administrator adds resvg, which renders SVG as PNG, with `kiso skill add resvg`",
+    ),
+    ways(
+        &["lua", "php"],
         &[("python3", "it is not included; use `python3`, `js`, `awk` or `sed`")],
         "it is not included; use `js`, `awk` or `sed`",
     ),
@@ -292,7 +307,7 @@ mod tests {
     /// Names that models type, each with what its hint leads to where that is there, and where it is not.
     #[test]
     fn a_hint_leads_to_what_is_there() {
-        let all = ["document", "cc", "pip", "python3", "python3-sci", "sqlite3", "git"];
+        let all = ["document", "cc", "pip", "python3", "python3-sci", "resvg", "ruby", "sqlite3", "git"];
         for (name, with, without) in [
             ("tesseract", "model with eyes", "model with eyes"),
             ("odt2txt", "`document`", "unzip"),
@@ -304,7 +319,9 @@ mod tests {
             ("fc-list", "`document`", "`chart`"),
             ("yq", "module yaml", "YAML is not read"),
             ("gcc", "`cc`", "no compilers"),
-            ("perl", "`python3`", "`js`"),
+            ("perl", "`python3`", "skill add perl"),
+            ("irb", "`ruby`", "skill add ruby"),
+            ("rsvg-convert", "`resvg IN.svg OUT.png`", "skill add resvg"),
             ("7z", "neither read nor made", "`tar`"),
             ("unrar", "neither read nor made", "`unzip`"),
             ("shasum", "`sha256sum`", "`sha256sum`"),

@@ -87,6 +87,8 @@ pub(super) fn mounts(package: &Package, home: &Home) -> Result<Vec<(PathBuf, Str
         mounts.push((dir.join(PARTS).join(first), part.at.clone()));
         mounts.extend(part.tree.as_ref().map(|tree| (dir.join(PARTS).join(&tree.path), tree.at.clone())));
     }
+    // Parts beside each other are seen in one directory.
+    mounts.dedup();
     Ok(mounts)
 }
 

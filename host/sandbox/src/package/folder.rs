@@ -261,6 +261,8 @@ mod tests {
     #[test]
     fn files_change_with_the_version() {
         for (name, version, expected) in [
+            ("perl", "5.42.0", "2a775466c6c57a62"),
+            ("ruby", "4.0.0", "1e386537f9c8a6c6"),
             ("git", "1.2.21+8", "7f6328ec8b42bc5c"),
             ("python", "3.12.0+10", "c852e0034b32b255"),
             ("python-sci", "3.15.0+1", "aacce16607226abe"),

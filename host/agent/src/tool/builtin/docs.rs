@@ -40,6 +40,7 @@ const PAGES: &[(&str, &str)] = &[
     ("index.md", include_str!("../../../../../docs/index.md")),
     ("install.md", include_str!("../../../../../docs/install.md")),
     ("json.md", include_str!("../../../../../docs/json.md")),
+    ("languages.md", include_str!("../../../../../docs/languages.md")),
     ("mcp.md", include_str!("../../../../../docs/mcp.md")),
     ("memory/how-memory-works.md", include_str!("../../../../../docs/memory/how-memory-works.md")),
     ("memory/recall-memory.md", include_str!("../../../../../docs/memory/recall-memory.md")),
