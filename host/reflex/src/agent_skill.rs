@@ -1,16 +1,17 @@
-//! Agent Skills: `@NAME SCRIPT words` runs a script of one, `@NAME` shows what it says. Nothing in its text is followed: that takes
-//! a language model.
+//! Agent Skills: `@NAME SCRIPT words` runs a script of one, `@NAME` shows its text. The text's instructions are not followed,
+//! because that needs a language model.
 
 use kiso_plan::prompt::{AgentSkillCard, Instructions};
 
 use crate::spelling::near_names;
 use crate::word::words;
 
-/// Words of a message that must be in a description for it to be about the same, and letters of one that counts.
+/// Minimum number of words that a message and a description must have in common to be about the same topic, and minimum letters
+/// of such a word.
 const IN_COMMON: usize = 2;
 const LETTERS: usize = 4;
 
-/// The command line of a message that begins with the name of an Agent Skill, or what is wrong with it; `None` for every other
+/// Returns the command line for a message that begins with the name of an Agent Skill, or the error; `None` for every other
 /// message.
 pub(crate) fn read(message: &str, in_use: &[Instructions]) -> Option<Result<String, String>> {
     let (name, rest) = message.strip_prefix('@')?.split_once(char::is_whitespace).unwrap_or((&message[1..], ""));
@@ -20,7 +21,7 @@ pub(crate) fn read(message: &str, in_use: &[Instructions]) -> Option<Result<Stri
         return Some(Ok(format!("cat {}", quoted(&format!("{}/SKILL.md", skill.place)))));
     };
     let Some(file) = find(script, &skill.files) else {
-        // A sentence is for a model; what looks like a script and is none is a mistake.
+        // A sentence is for a model; a word that looks like a script but is not one is an error.
         let looks = script.contains(['/', '.']) || rest.trim() == script;
         let near = near_names(script, skill.files.iter().map(String::as_str));
         let near = near.first().map(|near| format!("; near: {near}")).unwrap_or_default();
@@ -36,7 +37,8 @@ pub(crate) fn read(message: &str, in_use: &[Instructions]) -> Option<Result<Stri
     Some(Ok(format!("{by}{}{words}", quoted(&format!("{}/{file}", skill.place)))))
 }
 
-/// The Agent Skill that a message may be about: the words of its name are all in the message, or several of its description.
+/// Returns the Agent Skill that a message may be about: the message contains all words of its name, or several of its
+/// description.
 pub(crate) fn fitting<'a>(message: &str, cards: &'a [AgentSkillCard]) -> Option<&'a str> {
     let said: Vec<String> = words(message).into_iter().map(|word| word.norm).collect();
     let has = |word: &str| said.iter().any(|said| said == word);
@@ -64,7 +66,7 @@ fn find<'a>(word: &str, files: &'a [String]) -> Option<&'a String> {
     files.iter().find(|file| *file == word).or_else(|| files.iter().find(in_scripts))
 }
 
-/// A word as the shell takes it for what it is.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "._-/=:,+@%".contains(c));
     if plain && !word.is_empty() { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }

@@ -7,7 +7,7 @@ use crate::keyword::{function, is_keyword};
 use crate::query::{ComputedColumn, GroupKey, QueryReader, TableQuery, is_asking};
 use crate::word::{Word, WordShape, is_filler, is_joint, is_reference};
 
-/// `mean(temperature)` written out: the column inside is looked up, the rest is taken as it stands.
+/// Reads a written-out `mean(temperature)`: the column inside is looked up, the rest stays unchanged.
 pub(crate) fn calls(reader: &mut QueryReader) {
     for i in 0..reader.words.len() {
         let word = &reader.words[i];
@@ -36,7 +36,7 @@ pub(crate) fn calls(reader: &mut QueryReader) {
     }
 }
 
-/// Functions with the columns that follow them; then columns without a function.
+/// Reads functions with the columns after them, then columns without a function.
 pub(crate) fn read(reader: &mut QueryReader) {
     let mut functions: Vec<String> = Vec::new();
     let mut applied = false;
@@ -65,7 +65,7 @@ pub(crate) fn read(reader: &mut QueryReader) {
         let found = reader
             .column_at(i, Reach::Words)
             .or_else(|| (!is_plain_english(reader, word)).then(|| reader.column_at(i, Reach::Spelling)).flatten());
-        // "total volume" is a sum even where a column is called total.
+        // "total volume" is a sum, even if a column is named total.
         let is_function = function(word).filter(|_| {
             found.as_ref().is_none_or(|(_, end)| *end == i + 1 && reader.column_at(i + 1, Reach::Words).is_some())
         });
@@ -112,7 +112,7 @@ pub(crate) fn read(reader: &mut QueryReader) {
             i += 1;
         }
     }
-    // "count by city" counts rows; every other function needs a column and stays left over.
+    // "count by city" counts rows; every other function without a column is left over.
     for at in function_words {
         if function(&reader.words[at]) == Some("count") {
             reader.compute("count", "");
@@ -121,13 +121,13 @@ pub(crate) fn read(reader: &mut QueryReader) {
     }
 }
 
-/// "90th percentile".
+/// Reads "90th percentile".
 fn percentile(reader: &QueryReader, i: usize) -> Option<(String, usize)> {
     let n: u8 = reader.norm(i).trim_end_matches(|c: char| c.is_alphabetic()).parse().ok()?;
     (reader.norm(i + 1) == "percentile" && n < 100).then(|| (format!("p{n}"), i + 2))
 }
 
-/// "how much rain": its sum.
+/// Reads "how much rain" as its sum.
 fn how_much(reader: &QueryReader, i: usize) -> Option<(String, usize)> {
     let asks = reader.norm(i) == "how" && reader.norm(i + 1) == "much";
     let mut end = i + 2;
@@ -137,7 +137,7 @@ fn how_much(reader: &QueryReader, i: usize) -> Option<(String, usize)> {
     (asks && reader.column_at(end, Reach::Words).is_some()).then(|| ("sum".to_owned(), end))
 }
 
-/// "how many days", "number of rows", "count of cities", "count rows".
+/// Reads "how many days", "number of rows", "count of cities", "count rows".
 fn counting(reader: &mut QueryReader, i: usize) -> Option<usize> {
     let start = match (reader.norm(i), reader.norm(i + 1)) {
         ("how", "many") | ("number", "of") | ("count", "of") => i + 2,
@@ -153,7 +153,7 @@ fn counting(reader: &mut QueryReader, i: usize) -> Option<usize> {
     if reader.is_row(word) {
         reader.compute("count", "");
     } else if let (true, Some(date)) = (matches!(word.norm.as_str(), "days" | "day" | "dates"), reader.date()) {
-        // Days and not rows: a day may have a row per city.
+        // Counts days and not rows: a day may have one row per city.
         let computed = ComputedColumn { text: format!("distinct({date}) as days"), column: "days".to_owned() };
         reader.query.compute.push(computed);
     } else {
@@ -165,7 +165,7 @@ fn counting(reader: &mut QueryReader, i: usize) -> Option<usize> {
     Some(k + 1)
 }
 
-/// Words that are too common to be a misspelt column.
+/// Whether a word is too common to be a misspelt column.
 fn is_plain_english(reader: &QueryReader, word: &Word) -> bool {
     word.norm.chars().count() < 4
         || matches!(word.norm.as_str(), "data" | "dataset" | "first" | "more" | "compare")
@@ -178,7 +178,7 @@ fn is_plain_english(reader: &QueryReader, word: &Word) -> bool {
         || word.is_name()
 }
 
-/// "list the cities" asks for each value of a column once, and "compare the temperature of the cities" for a value of each.
+/// Reads "list the cities" as each value of a column once, and "compare the temperature of the cities" as one value for each.
 pub(crate) fn values_of_columns(query: &mut TableQuery, words: &[Word], columns: &Columns) {
     let bare = query.compute.is_empty() && query.group.is_empty() && query.order.is_empty() && query.limit.is_none();
     if !bare || query.columns.is_empty() {
@@ -218,7 +218,7 @@ pub(crate) fn values_of_columns(query: &mut TableQuery, words: &[Word], columns:
     }
 }
 
-/// Takes columns beside a group as means: a group is answered by aggregates only, and what was assumed is said.
+/// Reads columns beside a group as means, because the values of a group need an aggregate; a note says so.
 pub(crate) fn mean_of_columns(query: &mut TableQuery, is_number: impl Fn(&str) -> bool) {
     if query.group.is_empty() || !query.compute.is_empty() || !query.order.is_empty() {
         return;

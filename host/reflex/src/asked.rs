@@ -1,4 +1,4 @@
-//! What a query asks of a skill, and what comes out of it.
+//! The arguments of a skill for a query, and the columns of its result.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use kiso_plan::prompt::{Column, ColumnKind};
 use crate::query::TableQuery;
 use crate::schema::{Arg, Use, first};
 
-/// Writes a query into the arguments that are for it; what has no argument is a problem.
+/// Writes a query into the arguments for its parts; a part without an argument is a problem.
 pub(crate) fn put_query(query: &TableQuery, args: &[Arg], out: &mut Map<String, Value>, problems: &mut Vec<String>) {
     let list = |texts: Vec<String>| Value::from(texts);
     let order = query.order.iter().map(|(c, desc)| if *desc { format!("{c} desc") } else { c.clone() }).collect();
@@ -38,7 +38,7 @@ pub(crate) fn put_query(query: &TableQuery, args: &[Arg], out: &mut Map<String, 
     }
 }
 
-/// The columns of a query's result, where they can be known.
+/// Returns the columns of a query's result, if they can be known.
 pub(crate) fn result_columns(query: &TableQuery, columns: Option<&[Column]>) -> Option<Vec<Column>> {
     let mut out: Vec<Column> = query.group.iter().map(|g| Column { name: g.column.clone(), kind: g.kind }).collect();
     out.extend(query.compute.iter().map(|c| Column { name: c.column.clone(), kind: ColumnKind::Number }));

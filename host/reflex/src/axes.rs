@@ -1,5 +1,5 @@
-//! Skills that take columns: which words name which column, and when a query has to run first ("plot the monthly mean
-//! temperature" needs the means before it can be drawn).
+//! Skills that take columns: which words mean which column, and when a query must run first ("plot the monthly mean temperature"
+//! needs the means first).
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::schema::{Arg, Use, first};
 use crate::template::Item;
 use crate::word::{Word, WordShape, key};
 
-/// Fills the column arguments of `fill` from its unused words. `query_skill` is the skill that can run a query and
-/// save its result.
+/// Fills the column arguments of `fill` from its unused words. `query_skill` is the skill that can run a query and save its
+/// result.
 pub(crate) fn fill<'a>(fill: &mut Fill<'a>, query_skill: Option<(usize, &'a [Arg<'a>])>) {
     let untouched = !fill.args.iter().any(|a| is_column(a) && fill.out.contains_key(a.name));
     if untouched && let Some((skill, args)) = query_skill {
@@ -40,7 +40,7 @@ fn is_column(arg: &Arg) -> bool {
     matches!(arg.used, Use::Column | Use::Columns)
 }
 
-/// The argument along the rows, and the one for the values.
+/// Returns the argument for the rows and the one for the values.
 fn axes<'a>(args: &[Arg<'a>]) -> (Option<Arg<'a>>, Option<Arg<'a>>) {
     let mut single = args.iter().filter(|a| a.used == Use::Column).copied();
     let along = single.next();
@@ -54,7 +54,7 @@ fn values_of(arg: &Arg, columns: &[String]) -> Option<Value> {
     }
 }
 
-/// Splits what was asked into a query that is saved and a call that reads its result.
+/// Splits a request into a query that saves its result, and a call that reads it.
 fn derive<'a>(fill: &mut Fill<'a>, mut query: TableQuery, skill: usize, args: &'a [Arg<'a>]) {
     let columns = fill.columns();
     if query.adjective
@@ -66,7 +66,7 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: TableQuery, skill: usize, args: &'
     let mut along: Vec<String> = query.group.iter().map(|g| g.column.clone()).collect();
     let mut values: Vec<String> = query.compute.iter().map(|c| c.column.clone()).collect();
     if query.compute.is_empty() {
-        // Rows are taken as they are: a group only says what stands along the rows.
+        // Rows are used unchanged: a group only selects the column along the rows.
         along = match query.group.first() {
             Some(group) if group.text != group.column => date.into_iter().collect(),
             Some(group) => vec![group.column.clone()],
@@ -104,7 +104,7 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: TableQuery, skill: usize, args: &'
     }
 }
 
-/// What the rows of a table can be grouped by, as it is said.
+/// Returns an example of a group for these columns, as a user writes it.
 fn example_group(columns: &[Column]) -> &str {
     let text = || columns.iter().find(|column| column.kind == ColumnKind::Text).map(|column| column.name.as_str());
     match date_column(columns) {
@@ -113,7 +113,7 @@ fn example_group(columns: &[Column]) -> &str {
     }
 }
 
-/// The words before a column's slot in the skill's examples say which argument follows: "over {x}", "of {y}".
+/// Returns the words before a column's slot in the skill's examples, which announce an argument: "over {x}", "of {y}".
 fn cues<'a>(fill: &Fill<'a>) -> BTreeMap<String, Arg<'a>> {
     let mut cues = BTreeMap::new();
     for template in &fill.skill.templates {
@@ -139,7 +139,7 @@ fn by_cue(fill: &mut Fill<'_>) {
         if fill.used[i] || !matches!(word.shape, WordShape::Plain | WordShape::Quoted) {
             continue;
         }
-        // What follows says which rows, and no column.
+        // The words after it select rows and name no column.
         if is_negation(&word.norm) || (leads(&word.norm) && word.norm != "only") {
             break;
         }
@@ -163,14 +163,14 @@ fn by_cue(fill: &mut Fill<'_>) {
     }
 }
 
-/// Gives a word back that no argument could take.
+/// Releases a word that no argument could take.
 fn release(fill: &mut Fill<'_>, word: &Word) {
     if let Some(i) = fill.words.iter().position(|w| w.at == word.at) {
         fill.used[i] = false;
     }
 }
 
-/// A computed table has a known shape: its groups stand along the rows and the rest are values.
+/// Assigns the columns of a computed table: its groups are along the rows, and the others are values.
 fn by_shape(fill: &mut Fill<'_>) {
     let Some(source) = fill.source.filter(|s| s.groups > 0) else {
         return;

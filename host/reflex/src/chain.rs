@@ -1,4 +1,4 @@
-//! Chains: the clauses of a message as steps, each reading the file that it names, or what the step before it left.
+//! Chains: the clauses of a message as steps. Each reads the file that it names, or the result of the step before it.
 
 use serde_json::{Map, Value, json};
 
@@ -19,44 +19,44 @@ pub(crate) struct ChainStep {
     pub args: Map<String, Value>,
     pub detail: String,
     pub produces: Option<Vec<Column>>,
-    /// How many columns of the result are groups.
+    /// Number of columns of the result that are groups.
     pub groups: usize,
     pub notes: Vec<String>,
 }
 
-/// Bytes of a message that are read, and of each that was said before it.
+/// Maximum bytes that are read of a message, and of each earlier message.
 pub(crate) const MAX_TEXT: usize = 16 << 10;
-/// Messages that were said before and that may name the table that is spoken of.
+/// Maximum earlier messages that are searched for the name of a table.
 const MAX_MESSAGES: usize = 20;
-/// A longer message is a text and not a request, and reading it would take time and find nothing.
+/// Maximum words of a request: a longer message is a text, which would take time to read without finding anything.
 const MAX_WORDS: usize = 400;
-/// The same for one clause; reading one takes time by the square of its length.
+/// Maximum words of a clause; the time for reading one grows with the square of its length.
 const MAX_CLAUSE: usize = 60;
 
 /// A result that a later clause may read.
 struct Left {
     source: Source,
-    /// The argument that has to name the file.
+    /// The argument for the file's name.
     save: String,
-    /// Not a table as far as anybody knows ("describe"): it is only read when it is meant.
+    /// It may not be a table ("describe"), so it is only read if the user refers to it.
     doubtful: bool,
 }
 
-/// What the clauses so far left behind.
+/// The results of the clauses so far.
 #[derive(Default)]
 struct Trail {
     steps: Vec<ChainStep>,
-    /// The last result, as the file that it will be once somebody reads it.
+    /// The last result, as the file that it becomes if a later step reads it.
     result: Option<Left>,
     /// The last file that was read.
     source: Option<Source>,
-    /// This message named that file: it is not from the conversation.
+    /// Whether this message named that file, instead of an earlier one.
     opened: bool,
-    /// The last phrase that said what something is about.
+    /// The last phrase for the topic of a step.
     phrase: String,
 }
 
-/// The steps of the scene's message, or what stands in the way.
+/// Returns the steps for the scene's message, or the reason why there are none.
 pub(crate) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<ChainStep>, String> {
     if scene.text.len() > MAX_TEXT {
         return Err(format!(
@@ -86,7 +86,7 @@ pub(crate) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Chain
         }
         remember(&mut scene, &trail.steps);
         let chosen = choose(&scene, clause, &trail);
-        // What was found by then is not all that there is, so nothing of it may be taken.
+        // The search was incomplete, so none of its results are used.
         if effort::is_spent() {
             return Err(
                 "there are too many ways to read it with these files and skills; name the file, and use fewer \
@@ -112,13 +112,13 @@ pub(crate) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Chain
     }
 }
 
-/// The table that came with the message, if it is one.
+/// Returns the table attached to the message, if it is the only one.
 fn attached(scene: &Scene) -> Option<Source> {
     let mut tables = scene.tables().filter(|table| scene.attached.contains(&table.path));
     tables.next().filter(|_| tables.next().is_none()).cloned()
 }
 
-/// The table that the conversation named last, if it is still there.
+/// Returns the table that the conversation named last, if it still exists.
 fn mentioned(scene: &Scene, messages: &[ChatMessage]) -> Option<Source> {
     messages.iter().rev().take(MAX_MESSAGES).find_map(|message| {
         let said = scene.words(clip(&message.text, MAX_TEXT));
@@ -129,7 +129,7 @@ fn mentioned(scene: &Scene, messages: &[ChatMessage]) -> Option<Source> {
     })
 }
 
-/// "load weather.csv": nothing to do yet, but what follows is about that file.
+/// Reads "load weather.csv": nothing to do yet, but the next clauses are about that file.
 fn opened(scene: &Scene, clause: &[Word]) -> Option<Source> {
     let file = clause.iter().find(|w| w.shape == WordShape::File)?;
     let only_opens = clause
@@ -139,7 +139,7 @@ fn opened(scene: &Scene, clause: &[Word]) -> Option<Source> {
     only_opens.then(|| scene.file(&file.raw).cloned()).flatten()
 }
 
-/// "save it as monthly.csv" after a step whose result can be saved.
+/// Reads "save it as monthly.csv" after a step whose result can be saved.
 fn save_as(scene: &Scene, trail: &mut Trail, clause: &[Word]) -> bool {
     let content: Vec<&Word> = clause.iter().filter(|w| w.is_content() && w.norm != "result").collect();
     let file = match content.as_slice() {
@@ -150,7 +150,7 @@ fn save_as(scene: &Scene, trail: &mut Trail, clause: &[Word]) -> bool {
     let Some((step, save)) =
         trail.steps.last_mut().and_then(|s| first(&scene.skills[s.skill].args, Use::Save).map(|a| (s, a.name)))
     else {
-        // A step that has no say in where it writes leaves its files in the workspace anyway.
+        // A step that cannot choose its output file writes into the workspace anyway.
         return file.is_none() && !trail.steps.is_empty();
     };
     if let Some(Left { source, .. }) = &mut trail.result {
@@ -164,12 +164,12 @@ fn is_saving(word: &Word) -> bool {
     matches!(word.norm.as_str(), "save" | "store" | "write" | "keep")
 }
 
-/// The draft of a clause from the first file that it makes sense with; an error says why none does.
+/// Returns the draft of a clause for the first file with which it makes sense; the error says why there is none.
 fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<CallDraft>, String> {
     let named = clause.iter().enumerate().find(|(i, w)| {
         // "top 3 cities" is about a column, "in cities" about a file.
         let placed = i.checked_sub(1).is_some_and(|j| matches!(clause[j].norm.as_str(), "from" | "in"));
-        // "as rain.csv" says where to write.
+        // "as rain.csv" names the output file.
         let written = i.checked_sub(1).is_some_and(|j| matches!(clause[j].norm.as_str(), "as" | "to" | "into"));
         (w.shape == WordShape::File && !written)
             || (w.shape == WordShape::Plain
@@ -179,7 +179,7 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<CallDr
     });
     let named = named.map(|(_, word)| word);
     if let Some(word) = named {
-        // A file that is not there yet is a file of unknown columns.
+        // A file that does not exist yet has unknown columns.
         let unknown = || Source { path: word.raw.clone(), columns: None, groups: 0 };
         let source = scene.file(&word.raw).cloned().unwrap_or_else(unknown);
         return settle(best(scene, clause, Some(&source)));
@@ -194,11 +194,11 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<CallDr
     let mut fallback = None;
     for source in &candidates {
         match best(scene, clause, Some(source)) {
-            // After an earlier message, "average temperature" is about the data and not about means that a run left.
+            // After an earlier message, "average temperature" is about the data and not about means that a run computed.
             Some(draft) if fits_well(&draft) && from_before && !refers && is_secondhand(&draft, source) => {
                 fallback = fallback.or(Some(draft));
             }
-            Some(draft) if fits_well(&draft) && from_before => return Ok(Some(told(scene, draft, source))),
+            Some(draft) if fits_well(&draft) && from_before => return Ok(Some(with_note(scene, draft, source))),
             Some(draft) if fits_well(&draft) => return Ok(Some(draft)),
             other => worst = nearer(worst, other),
         }
@@ -221,7 +221,7 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<CallDr
     match fits.len() {
         0 if worst.is_some() => settle(worst),
         0 => settle(best(scene, clause, None)),
-        1 => Ok(fits.pop().map(|(draft, table)| told(scene, draft, table))),
+        1 => Ok(fits.pop().map(|(draft, table)| with_note(scene, draft, table))),
         _ => Err(format!(
             "\"{}\" could be about more than one file: {}; name one of them",
             scene.slice(clause),
@@ -230,7 +230,7 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<CallDr
     }
 }
 
-/// Of two drafts that cannot be run, the one that understood more.
+/// Returns the better of two drafts that cannot run: the one that understood more.
 fn nearer(a: Option<CallDraft>, b: Option<CallDraft>) -> Option<CallDraft> {
     match (a, b) {
         (Some(a), Some(b)) => Some(if b.score > a.score { b } else { a }),
@@ -242,15 +242,15 @@ fn fits_well(draft: &CallDraft) -> bool {
     draft.problems.is_empty()
 }
 
-/// Says which table was read where the message named none and there are more.
-fn told(scene: &Scene, mut draft: CallDraft, source: &Source) -> CallDraft {
+/// Adds a note about the table, if the message named none and there are several.
+fn with_note(scene: &Scene, mut draft: CallDraft, source: &Source) -> CallDraft {
     if (draft.took_source || draft.prior.is_some()) && scene.tables().count() > 1 {
         draft.notes.push(format!("no file was named, and {} was read", source.path));
     }
     draft
 }
 
-/// Whether a draft computes with what a run computed, such as a mean of means.
+/// Whether a draft computes with computed values, such as a mean of means.
 fn is_secondhand(draft: &CallDraft, source: &Source) -> bool {
     let args = draft.args.values().chain(draft.prior.iter().flat_map(|p| p.args.values()));
     let texts = args.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
@@ -271,7 +271,7 @@ fn settle(draft: Option<CallDraft>) -> Result<Option<CallDraft>, String> {
     }
 }
 
-/// Adds a draft's steps, and links them with what came before.
+/// Adds a draft's steps and connects them with the previous ones.
 fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: CallDraft) {
     let detail = scene.slice(clause).to_owned();
     let mut notes = std::mem::take(&mut draft.notes);
@@ -279,7 +279,7 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: CallDraft)
         notes.push(format!("these words were not understood and left out: {}", draft.unused.join(", ")));
     }
     if draft.phrase.is_empty() {
-        // "plot both": what it is about was said before.
+        // "plot both": an earlier clause named the topic.
         if let Some(title) = first(&scene.skills[draft.skill].args, Use::Title)
             && !draft.args.contains_key(title.name)
             && !trail.phrase.is_empty()
@@ -349,7 +349,7 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: CallDraft)
     });
 }
 
-/// The name at the end of an address, if it has an extension that tables have.
+/// Returns the file name at the end of a URL, if it has an extension of tables.
 fn fetched_name(args: &Map<String, Value>) -> Option<String> {
     let url = args.values().filter_map(Value::as_str).find(|v| v.contains("://"))?;
     let path = url.split(['?', '#']).next()?;
@@ -358,7 +358,7 @@ fn fetched_name(args: &Map<String, Value>) -> Option<String> {
     is_table.then(|| name.to_owned())
 }
 
-/// The files that the steps leave, so that later clauses can name them.
+/// Adds the output files of the steps to the scene, so that later clauses can name them.
 fn remember(scene: &mut Scene, steps: &[ChainStep]) {
     for step in steps {
         let Some(save) = first(&scene.skills[step.skill].args, Use::Save) else {
@@ -374,7 +374,7 @@ fn remember(scene: &mut Scene, steps: &[ChainStep]) {
     }
 }
 
-/// A name for a result that nothing in the workspace and no step of this plan has: up to three words of the phrase.
+/// Returns a file name for a result that neither the workspace nor a step of this plan uses: up to three words of the phrase.
 fn free_name(scene: &Scene, trail: &Trail, phrase: &str) -> String {
     let parts: Vec<String> = words(phrase)
         .iter()

@@ -1,5 +1,4 @@
-//! Choices: values that are said by their own name ("as bars"), beside their argument's name (`20 bins`), or by it alone
-//! ("describe").
+//! Choices: values that are named alone ("as bars", "describe") or with their argument's name (`20 bins`).
 
 use std::collections::BTreeSet;
 
@@ -12,14 +11,14 @@ use crate::schema::{Use, choices};
 use crate::template::Item;
 use crate::word::{WordShape, key, number};
 
-/// Fills what is said by name from the unused words.
+/// Fills named values from the unused words.
 pub(crate) fn fill(fill: &mut Fill<'_>) {
     named(fill);
     values(fill);
     switches(fill);
 }
 
-/// `width 800`, `20 bins`, `titled "Rain"`: an argument's name beside a value of its type.
+/// Reads `width 800`, `20 bins`, `titled "Rain"`: an argument's name beside a value of its type.
 fn named(fill: &mut Fill<'_>) {
     for arg in fill.args {
         if fill.out.contains_key(arg.name) {
@@ -61,7 +60,7 @@ fn named(fill: &mut Fill<'_>) {
     }
 }
 
-/// Words of an `enum`: "as bars", "a line chart". A word in the place of one that is none ("a pie chart") is said.
+/// Reads words of an `enum`: "as bars", "a line chart". An unknown word in such a place ("a pie chart") is reported.
 fn values(fill: &mut Fill<'_>) {
     for (name, after) in places(fill) {
         for (i, pair) in fill.words.windows(2).enumerate() {
@@ -86,7 +85,7 @@ fn values(fill: &mut Fill<'_>) {
             let free = !fill.out.contains_key(arg.name) && word.shape == WordShape::Plain && !fill.is_column(&word.raw);
             if free && let Some(choice) = choices(arg.schema).find(|c| key(&c.to_lowercase()) == word.key) {
                 fill.set(arg, json!(choice));
-                // "dark theme", "kind bar": the argument's own name goes with its value.
+                // "dark theme", "kind bar": the argument's own name belongs to its value.
                 let name = key(&arg.name.to_lowercase());
                 for at in [i.wrapping_sub(1), i, i + 1] {
                     if at == i || fill.words.get(at).is_some_and(|w| w.key == name) {
@@ -99,7 +98,7 @@ fn values(fill: &mut Fill<'_>) {
     }
 }
 
-/// Where the examples have an `enum`: its name, and the word after it ("{kind} chart").
+/// Returns the places of an `enum` in the examples: its name, and the word after it ("{kind} chart").
 fn places(fill: &Fill<'_>) -> BTreeSet<(String, String)> {
     let pairs = fill.skill.templates.iter().flat_map(|items| items.windows(2));
     pairs
@@ -111,7 +110,7 @@ fn places(fill: &Fill<'_>) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// A boolean whose name is said is switched on.
+/// Sets a boolean whose name is in the clause.
 fn switches(fill: &mut Fill<'_>) {
     for arg in fill.args.iter().filter(|a| a.used == Use::Switch) {
         if !fill.out.contains_key(arg.name)

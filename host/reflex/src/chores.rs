@@ -1,4 +1,4 @@
-//! The roles around the work: routing, summaries, titles. Without a language model they are kept plain.
+//! The auxiliary roles: routing, summaries, titles. Without a language model they are simple.
 
 use std::collections::HashSet;
 
@@ -8,22 +8,22 @@ use kiso_plan::cues;
 use kiso_plan::estimate::tokens;
 use kiso_plan::prompt::{ChatMessage, Pieces};
 
-/// Words of a title.
+/// Maximum words of a title.
 const TITLE_WORDS: usize = 6;
 
-/// Words that a title does not end with: what they belong to was cut off.
+/// Words that a title must not end with, because the words after them were cut off.
 const OPEN: [&str; 20] = [
     "a", "an", "and", "as", "at", "by", "each", "every", "for", "from", "in", "into", "of", "on", "or", "over", "per",
     "the", "to", "with",
 ];
 
-/// Characters that a summary keeps of a message.
+/// Maximum characters of a message in a summary.
 const GIST: usize = 160;
 
-/// Tokens of a summary; the oldest lines go first.
+/// Maximum tokens of a summary; the oldest lines are dropped first.
 const SUMMARY_TOKENS: usize = 1_000;
 
-/// Every message gets a plan: making one is what these rules are for.
+/// Routes every message to a plan, because planning is the purpose of these rules.
 pub fn route(pieces: &Pieces) -> String {
     let message = pieces.new_message.as_deref().unwrap_or_default();
     let goal: String = message.chars().take(400).collect();
@@ -31,11 +31,11 @@ pub fn route(pieces: &Pieces) -> String {
         .to_string()
 }
 
-/// The first words of what the user wrote.
+/// Returns the first words of the user's message.
 pub fn title(pieces: &Pieces) -> String {
     let messages = pieces.exchange.iter().flatten();
     let first = messages.into_iter().find(|message| message.from == "user").map_or("", |message| message.text.as_str());
-    // What came with it is no part of what it says.
+    // Attached files are not part of its text.
     let said = first.rsplit_once("\n\nFiles: ").map_or(first, |(said, _)| said);
     let mut words: Vec<&str> = said.split_whitespace().take(TITLE_WORDS).collect();
     while words.len() > 1 && words.last().is_some_and(|word| OPEN.contains(&word.to_lowercase().as_str())) {
@@ -44,13 +44,13 @@ pub fn title(pieces: &Pieces) -> String {
     words.join(" ")
 }
 
-/// For messages: the old summary, and the beginning of each message. For facts: the list without doubles. For a turn: the sentences of
-/// the user that last.
+/// Summarizes. For messages: the old summary, and the beginning of each message. For facts: the list without duplicates. For a
+/// turn: the user's lasting sentences.
 pub fn summarize(pieces: &Pieces) -> String {
     if let Some(facts) = &pieces.consolidate {
         let mut seen = HashSet::new();
         let mut kept: Vec<&String> = Vec::new();
-        // The latest of several that say the same stays.
+        // Of several equal facts, the latest stays.
         for fact in facts.iter().rev() {
             let plain: String = fact.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
             if seen.insert(plain) {
@@ -68,7 +68,7 @@ pub fn summarize(pieces: &Pieces) -> String {
     let old = pieces.summary.iter().flat_map(|summary| summary.lines()).map(str::to_owned);
     let new = pieces.compress.iter().flatten().map(gist);
     let lines: Vec<_> = old.chain(new).filter(|line| !line.trim().is_empty()).collect();
-    // From the end, as many as there is room for, and the last one in any case.
+    // From the end, as many as fit, and the last one in any case.
     let mut used = 0;
     let fitting = lines.iter().rev().take_while(|line| {
         used += tokens(line) + 1;
@@ -85,7 +85,7 @@ fn gist(message: &ChatMessage) -> String {
     format!("{}: {}{more}", message.from, &text[..cut])
 }
 
-/// What only a language model can do.
+/// The answer if a language model is necessary.
 pub fn cannot() -> String {
     "I am reflex, the built-in rules, and no language model: I cannot find out by myself which tools a step needs. Name \
      the skill or the command, or set a language model in config.toml (`kiso config preset` shows how)."

@@ -1,4 +1,4 @@
-//! Clauses: a message cut into the steps that it asks for.
+//! Clauses: splits a message into the steps that it requests.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,17 @@ use crate::template::Item;
 use crate::vocabulary::Vocabulary;
 use crate::word::{Punctuation, Word, WordShape, count, key};
 
-/// The keys of the words that begin some skill's example.
+/// Returns the keys of words that begin an example of a skill.
 pub(crate) fn verbs(skills: &[Vocabulary]) -> BTreeSet<String> {
     let begins = skills.iter().flat_map(|skill| &skill.templates).filter_map(|template| match template.first() {
         Some(Item::Literal { key, content: true }) => Some(key.clone()),
         _ => None,
     });
-    // A result is saved by the step before it, whatever the examples say.
+    // The previous step saves a result, whatever the examples say.
     begins.chain([key("save")]).collect()
 }
 
-/// The clauses of `words`: cut at "then", at the end of a sentence, and at "and" or a comma before a verb.
+/// Splits `words` into clauses: at "then", at the end of a sentence, and at "and" or a comma before a verb.
 #[expect(clippy::expect_used, reason = "starts with one")]
 pub(crate) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[Source]) -> Vec<Vec<Word>> {
     let mut clauses: Vec<Vec<Word>> = vec![Vec::new()];
@@ -49,7 +49,7 @@ pub(crate) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[Source]) 
     clauses
 }
 
-/// How many words at the start only join: "and", "then", "and then", "after that", "finally".
+/// Returns how many words at the start only connect clauses: "and", "then", "and then", "after that", "finally".
 fn lead(words: &[Word]) -> usize {
     let norm = |i: usize| words.get(i).map_or("", |w| if w.shape == WordShape::Plain { w.norm.as_str() } else { "" });
     match (norm(0), norm(1)) {
@@ -66,7 +66,8 @@ fn is_then(norm: &str) -> bool {
     matches!(norm, "then" | "finally" | "afterwards" | "after" | "next" | "first")
 }
 
-/// A verb of an example, unless it is a column's name or a word of queries ("and total rain" goes on with the list).
+/// Whether a word is a verb of an example, and neither a column's name nor a word of queries ("and total rain" continues the
+/// list).
 fn starts_clause(word: &Word, verbs: &BTreeSet<String>, files: &[Source]) -> bool {
     let is_column = || {
         files

@@ -1,14 +1,14 @@
-//! How a plan ends: with a message to the user.
+//! The end of a plan: a message to the user.
 
 use kiso_plan::plan::{Plan, Task, TaskKind};
 
-/// What the closing task tells the worker to do.
+/// The closing task's instruction to the worker.
 pub(crate) const REPORT: &str = "Tell the user what came out, with the results and the files that were made.";
 
-/// Begins a line of a closing task that the user must be told.
+/// The prefix of a line of a closing task that the user must see.
 pub(crate) const NOTE: &str = "Note: ";
 
-/// A plan that ends with a report to the user.
+/// Creates a plan that ends with a report to the user.
 pub(crate) fn close(goal: &str, mut tasks: Vec<Task>, notes: &[String]) -> Plan {
     let mut detail = REPORT.to_owned();
     for note in notes {
@@ -18,18 +18,18 @@ pub(crate) fn close(goal: &str, mut tasks: Vec<Task>, notes: &[String]) -> Plan 
     Plan { goal: shortened(goal), tasks, blocked: None }
 }
 
-/// A message to the user.
+/// Creates a message to the user.
 pub(crate) fn msg(detail: String) -> Task {
     Task { notify: true, ..Task::new(TaskKind::Msg, detail) }
 }
 
-/// A path as it is written in a message.
+/// Returns a path in the form for messages.
 pub(crate) fn quoted_path(path: &str) -> String {
     let plain = path.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c));
     if plain { path.to_owned() } else { format!("\"{path}\"") }
 }
 
-/// A goal is one line; a long message is cut.
+/// Shortens a long message to a goal of one line.
 pub(crate) fn shortened(text: &str) -> String {
     const MOST: usize = 300;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! Columns: which column of a table a few words mean.
+//! Columns: finds the column of a table that some words mean.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,40 +10,40 @@ use crate::effort;
 use crate::spelling::{is_near, near_names};
 use crate::word::{key, stem};
 
-/// What a phrase found among the columns.
+/// The columns that a phrase means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ColumnMatch {
     One(String),
-    /// More than one fits equally well.
+    /// Several columns fit equally well.
     Many(Vec<String>),
     Nothing,
 }
 
-/// How far from the name a phrase may be.
+/// How much a phrase may differ from the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reach {
     /// The name, also without its unit or in plural.
     Name,
-    /// The same, shortened, or part of it.
+    /// Also an abbreviation, or a part of it.
     Words,
-    /// The same, and near in spelling.
+    /// Also a similar spelling.
     Spelling,
 }
 
-/// Bytes of words that are looked for among columns, and of a name that they may mean. A longer name is found by no words,
-/// and taking it apart would take time that its writer chooses.
+/// Maximum bytes of a phrase for a column, and of a column's name. A longer name is never found, because its author could choose
+/// how long the search takes.
 const MAX_PHRASE: usize = 256;
 
-/// Names that an error lists; a table may have thousands.
+/// Maximum names in an error; a table may have thousands of columns.
 const SHOWN: usize = 60;
 
-/// Units that may end a column's name and that nobody says.
+/// Units at the end of a column's name that people leave out.
 const UNITS: &[&str] = &[
     "c", "f", "k", "mm", "cm", "m", "km", "kmh", "mph", "ms", "s", "sec", "min", "h", "hr", "hrs", "hours", "hpa",
     "pa", "bar", "pct", "percent", "usd", "eur", "gbp", "kg", "g", "lb", "w", "kw", "kwh", "v", "a", "mb", "gb", "kb",
 ];
 
-/// Words that may follow a column's name and add nothing.
+/// Words after a column's name that add nothing.
 const NOUNS: &[&str] = &["column", "value", "data", "price", "amount", "level", "reading", "figure"];
 
 /// Whether a word is a unit, in a name or after a number.
@@ -55,7 +55,7 @@ pub(crate) fn is_unit(norm: &str) -> bool {
         )
 }
 
-/// The words of a column's name, lower case.
+/// Returns the words of a column's name in lower case.
 #[expect(clippy::expect_used, reason = "pushed above")]
 fn parts(name: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
@@ -78,7 +78,7 @@ fn parts(name: &str) -> Vec<String> {
     out
 }
 
-/// The words of a name without the unit at its end.
+/// Returns the words of a name without the unit at its end.
 fn without_unit(parts: &[String]) -> &[String] {
     match parts {
         [head @ .., last] if !head.is_empty() && UNITS.contains(&last.as_str()) => head,
@@ -86,16 +86,16 @@ fn without_unit(parts: &[String]) -> &[String] {
     }
 }
 
-/// The columns of one table, with their names taken apart once.
+/// The columns of one table with their parsed names.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Columns {
     list: Vec<Column>,
     names: Vec<Name>,
-    /// The same few phrases are tried over and over while a clause is laid along templates.
+    /// A cache: the same few phrases are tried repeatedly while a clause is matched with templates.
     found: RefCell<BTreeMap<(Reach, String), ColumnMatch>>,
 }
 
-/// A column's name taken apart.
+/// A parsed column name.
 #[derive(Debug, Clone)]
 struct Name {
     whole: String,
@@ -104,7 +104,7 @@ struct Name {
     bare: String,
     bare_keys: Vec<String>,
     first: String,
-    /// The name is one word, with or without a unit.
+    /// Whether the name is one word, with or without a unit.
     single: bool,
 }
 
@@ -116,7 +116,7 @@ impl Columns {
         Self { list, names, found: RefCell::default() }
     }
 
-    /// The column that `phrase` means. Rules are tried from the strictest to the widest; the first that fits any
+    /// Returns the column that `phrase` means. Rules are tried from the strictest to the loosest; the first one that fits any
     /// column decides, and it must fit exactly one.
     pub(crate) fn resolve(&self, phrase: &str, reach: Reach) -> ColumnMatch {
         if !effort::spend(4) {
@@ -132,7 +132,7 @@ impl Columns {
     }
 
     fn look_up(&self, phrase: &str, reach: Reach) -> ColumnMatch {
-        // No name of a column is as long as that; and each look goes over all columns.
+        // Column names are shorter than this; and each lookup reads all columns.
         if phrase.len() > MAX_PHRASE || !effort::spend(4 * self.list.len() + 4) {
             return ColumnMatch::Nothing;
         }
@@ -154,16 +154,16 @@ impl Columns {
         let names: [Rule; 3] = [&|name| name.whole == joined, &|name| name.bare == joined, &|name| {
             name.keys == wanted || name.bare_keys == wanted
         }];
-        // `temp` for temperature_c, `temperature` for temp; three letters are the least that says something.
+        // `temp` for temperature_c, `temperature` for temp; fewer than three letters are ambiguous.
         let cut = |name: &Name| {
             trimmed.len() == 1
                 && ((close.chars().count() >= 3 && name.first.starts_with(&close))
                     || (name.single && name.first.chars().count() >= 3 && is_cut(&name.first, &close)))
         };
-        // `qty` for quantity, and the other way round.
+        // `qty` for quantity, and vice versa.
         let abbreviated = |name: &Name| trimmed.len() == 1 && name.single && is_abbreviation(&name.first, &close);
         let words: [Rule; 3] = [&|name| wanted.iter().all(|w| name.bare_keys.contains(w)), &cut, &abbreviated];
-        // "rainy" is no slip of rain.
+        // "rainy" is not a misspelt "rain".
         let adjective = |name: &str| close.strip_suffix('y').is_some_and(|stem| stem == name);
         let spelling: [Rule; 1] =
             [&|name| (is_near(&close, &name.whole) || is_near(&close, &name.bare)) && !adjective(&name.bare)];
@@ -210,12 +210,12 @@ fn keys(words: &[String]) -> Vec<String> {
     words.iter().map(|w| key(aggregate_word(w))).collect()
 }
 
-/// Whether `short` is a usual cut of `long` (temp of temperature), not merely its beginning (low of lowest).
+/// Whether `short` is a usual abbreviation of `long` (temp of temperature), and not only its beginning (low of lowest).
 fn is_cut(short: &str, long: &str) -> bool {
     long.strip_prefix(short).is_some_and(|rest| !matches!(rest, "est" | "er" | "ly" | "y" | "ed" | "ing"))
 }
 
-/// Names that tables usually shorten, where the short one is not the beginning of the long one.
+/// Names that tables usually abbreviate to something other than their beginning.
 const ABBREVIATIONS: &[(&str, &str)] = &[
     ("acct", "account"),
     ("addr", "address"),
@@ -251,7 +251,7 @@ fn is_abbreviation(a: &str, b: &str) -> bool {
     })
 }
 
-/// `sum` for `total`, so that "total rain" finds a computed column sum_rain_mm.
+/// Returns `sum` for `total`, so that "total rain" finds a computed column sum_rain_mm.
 fn aggregate_word(word: &str) -> &str {
     match word {
         "maximum" | "highest" => "max",
@@ -260,7 +260,7 @@ fn aggregate_word(word: &str) -> &str {
     }
 }
 
-/// The column that holds dates: the first that the host saw to hold them, or one that is named like it.
+/// Returns the column with dates: the first one with date values according to the host, or one with a name for dates.
 pub(crate) fn date_column(columns: &[Column]) -> Option<&str> {
     columns
         .iter()
@@ -273,7 +273,7 @@ pub(crate) fn date_column(columns: &[Column]) -> Option<&str> {
         .map(|c| c.name.as_str())
 }
 
-/// The only column of this kind.
+/// Returns the column of this kind if there is only one.
 pub(crate) fn only(columns: &[Column], kind: ColumnKind) -> Option<&str> {
     let mut of_kind = columns.iter().filter(|c| c.kind == kind);
     match (of_kind.next(), of_kind.next()) {
@@ -282,7 +282,7 @@ pub(crate) fn only(columns: &[Column], kind: ColumnKind) -> Option<&str> {
     }
 }
 
-/// "no column `x` in FILE; near: `y`; its columns: a, b".
+/// Returns "no column `x` in FILE; near: `y`; its columns: a, b".
 pub(crate) fn missing(phrase: &str, file: &str, columns: &[Column]) -> String {
     let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     let near = match near_names(&stem(&phrase.to_lowercase()), names.iter().copied()).first() {

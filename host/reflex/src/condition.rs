@@ -7,7 +7,7 @@ use crate::keyword::{compared, function, is_rank_word};
 use crate::query::QueryReader;
 use crate::word::{WordShape, count, key, listed, number};
 
-/// The name of a month, in full or cut to three letters.
+/// Whether a word is the name of a month, in full or its first three letters.
 pub(crate) fn is_month(norm: &str) -> bool {
     const MONTHS: &str = "january february march april may june july august september october november december";
     norm == "sept" || MONTHS.split(' ').any(|m| norm == m || (norm.len() == 3 && m.starts_with(norm)))
@@ -75,7 +75,7 @@ pub(crate) fn read(reader: &mut QueryReader) {
     }
 }
 
-/// The comparison at `i` and the index after it.
+/// Returns the comparison at `i` and the index after it.
 fn comparison(reader: &QueryReader, i: usize) -> Option<(&'static str, usize)> {
     let word = reader.word(i)?;
     if word.shape == WordShape::Compare {
@@ -91,7 +91,7 @@ fn comparison(reader: &QueryReader, i: usize) -> Option<(&'static str, usize)> {
         return Some((sign, i + 1));
     }
     let at = |words: &str, i: usize| words.split(' ').enumerate().all(|(k, w)| reader.norm(i + k) == w);
-    // "is over", "was at least": the verb adds nothing to a comparison that follows.
+    // "is over", "was at least": the verb adds nothing to the comparison after it.
     let verb = usize::from(matches!(word.norm.as_str(), "is" | "was" | "were" | "are" | "be" | "had" | "has"));
     for start in [i + verb, i] {
         let repeats = |words: &str| start > i && words.split(' ').next() == Some("is");
@@ -103,7 +103,7 @@ fn comparison(reader: &QueryReader, i: usize) -> Option<(&'static str, usize)> {
     None
 }
 
-/// The value at `i` as it stands in a condition, and the index after it and its unit.
+/// Returns the value at `i` in the form of a condition, and the index after it and its unit.
 fn value(reader: &QueryReader, i: usize, sign: &str) -> Option<(String, usize)> {
     let word = reader.word(i)?;
     let spoken = || count(&word.norm).map(|n| n.to_string());
@@ -127,7 +127,7 @@ fn value(reader: &QueryReader, i: usize, sign: &str) -> Option<(String, usize)> 
     Some((text, end))
 }
 
-/// "rain over 10 mm", "city is Oslo", "rain between 5 and 10", "rain is empty".
+/// Reads "rain over 10 mm", "city is Oslo", "rain between 5 and 10", "rain is empty".
 fn column_first(reader: &mut QueryReader, i: usize) -> Option<usize> {
     let (column, after) = reader.column_at(i, Reach::Words)?;
     if reader.norm(after) == "between"
@@ -163,7 +163,8 @@ fn column_first(reader: &mut QueryReader, i: usize) -> Option<usize> {
     Some(end)
 }
 
-/// "which city is warmer" asks about the city and chooses no rows; nor does a value that is a comparison.
+/// Whether this is a question: "which city is warmer" asks about the city and selects no rows; the same if the value is a
+/// comparison.
 fn is_question(reader: &QueryReader, column: usize, verb: usize, at: usize) -> bool {
     if !reader.word(verb).is_some_and(|word| word.shape == WordShape::Plain) {
         return false;
@@ -173,7 +174,7 @@ fn is_question(reader: &QueryReader, column: usize, verb: usize, at: usize) -> b
     (asks && !value.is_name()) || !value.is_content() || is_rank_word(&value.norm) || compared(&value.norm).is_some()
 }
 
-/// "more than 10 mm of rain".
+/// Reads "more than 10 mm of rain".
 fn value_first(reader: &mut QueryReader, i: usize) -> Option<usize> {
     let (sign, k) = comparison(reader, i)?;
     if !matches!(sign, ">" | "<" | ">=" | "<=") {
@@ -186,7 +187,7 @@ fn value_first(reader: &mut QueryReader, i: usize) -> Option<usize> {
     Some(end)
 }
 
-/// "since 2024-03-01", "before March 2024", "in 2024", "between 2024-03-01 and 2024-04-01".
+/// Reads "since 2024-03-01", "before March 2024", "in 2024", "between 2024-03-01 and 2024-04-01".
 fn dates(reader: &mut QueryReader, i: usize) -> Option<usize> {
     let lead = reader.norm(i);
     if !listed("since after from before until till in during for of between on", lead) {
@@ -224,7 +225,7 @@ fn dates(reader: &mut QueryReader, i: usize) -> Option<usize> {
 /// A day, month or year.
 struct Period {
     start: String,
-    /// The first day after it; a day has none and is compared with itself.
+    /// The first day after it; `None` for a day, which is compared with itself.
     after: Option<String>,
     /// The index after its words.
     end: usize,
@@ -258,13 +259,13 @@ fn period(reader: &QueryReader, i: usize) -> Option<Period> {
     Some(month(year(i + 1)?, number, i + 2))
 }
 
-/// "in Oslo", "for New York": a name where the table has one column of text. The word may not be a month or a column.
+/// Reads "in Oslo", "for New York": a name, if the table has one text column. The word must not be a month or a column.
 fn name(reader: &mut QueryReader, i: usize) -> Option<usize> {
     if !matches!(reader.norm(i), "in" | "for" | "at" | "of" | "from" | "only") {
         return None;
     }
     let column = only(reader.columns?, ColumnKind::Text)?.to_owned();
-    // "for city Oslo" names the column too.
+    // "for city Oslo" also names the column.
     let start = match reader.column_at(i + 1, Reach::Words) {
         Some((named, end)) if named == column => end,
         Some(_) => return None,
@@ -275,7 +276,7 @@ fn name(reader: &mut QueryReader, i: usize) -> Option<usize> {
     {
         return None;
     }
-    // "in March" is a time and no place, unless the column holds such names.
+    // "in March" is a time and not a place, unless the column contains such names.
     let is_time = is_month(reader.norm(start)) || is_season(reader.norm(start));
     let column_has = ["month", "season"].iter().any(|part| column.to_lowercase().contains(part));
     if is_time && !column_has {
@@ -286,7 +287,7 @@ fn name(reader: &mut QueryReader, i: usize) -> Option<usize> {
     Some(end)
 }
 
-/// No row can be equal to two values.
+/// Returns an error if a column must be equal to two values.
 fn contradiction(conditions: &[String]) -> Option<String> {
     let equal = || conditions.iter().filter_map(|c| c.split_once(" = ").map(|(column, _)| (c, column)));
     equal().find_map(|(a, column)| {

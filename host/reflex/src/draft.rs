@@ -1,4 +1,4 @@
-//! Drafts: one clause read as a call of one skill, with a score that says how well it fits.
+//! Drafts: a clause as a call of a skill, with a score for how well it fits.
 
 use std::collections::BTreeSet;
 
@@ -25,15 +25,15 @@ pub(crate) struct CallDraft {
     pub skill: usize,
     pub args: Map<String, Value>,
     pub score: i32,
-    /// What is missing or cannot be; a draft with problems is not run.
+    /// Missing or impossible parts; a draft with problems does not run.
     pub problems: Vec<String>,
-    /// What was assumed.
+    /// Assumptions.
     pub notes: Vec<String>,
-    /// Words that were not understood and do not stand in the way.
+    /// Words that were not understood and do no harm.
     pub unused: Vec<String>,
-    /// The query that has to run first.
+    /// The query that must run first.
     pub prior: Option<Prior>,
-    /// The columns of the result, where they can be known.
+    /// The columns of the result, if they can be known.
     pub produces: Option<Vec<Column>>,
     pub groups: usize,
     /// The argument that reads the source.
@@ -52,12 +52,12 @@ impl CallDraft {
     }
 }
 
-/// The best draft of `words` over all skills, reading from `source`.
+/// Returns the best draft of `words` over all skills, reading from `source`.
 pub(crate) fn best(scene: &Scene, words: &[Word], source: Option<&Source>) -> Option<CallDraft> {
     let query_skill = scene.skills.iter().position(Vocabulary::saves_queries);
     let mut best: Option<CallDraft> = None;
     for index in 0..scene.skills.len() {
-        // A text has no columns to ask for.
+        // A text file has no columns to query.
         if source.is_some_and(Source::is_text) && scene.skills[index].reads_tables() {
             continue;
         }
@@ -107,11 +107,11 @@ fn drafts(
     let mut out = Vec::new();
     let arg = |name: &str| args.iter().find(|a| a.name == name);
     for items in &skill.templates {
-        // Every literal with content has to be met, so most templates are out at once.
+        // The clause must contain every literal with content, so most templates are excluded at once.
         if !contents(items).all(|key| said.contains(key)) {
             continue;
         }
-        // Phrases of queries are read whole, in any order; their templates only lend their words.
+        // Queries are read as a whole, in any order; their templates only provide their words.
         let is_query = |item: &Item| matches!(item, Item::Slot(name) if arg(name).is_some_and(|a| matches!(a.used, Use::Aggregate | Use::Group | Use::Condition | Use::Order | Use::Limit)));
         if items.iter().any(is_query) || !items.iter().any(|i| matches!(i, Item::Slot(_) | Item::Fixed(..))) {
             continue;
@@ -139,7 +139,7 @@ fn drafts(
     out
 }
 
-/// How well words fill a slot; nothing if they cannot.
+/// Scores how well words fill a slot; `None` if they cannot.
 fn fits(fill: &Fill, arg: &Arg, span: &[Word]) -> Option<i32> {
     let content: Vec<&Word> = span.iter().filter(|w| w.is_content()).collect();
     let literal = |w: &&Word| {
@@ -171,7 +171,7 @@ fn fits(fill: &Fill, arg: &Arg, span: &[Word]) -> Option<i32> {
     }
 }
 
-/// A word after which no column is named but rows are chosen.
+/// Whether the words after it select rows and name no column.
 fn narrows(word: &Word) -> bool {
     word.shape == WordShape::Plain && (is_negation(&word.norm) || leads(&word.norm))
 }
@@ -185,7 +185,7 @@ fn column_fit(fill: &Fill, span: &[Word]) -> Option<i32> {
     match columns.resolve(&phrase, Reach::Spelling) {
         ColumnMatch::One(_) => Some(2),
         _ if time_noun(&phrase.to_lowercase()).is_some() && date_column(columns).is_some() => Some(2),
-        // "total rain" is a query; of other words it may still be told which column is missing.
+        // "total rain" is a query; for other words, an error may still say which column is missing.
         _ if span.iter().any(|w| w.is_content() && is_keyword(w)) => None,
         _ if (1..=3).contains(&own.len()) => Some(-2),
         _ => None,
@@ -207,7 +207,7 @@ fn laid<'a>(mut fill: Fill<'a>, alignment: &Alignment, prior: Option<(usize, &'a
         fill.parsed(arg, text);
     }
     for i in 0..alignment.rest.start {
-        // A literal may be an argument's word as well ("histogram"), so it stays open to those readings.
+        // A literal may also be an argument's word ("histogram"), so it stays available for that.
         fill.used[i] |= !fill.words[i].is_content();
     }
     let met: Vec<usize> = alignment.met.clone();
@@ -218,13 +218,13 @@ fn laid<'a>(mut fill: Fill<'a>, alignment: &Alignment, prior: Option<(usize, &'a
     Some(fill)
 }
 
-/// Closes a draft, unless too little of the clause was understood.
+/// Finishes a draft, unless too little of the clause was understood.
 fn finish(mut fill: Fill, skill: usize, evidence: usize) -> Option<CallDraft> {
     let refers = fill.refers();
     let unused = leftover::unused(&fill);
     let content = fill.words.iter().filter(|w| w.is_content()).count();
     let first = fill.words.iter().position(Word::is_content);
-    // An operator that nothing took is worth saying, however little of the rest was understood.
+    // An unused operator is reported, however little of the rest was understood.
     let says = unused.iter().any(|i| fill.words[*i].shape == WordShape::Plain && is_operator(&fill.words[*i]));
     let lost = first.is_some_and(|i| unused.contains(&i)) || (unused.len() * 3 > content && !says && !fill.queried);
     if evidence == 0 || (lost && content > 0) {
@@ -281,13 +281,13 @@ fn about(arg: &Arg) -> String {
     arg.schema["description"].as_str().map(|d| format!(" ({d})")).unwrap_or_default()
 }
 
-/// The args in the order of the schema.
+/// Returns the args in the order of the schema.
 fn ordered(args: &[Arg], mut out: Map<String, Value>) -> Map<String, Value> {
     args.iter().filter_map(|a| out.remove(a.name).map(|v| (a.name.to_owned(), v))).collect()
 }
 
-/// What the clause is about: its words without the skill's own at the front, files, values of an `enum` and fillers at
-/// both ends.
+/// Returns the topic of the clause: its words without the skill's own words at the front, files, values of an `enum`, and fillers
+/// at both ends.
 fn phrase(fill: &Fill, unused: &[usize]) -> String {
     let choice = |w: &Word| {
         fill.args
@@ -304,7 +304,7 @@ fn phrase(fill: &Fill, unused: &[usize]) -> String {
     let mut words: Vec<&Word> = Vec::new();
     for (i, word) in fill.words.iter().enumerate().filter(|(i, _)| !unused.contains(i)) {
         if fill.aside[i] || matches!(word.shape, WordShape::File | WordShape::Url | WordShape::Quoted) {
-            // The preposition before a file goes with it.
+            // The preposition before a file belongs to it.
             while words.last().is_some_and(|w| !w.is_content()) {
                 words.pop();
             }

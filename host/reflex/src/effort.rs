@@ -1,24 +1,24 @@
-//! How much reading a message may take. The rules try many readings, and what they are tried on was written by others:
-//! messages, tables, skills. Each look costs a step, of which one answer has a number; it is counted and not timed, so that
-//! the same pieces have the same answer everywhere.
+//! Limits the work for a message. The rules try many interpretations, and others wrote their input: messages, tables, skills.
+//! Each lookup costs a step, and an answer has a limited number of steps. Steps are counted instead of measuring time, so that
+//! the same pieces give the same answer everywhere.
 
 use std::cell::Cell;
 
-/// Steps of one answer. One takes 50 to 100 ns on a laptop: all of them take half a second at most, and two on a Raspberry
-/// Pi. What is said to a model of rules takes a hundredth of them.
+/// Maximum steps of one answer. A step takes 50 to 100 ns on a laptop, so all of them take at most half a second, or two on a
+/// Raspberry Pi. Usual messages need a hundredth of them.
 const STEPS: usize = 5_000_000;
 
 thread_local! {
-    /// Steps that are left. An answer is made on one thread from its beginning to its end.
+    /// The remaining steps. An answer is computed on one thread.
     static LEFT: Cell<usize> = const { Cell::new(STEPS) };
 }
 
-/// A new answer begins.
+/// Begins a new answer.
 pub(crate) fn begin() {
     LEFT.set(STEPS);
 }
 
-/// Takes `steps`; false where none are left, and then nothing more is to be tried.
+/// Takes `steps`. Returns false if none are left; then nothing more should be tried.
 pub(crate) fn spend(steps: usize) -> bool {
     LEFT.with(|left| {
         let rest = left.get().saturating_sub(steps);
@@ -27,7 +27,7 @@ pub(crate) fn spend(steps: usize) -> bool {
     })
 }
 
-/// Whether all steps were taken, so that what was found is not all that there may be.
+/// Whether all steps were used, so that results may be incomplete.
 pub(crate) fn is_spent() -> bool {
     LEFT.get() == 0
 }

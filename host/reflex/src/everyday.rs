@@ -1,4 +1,4 @@
-//! Everyday questions about files: which files there are, and what is in one. Each becomes a sentence in the words of the skills'
+//! Everyday questions about files: which files exist, and what is in one. Each becomes a sentence in the words of the skills'
 //! examples, with the file's name. A question with any other word is left to the rules that read all of it.
 
 use crate::closing::quoted_path;
@@ -9,24 +9,24 @@ use crate::word::{Punctuation, Word, WordShape, count, listed};
 /// A question about files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileQuestion {
-    /// A command line answers it.
+    /// Answered by a command line.
     Command(&'static str),
-    /// The same question as the rules read it.
+    /// The same question in the words of the rules.
     Sentence(String),
-    /// It is about a file, and there is none or more than one that it may mean.
+    /// It is about a file, but there is none, or several files fit.
     Unclear(String),
 }
 
-/// Words that a question about files may hold, whatever it asks.
+/// Words that any question about files may contain.
 const PLAIN: &str = "\
     a an the i me my you your do does did have has is are was there here in inside of from for to it its this that these \
     can could would please show see give tell list display print what whats what's which all just now hi hello hey \
     file attached uploaded attachment";
 
-/// Rows of a file where nobody says how many.
+/// The default number of rows.
 const SOME: u64 = 10;
 
-/// A longer question is none of these.
+/// Maximum words of such a question.
 const MAX_WORDS: usize = 14;
 
 /// Reads the message as a question about files.
@@ -94,7 +94,7 @@ pub(crate) fn read(scene: &Scene) -> Option<FileQuestion> {
     }
     const CONTENT: &str = "data table dataset content contents spreadsheet csv";
     let looks = "preview open view look like cat read head";
-    // "show weather.csv" asks for all of it.
+    // "show weather.csv" asks for the whole file.
     let whole = !named.is_empty() && !has("preview open view look");
     if !whole
         && only(&format!("{CONTENT} {looks}"))
@@ -118,7 +118,7 @@ pub(crate) fn read(scene: &Scene) -> Option<FileQuestion> {
     None
 }
 
-/// "when was it coldest", "when did it rain the most": the day of it.
+/// Reads "when was it coldest", "when did it rain the most" as a question for the day.
 fn best_day(scene: &Scene, norms: &[&str]) -> Option<String> {
     scene.likely_tables().next()?;
     let rest: Vec<&str> = norms.iter().copied().filter(|norm| !listed("the it is was were did does", norm)).collect();
@@ -133,7 +133,7 @@ fn best_day(scene: &Scene, norms: &[&str]) -> Option<String> {
     }
 }
 
-/// The file that a message without a file's name is about.
+/// Returns the file that a message without a file's name is about.
 fn meant<'a>(scene: &'a Scene) -> Result<&'a Source, String> {
     let came: Vec<&Source> = scene.files.iter().filter(|file| scene.attached.contains(&file.path)).collect();
     let readable = || scene.files.iter().filter(|file| file.columns.is_some() || file.is_text());

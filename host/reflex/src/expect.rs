@@ -1,4 +1,4 @@
-//! Expectations: the few sentences that reflex both writes into plans and can judge. Listed in docs/reflex.md.
+//! Expectations: the sentences that reflex writes into plans and can verify. They are listed in docs/reflex.md.
 
 use std::collections::HashSet;
 
@@ -27,11 +27,11 @@ pub(crate) enum Expect {
     Contains(String),
     /// `not empty`
     NotEmpty,
-    /// Anything else; it is named and not judged.
+    /// Anything else; it is reported and not verified.
     Unknown(String),
 }
 
-/// What a call should leave behind.
+/// Returns the expected result of a call.
 pub(crate) fn of_call(card: &SkillCard, call: &Map<String, Value>, produces: Option<&[Column]>) -> String {
     let known = args(card);
     let mut parts = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn of_call(card: &SkillCard, call: &Map<String, Value>, produces: Opt
             [head @ .., last] => format!("a table with the columns {} and {last}", head.join(", ")),
             [] => String::new(),
         };
-        // A filter may rightly leave nothing.
+        // A filter may legitimately leave no rows.
         parts.push(if filtered && !grouped { which } else { format!("{which} and at least 1 row") });
     }
     if let Some(path) = first(&known, Use::Save).and_then(|a| call.get(a.name)).and_then(Value::as_str) {
@@ -61,8 +61,8 @@ pub(crate) fn of_call(card: &SkillCard, call: &Map<String, Value>, produces: Opt
     }
 }
 
-/// The kinds of files that a skill with an argument named `out` or `output` says that it writes: the words of that
-/// argument's description, or else of the summary, that are an extension (`.svg`) or an acronym (`SVG`) of one.
+/// Returns the kinds of files that a skill with an argument named `out` or `output` writes: the words in that argument's
+/// description, or otherwise in the summary, that are an extension (`.svg`) or its acronym (`SVG`).
 fn written_kinds(card: &SkillCard) -> Vec<String> {
     const KINDS: [&str; 9] = ["svg", "png", "pdf", "html", "jpg", "gif", "webp", "md", "zip"];
     let Some(out) = ["out", "output"].iter().find_map(|name| card.args["properties"].get(*name)) else {
@@ -85,7 +85,7 @@ fn written_kinds(card: &SkillCard) -> Vec<String> {
     }
 }
 
-/// An expectation's text in parts.
+/// Parses an expectation's text.
 pub(crate) fn parse(text: &str) -> Vec<Expect> {
     let mut out = Vec::new();
     for part in parts(text) {
@@ -94,7 +94,7 @@ pub(crate) fn parse(text: &str) -> Vec<Expect> {
             continue;
         }
         match (one(part), out.last_mut()) {
-            // What follows a list of columns or endings goes on with it.
+            // A name after a list of columns or endings continues the list.
             (Expect::Unknown(name), Some(Expect::Columns(columns))) if is_name(&name) || is_backticked(&name) => {
                 columns.push(unquoted(&name));
             }
@@ -107,7 +107,7 @@ pub(crate) fn parse(text: &str) -> Vec<Expect> {
     out
 }
 
-/// The text cut at commas, semicolons, ends of lines and "and", but not inside of backticks.
+/// Splits the text at commas, semicolons, ends of lines and "and", but not inside of backticks.
 fn parts(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let (mut start, mut inside) = (0, false);
@@ -127,7 +127,7 @@ fn parts(text: &str) -> Vec<&str> {
     out
 }
 
-/// A name as it stands in an expectation: in backticks unless it is one word.
+/// Returns a name for an expectation: in backticks unless it is one word.
 fn quoted(name: &str) -> String {
     if (is_name(name) || name.contains('`')) && name != "and" { name.to_owned() } else { format!("`{name}`") }
 }
@@ -170,7 +170,7 @@ fn one(part: &str) -> Expect {
     }
 }
 
-/// What is missing, or nothing.
+/// Returns why the expectation is not met; `None` if it is met.
 pub(crate) fn failing(expect: &Expect, report: &TaskReport) -> Option<String> {
     let table = || table::read(report);
     let ends = |ending: &str| report.files.iter().any(|f| f.path.to_lowercase().ends_with(&ending.to_lowercase()));
@@ -178,13 +178,13 @@ pub(crate) fn failing(expect: &Expect, report: &TaskReport) -> Option<String> {
         Expect::Exit(wanted) => match report.exit_code {
             Some(code) if code == *wanted => None,
             Some(code) => Some(format!("it ended with exit code {code}, not {wanted}")),
-            // A skill has no exit code; that it is done is the same as 0.
+            // A skill has no exit code; success counts as 0.
             None if *wanted == 0 => None,
             None => Some(format!("it has no exit code, and {wanted} was expected")),
         },
         Expect::Columns(wanted) => {
             let mut have = table().map(|t: ReportTable| t.columns).unwrap_or_default();
-            // A header that is set with single spaces reads as one cell.
+            // A header with single spaces reads as one cell.
             if have.len() == 1 {
                 let words: Vec<String> = have[0].split_whitespace().map(str::to_owned).collect();
                 if words.len() > 1 {

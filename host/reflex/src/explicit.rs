@@ -1,4 +1,4 @@
-//! What is spelt out: `$ command` and `skill key=value key="quoted value" key=[json]`.
+//! Explicit steps: `$ command` and `skill key=value key="quoted value" key=[json]`.
 
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use crate::schema::{args, unknown_arg, value};
 use crate::spelling::near_names;
 use kiso_plan::attached;
 
-/// Command lines at the end of a message that are read: more than a plan may have tasks.
+/// Maximum command lines at the end of a message: more than a plan may have tasks.
 const MAX_COMMANDS: usize = 600;
 
-/// One step that was spelt out.
+/// One explicit step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ExplicitStep {
     Command(String),
     Call { skill: String, args: Map<String, Value>, text: String },
 }
 
-/// Whether a message spells out all that is to be done, so that no model has to understand it: its first line is a command line, or a call of
-/// a skill that there is with its arguments, and all of it can be read.
+/// Whether a message spells out all steps, so that no model has to interpret it: its first line is a command line, or a call of
+/// an existing skill with its arguments, and all of it can be parsed.
 pub fn is_explicit(message: &str, skills: &[Arc<SkillCard>]) -> bool {
     let text = attached::without_names(message);
     let calls = |line: &str| {
@@ -32,14 +32,14 @@ pub fn is_explicit(message: &str, skills: &[Arc<SkillCard>]) -> bool {
     first.is_some_and(|line| command(line).is_some() || calls(line)) && read(text, skills).is_some()
 }
 
-/// The steps of a message that spells all of them out; `None` if it does not, and what is wrong if it does and something
-/// is. A skill call takes one line; a command line goes on until the next step.
+/// Returns the steps of a message that spells out all of them, or the errors in them; `None` for other messages. A skill call
+/// takes one line; a command line continues until the next step.
 pub(crate) fn read(text: &str, skills: &[Arc<SkillCard>]) -> Option<Result<Vec<ExplicitStep>, String>> {
     let mut steps: Vec<Result<ExplicitStep, String>> = Vec::new();
     for line in text.lines() {
         match (step(line.trim(), skills), steps.last_mut()) {
             (Some(step), _) => steps.push(step),
-            // Unchanged: a here-document may lie in it.
+            // Unchanged: it may contain a here-document.
             (None, Some(Ok(ExplicitStep::Command(command)))) => {
                 command.push('\n');
                 command.push_str(line);
@@ -58,7 +58,7 @@ pub(crate) fn read(text: &str, skills: &[Arc<SkillCard>]) -> Option<Result<Vec<E
     Some(trimmed.collect())
 }
 
-/// What comes before the first line that is a command line, and the steps from there on, or what is wrong with them.
+/// Returns the text before the first command line, and the steps from there on, or the errors in them.
 pub(crate) fn ending<'a>(
     text: &'a str,
     skills: &[Arc<SkillCard>],
@@ -73,8 +73,8 @@ pub(crate) fn ending<'a>(
     None
 }
 
-/// What comes before the words "run" or "execute" and a command line in back quotes at the end of a message, and the
-/// command lines, in their order: "plot it, then run `ls pub` and run `wc -l a.csv`".
+/// Returns the text before the words "run" or "execute" with a command line in back quotes at the end of a message, and the
+/// command lines in order: "plot it, then run `ls pub` and run `wc -l a.csv`".
 pub(crate) fn trailing_commands(text: &str) -> (&str, Vec<ExplicitStep>) {
     let (mut rest, mut commands) = (text, Vec::new());
     while commands.len() < MAX_COMMANDS
@@ -99,7 +99,7 @@ fn last_command(text: &str) -> Option<(&str, &str)> {
     (!command.is_empty()).then(|| (rest.trim_end_matches(|c: char| c.is_whitespace() || ",;.".contains(c)), command))
 }
 
-/// The text without one of these words at its end.
+/// Returns the text without one of these words at its end.
 fn without_word<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
     let text = text.trim_end_matches(|c: char| c.is_whitespace() || c == ',');
     words.iter().find_map(|word| {
@@ -110,7 +110,7 @@ fn without_word<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
     })
 }
 
-/// The command line of a line that begins with `$ `.
+/// Returns the command line of a line that begins with `$ `.
 fn command(line: &str) -> Option<&str> {
     line.strip_prefix("$ ").map(str::trim).filter(|command| !command.is_empty())
 }
@@ -152,7 +152,7 @@ fn call(card: &SkillCard, pairs: &[(String, String)], line: &str) -> Result<Expl
     Ok(ExplicitStep::Call { skill: card.name.clone(), args: out, text: line.to_owned() })
 }
 
-/// The text as nothing but `key=value` pairs. A value ends at white space outside of quotes and brackets.
+/// Parses a text that consists only of `key=value` pairs. A value ends at white space outside of quotes and brackets.
 fn pairs(text: &str) -> Option<Vec<(String, String)>> {
     let mut out = Vec::new();
     let mut rest = text.trim();
@@ -184,7 +184,7 @@ fn value_end(text: &str) -> usize {
             (Some(_), '\\') => escaped = true,
             (Some(q), c) if c == q => quote = None,
             (Some(_), _) => {}
-            // An apostrophe inside a bare value opens nothing.
+            // An apostrophe inside an unquoted value is not a quote.
             (None, '"') => quote = Some('"'),
             (None, '\'') if i == 0 => quote = Some('\''),
             (None, '[' | '{') => depth += 1,

@@ -1,4 +1,4 @@
-//! Filling a skill's arguments from the words of a clause: what a template captured, and then the rest by type.
+//! Fills a skill's arguments from the words of a clause: first from a template's captures, then the rest by type.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::schema::{Arg, Use, choices, value};
 use crate::vocabulary::Vocabulary;
 use crate::word::{Word, WordShape, is_reference, key, number};
 
-/// A query that has to run before a skill that can only name columns.
+/// A query that must run before a skill that can only name columns.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Prior {
     pub skill: usize,
@@ -25,17 +25,17 @@ pub(crate) struct Prior {
     pub produces: Option<Vec<Column>>,
 }
 
-/// The arguments of one skill while they are filled.
+/// The arguments of one skill while they are being filled.
 pub(crate) struct Fill<'a> {
     pub scene: &'a Scene<'a>,
     pub skill: &'a Vocabulary<'a>,
     pub args: &'a [Arg<'a>],
     pub words: &'a [Word],
-    /// The keys of the words that belong to this skill's own language.
+    /// The keys of the words in this skill's vocabulary.
     pub lexicon: &'a BTreeSet<String>,
     pub source: Option<&'a Source>,
     pub used: Vec<bool>,
-    /// Words that set something beside the matter: files, `20 bins`, "as bars".
+    /// Words that set a parameter and are not part of the topic: files, `20 bins`, "as bars".
     pub aside: Vec<bool>,
     pub out: Map<String, Value>,
     pub score: i32,
@@ -43,13 +43,13 @@ pub(crate) struct Fill<'a> {
     pub notes: Vec<String>,
     pub prior: Option<Prior>,
     pub produces: Option<Vec<Column>>,
-    /// How many of them are groups.
+    /// Number of those that are groups.
     pub groups: usize,
-    /// Something was read as a query.
+    /// Whether something was read as a query.
     pub queried: bool,
-    /// A condition was read.
+    /// Whether a condition was read.
     pub narrowed: bool,
-    /// Columns to show were named.
+    /// Whether columns to show were named.
     pub named: bool,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Fill<'a> {
         self.args.iter().find(|arg| arg.used == used && !self.out.contains_key(arg.name)).copied()
     }
 
-    /// What a template captured for `arg`.
+    /// Sets `arg` to the words that a template captured.
     pub(crate) fn capture(&mut self, arg: &Arg, words: &[Word]) {
         let content: Vec<Word> = words.iter().filter(|w| w.is_content()).cloned().collect();
         match arg.used {
@@ -127,7 +127,7 @@ impl<'a> Fill<'a> {
         }
     }
 
-    /// One column; a word for time means the column of dates.
+    /// Sets one column; a word for time means the date column.
     fn column(&mut self, arg: &Arg, words: &[Word]) {
         match self.one_column(words) {
             Ok(column) => self.set(arg, json!(column)),
@@ -136,7 +136,7 @@ impl<'a> Fill<'a> {
         }
     }
 
-    /// Several columns, cut at "and" and commas. "both" and "all" leave the choice to the skill.
+    /// Sets several columns, separated by "and" and commas. "both" and "all" leave the choice to the skill.
     pub(crate) fn column_list(&mut self, arg: &Arg, words: &[Word]) {
         let mut columns = Vec::new();
         for item in words.split_inclusive(|w| w.norm == "and" || w.mark == crate::word::Punctuation::Comma) {
@@ -152,7 +152,7 @@ impl<'a> Fill<'a> {
         }
     }
 
-    /// The column that an item of a list means; nothing where the item says nothing.
+    /// Returns the column that an item of a list means; an error without text if the item is empty.
     pub(crate) fn one_column(&mut self, words: &[Word]) -> Result<String, Option<String>> {
         let rows = self.source.map(Source::own_words).unwrap_or_default();
         let own: Vec<&Word> = words
@@ -162,7 +162,7 @@ impl<'a> Fill<'a> {
             })
             .filter(|w| !self.lexicon.contains(&w.key) || is_operator(w) || self.is_column(&w.raw))
             .collect();
-        // "only rain": naming a column is all that "only" asks for.
+        // "only rain": naming the column already fulfils "only".
         let own = match own.as_slice() {
             [first, rest @ ..] if first.norm == "only" => rest.to_vec(),
             all => all.to_vec(),
@@ -190,7 +190,7 @@ impl<'a> Fill<'a> {
             }
             return Ok(date.to_owned());
         }
-        // "wind speed" where only wind is a column.
+        // "wind speed", if only wind is a column.
         if let [head @ .., last] = own.as_slice()
             && matches!(last.norm.as_str(), "speed" | "size" | "rate" | "count" | "sum" | "total")
             && let ColumnMatch::One(name) =
@@ -212,7 +212,7 @@ impl<'a> Fill<'a> {
         self.columns().is_some_and(|all| all.iter().any(|c| c.name.eq_ignore_ascii_case(raw)))
     }
 
-    /// The unused words as a query over the source's columns.
+    /// Reads the unused words as a query over the source's columns.
     pub(crate) fn read_query(&self) -> (TableQuery, Vec<usize>) {
         let free: Vec<usize> = (0..self.words.len()).filter(|i| !self.used[*i]).collect();
         let words: Vec<Word> = free.iter().map(|i| self.words[*i].clone()).collect();
@@ -226,7 +226,7 @@ impl<'a> Fill<'a> {
         (query, free)
     }
 
-    /// The source's columns and those of every other file that was named (a join).
+    /// Returns the columns of the source and of every other named file (a join).
     pub(crate) fn joined_columns(&self) -> Option<Cow<'a, Columns>> {
         let own = self.columns()?;
         let mut columns = own.to_vec();
@@ -241,7 +241,7 @@ impl<'a> Fill<'a> {
         Some(if columns.len() == own.len() { Cow::Borrowed(own) } else { Cow::Owned(Columns::new(columns)) })
     }
 
-    /// Whether the clause points at what came before.
+    /// Whether the clause refers to a previous result.
     pub(crate) fn refers(&self) -> bool {
         self.words.iter().any(|w| w.shape == WordShape::Plain && is_reference(&w.norm) && w.norm != "all")
     }

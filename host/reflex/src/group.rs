@@ -31,13 +31,13 @@ pub(crate) fn read(reader: &mut QueryReader) {
     }
 }
 
-/// "by", "per", "over", "each", "across"; "grouped by" was skipped over as asking.
+/// Whether a word begins a group: "by", "per", "over", "each", "across"; "grouped by" was skipped before.
 fn leads(reader: &QueryReader, i: usize) -> bool {
     let norm = reader.norm(i);
     matches!(norm, "each" | "every" | "across") || (!norm.is_empty() && key(norm) == "by")
 }
 
-/// The groups from `i` on; the index after them.
+/// Reads the groups from `i` on. Returns the index after them.
 fn items(reader: &mut QueryReader, mut i: usize) -> usize {
     loop {
         let start = reader.skip(i, &["each", "every"]);
@@ -49,7 +49,7 @@ fn items(reader: &mut QueryReader, mut i: usize) -> usize {
         i = end;
         let comma = reader.words[end - 1].mark == Punctuation::Comma;
         let next = reader.skip(end + usize::from(reader.norm(end) == "and"), &[]);
-        // "by city and total rain" goes on with an aggregate, "by city and month" with a group.
+        // "by city and total rain" continues with an aggregate, "by city and month" with a group.
         let goes_on = comma || reader.norm(end) == "and";
         if !goes_on
             || reader.word(next).is_none_or(|w| w.shape != WordShape::Plain || function(w).is_some())
@@ -83,7 +83,7 @@ fn item(reader: &mut QueryReader, i: usize) -> Option<(GroupKey, usize)> {
     on_date(reader, name).map(|grouped| (grouped, i + 1))
 }
 
-/// The time function on the table's date column; a table without one is a problem that is said.
+/// Applies the time function to the table's date column; a table without one is a problem that is reported.
 pub(crate) fn on_date(reader: &mut QueryReader, name: &str) -> Option<GroupKey> {
     match reader.date() {
         Some(date) => GroupKey::by_time(name, &date),

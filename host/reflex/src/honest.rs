@@ -1,4 +1,4 @@
-//! Honest plans: what reflex says when it cannot plan something, and what it could do instead.
+//! Honest plans: what reflex replies if it cannot plan something, with suggestions of what it can do.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -23,27 +23,27 @@ pub(crate) const VERBATIM: &str = "Tell the user, word for word:\n\n";
 const WHO: &str = "I am reflex, the rule-based model that is built into kiso. I am not a language model.";
 const HOW: &str = "Requests in free language need a language model (`kiso config preset` shows how to set one).";
 
-/// A plan that does nothing but say why nothing can be done.
+/// Creates a plan that only says why nothing can be done.
 pub(crate) fn blocked(message: &str, why: &str, scene: &Scene) -> Plan {
     let text = format!("{WHO} I cannot plan this: {why}.\n\n{}\n\n{HOW}", offers(scene));
     Plan { goal: shortened(message), tasks: vec![msg(format!("{VERBATIM}{text}"))], blocked: Some(why.to_owned()) }
 }
 
-/// An Agent Skill whose text may say how it is done, which takes somebody who can follow a text.
+/// Creates a plan that names an Agent Skill whose text may explain the task; following it needs a language model.
 pub(crate) fn fitting(message: &str, name: &str) -> Plan {
     let why = "an Agent Skill says how it may be done, and following a text takes a language model".to_owned();
     let text = format!("{WHO} The Agent Skill {name} may be about this: `@{name}` shows what it says.\n\n{HOW}");
     Plan { goal: shortened(message), tasks: vec![msg(format!("{VERBATIM}{text}"))], blocked: Some(why) }
 }
 
-/// The same plan again would be refused again.
+/// Creates a plan after a refusal: the same plan would be refused again.
 pub(crate) fn refused(message: &str, correction: &Correction) -> Plan {
     let why = format!("the plan that the rules give was refused ({})", correction.violations.join("; "));
     let text = format!("{WHO} I cannot plan this: {why}, and the same rules would give the same plan again.\n\n{HOW}");
     Plan { goal: shortened(message), tasks: vec![msg(format!("{VERBATIM}{text}"))], blocked: Some(why) }
 }
 
-/// Whether a message only says hello or asks what can be done.
+/// Whether a message only says hello or asks what kiso can do.
 pub(crate) fn is_greeting(message: &str) -> bool {
     // A greeting is short.
     if message.len() > 200 {
@@ -57,14 +57,14 @@ pub(crate) fn is_greeting(message: &str) -> bool {
         || matches!(text.as_str(), "what can you do" | "who are you" | "what are you")
 }
 
-/// Says what reflex is and what it can do here.
+/// Creates a plan that says what reflex is and what it can do here.
 pub(crate) fn introduction(message: &str, scene: &Scene) -> Plan {
     let text = format!("{WHO}\n\n{}\n\n{HOW}", offers(scene));
     Plan { goal: shortened(message), tasks: vec![msg(format!("{VERBATIM}{text}"))], blocked: None }
 }
 
 fn offers(scene: &Scene) -> String {
-    // Whatever was spent on the message: what can be done instead is to be said all the same.
+    // Suggestions are made even if the message has used up all steps.
     effort::begin();
     let mut lines = vec!["What I can do here, for example:".to_owned()];
     lines.extend(offered(scene).into_iter().map(|message| format!("- {message}")));
@@ -81,7 +81,7 @@ fn offers(scene: &Scene) -> String {
     lines.join("\n")
 }
 
-/// Messages that can be sent as they stand.
+/// Returns messages that can be sent unchanged.
 pub(crate) fn offered(scene: &Scene) -> Vec<String> {
     const MOST: usize = 5;
     let mut out = suggestions(scene, MOST);
@@ -93,10 +93,10 @@ pub(crate) fn offered(scene: &Scene) -> Vec<String> {
     out
 }
 
-/// Sentences made from the skills' examples and the files at hand; only those that the rules do plan. Of every skill
-/// the one that says most, then of every skill the next.
+/// Returns sentences made from the skills' examples and the existing files; only those that the rules can plan. First the most
+/// informative one of every skill, then the next one of every skill.
 pub(crate) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
-    // What needs a network, or an address that nobody gave, may not work here.
+    // Examples that need a network, or an unknown address, may not work here.
     sentences(scene, most, &|sentence| !sentence.contains("://"))
 }
 
@@ -109,10 +109,10 @@ fn sentences(scene: &Scene, most: usize, wanted: &dyn Fn(&str) -> bool) -> Vec<S
             let mut examples: Vec<&String> = skill.card.examples.iter().collect();
             examples.sort_by_key(|example| Reverse(example.matches('{').count()));
             let made = examples.into_iter().filter_map(|e| made(skill, e, scene)).filter(|s| wanted(s));
-            // One sentence of every shape: the same arguments again would be the same offer again.
+            // One sentence of every shape: others would only differ in their arguments.
             let mut shapes: BTreeSet<Vec<String>> = BTreeSet::new();
             made.filter(move |sentence| {
-                // Whatever a sentence is tried on is copied for it.
+                // Planning a sentence copies the whole scene.
                 if !effort::spend(scene.weight()) {
                     return false;
                 }
@@ -137,9 +137,9 @@ fn sentences(scene: &Scene, most: usize, wanted: &dyn Fn(&str) -> bool) -> Vec<S
     out
 }
 
-/// An example with its slots filled from the scene; nothing if one cannot be.
+/// Fills the slots of an example from the scene; `None` if a slot cannot be filled.
 fn made(skill: &Vocabulary, example: &str, scene: &Scene) -> Option<String> {
-    // What a user gave comes before what a run computed.
+    // Files from the user come before computed ones.
     let computed = |f: &&Source| f.columns.iter().flat_map(|c| c.iter()).any(|c| is_computed(&c.name));
     let (derived, given): (Vec<&Source>, Vec<&Source>) = scene.tables().partition(computed);
     let table = given.first().or(derived.first()).copied();

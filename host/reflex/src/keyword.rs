@@ -1,8 +1,8 @@
-//! The words of the query language itself: functions, times, order, conditions.
+//! The words of the query language: functions, times, order, conditions.
 
 use crate::word::{Word, WordShape, listed};
 
-/// The function that a word names.
+/// Returns the function that a word names.
 pub(crate) fn function(word: &Word) -> Option<&'static str> {
     if word.shape != WordShape::Plain {
         return None;
@@ -29,7 +29,7 @@ pub(crate) fn function(word: &Word) -> Option<&'static str> {
     })
 }
 
-/// The time functions, with the adjective that means the same.
+/// The time functions, each with the adjective of the same meaning.
 pub(crate) const TIMES: &[(&str, &[&str])] = &[
     ("hour", &["hourly"]),
     ("day", &["daily"]),
@@ -39,7 +39,7 @@ pub(crate) const TIMES: &[(&str, &[&str])] = &[
     ("weekday", &[]),
 ];
 
-/// The function of `month`, `months`, `weekdays`.
+/// Returns the function of `month`, `months`, `weekdays`.
 pub(crate) fn time_noun(norm: &str) -> Option<&'static str> {
     TIMES.iter().map(|(name, _)| *name).find(|name| norm == *name || norm.strip_suffix('s') == Some(name))
 }
@@ -52,12 +52,12 @@ pub(crate) fn is_time_adjective(norm: &str) -> bool {
     TIMES.iter().any(|(_, adjectives)| adjectives.contains(&norm))
 }
 
-/// Words that lead to a condition and mean nothing once it was read.
+/// Whether a word introduces a condition, and means nothing after that was read.
 pub(crate) fn leads(norm: &str) -> bool {
     matches!(norm, "where" | "when" | "whose" | "if" | "only" | "having" | "had" | "while")
 }
 
-/// A word that compares and does little else.
+/// Whether a word mainly compares.
 pub(crate) fn is_comparison(norm: &str) -> bool {
     const WORDS: &str = "\
         more less fewer greater than above below under least exceeding exceeds exceeded between since before after \
@@ -65,8 +65,7 @@ pub(crate) fn is_comparison(norm: &str) -> bool {
     listed(WORDS, norm)
 }
 
-/// Superlatives that name the column's amount: which end comes first, and what a group of rows is ranked by if nothing
-/// else is said.
+/// Superlatives that need a column: which end comes first, and the default aggregate for ranking groups.
 pub(crate) const NAMED: &[(&str, bool, &str)] = &[
     ("most", true, "sum"),
     ("highest", true, "max"),
@@ -79,8 +78,8 @@ pub(crate) const NAMED: &[(&str, bool, &str)] = &[
     ("smallest", false, "min"),
 ];
 
-/// Superlatives that imply a column: which end comes first, and how such columns are called. Any other word in -est
-/// implies the column that begins like it ("windiest").
+/// Superlatives that imply a column: which end comes first, and names of such columns. Any other word in -est implies the column
+/// that begins like it ("windiest").
 pub(crate) const IMPLIED: &[(&str, bool, &[&str])] = &[
     ("hottest", true, &["temperature", "temp"]),
     ("warmest", true, &["temperature", "temp"]),
@@ -98,7 +97,7 @@ pub(crate) const IMPLIED: &[(&str, bool, &[&str])] = &[
     ("lightest", false, &["weight"]),
 ];
 
-/// The superlative of a comparative that is known: of "warmer" it is "warmest".
+/// Returns the superlative of a known comparative: "warmest" for "warmer".
 pub(crate) fn compared(norm: &str) -> Option<String> {
     let superlative = match norm {
         "more" => "most".to_owned(),
@@ -106,14 +105,14 @@ pub(crate) fn compared(norm: &str) -> Option<String> {
         _ => format!("{}est", norm.strip_suffix("er").filter(|stem| stem.len() >= 3)?),
     };
     let known = NAMED.iter().map(|(word, ..)| *word).chain(IMPLIED.iter().map(|(word, ..)| *word));
-    // "nicer" and "windier" are comparatives whatever they compare.
+    // "nicer" and "windier" are comparatives for any column.
     (norm.ends_with("ier")
         || listed("better nicer worse later safer richer", norm)
         || known.into_iter().any(|word| word == superlative))
     .then_some(superlative)
 }
 
-/// Words that say in which order, or how many.
+/// Words for an order or a number of rows.
 const ORDERING: &str =
     "top bottom first last sort sorted order ordered ascending descending asc desc latest newest oldest earliest";
 
@@ -123,7 +122,7 @@ pub(crate) fn is_rank_word(norm: &str) -> bool {
         || listed(ORDERING, norm)
 }
 
-/// A word of the query language itself.
+/// Whether a word belongs to the query language.
 pub(crate) fn is_keyword(word: &Word) -> bool {
     function(word).is_some()
         || is_time_noun(&word.norm)

@@ -1,5 +1,5 @@
-//! Words that no reading took. What may change the meaning is a problem that says how to write it; a plan without it
-//! would answer another question. Only words of manner are left out, and the reply says so.
+//! Unused words. If they may change the meaning, they are a problem with advice on how to write it, because a plan without them
+//! would answer another question. Only words of manner are ignored, and the reply says so.
 
 use kiso_plan::prompt::ColumnKind;
 
@@ -12,27 +12,27 @@ use crate::query::is_asking;
 use crate::schema::Use;
 use crate::word::{Word, WordShape, count, listed, sentence};
 
-/// Manner and looks, which no skill has an argument for and no answer depends on.
+/// Whether a word is about manner or looks: no skill has an argument for it and no answer depends on it.
 fn is_harmless(word: &Word) -> bool {
     const LOOKS: &str = "again clean clear brief short picture image figure data dataset today thanks";
     let manner = word.norm.ends_with("ly") && !is_operator(word) && !is_scope(&word.norm);
     word.shape == WordShape::Plain && (manner || listed(LOOKS, &word.norm))
 }
 
-/// Words in -ly that take rows away or in.
+/// Whether a word in -ly excludes or includes rows.
 fn is_scope(norm: &str) -> bool {
     matches!(norm, "only" | "solely" | "exclusively" | "merely" | "nearly" | "exactly" | "early" | "hardly" | "roughly")
         || norm.len() < 5
 }
 
-/// The words, as indices, that nothing took and that say something.
+/// Returns the indexes of words with content that nothing used.
 pub(crate) fn unused(fill: &Fill) -> Vec<usize> {
     let own = |word: &Word| {
         word.shape == WordShape::Plain
             && !is_operator(word)
             && (fill.lexicon.contains(&word.key) || is_asking(word) || crate::query::is_row(word))
     };
-    // "only" is settled by the condition or the columns that were read.
+    // "only" is covered by the condition or the columns that were read.
     let settled = |word: &Word| {
         (leads(&word.norm) && (fill.narrowed || (word.norm == "only" && fill.named)))
             || (asked_for(word) && fill.queried)
@@ -45,16 +45,16 @@ pub(crate) fn unused(fill: &Fill) -> Vec<usize> {
     (0..fill.words.len()).filter(open).collect()
 }
 
-/// "how much" of a column that was named.
+/// "how much" before a named column.
 fn asked_for(word: &Word) -> bool {
     word.norm == "much"
 }
 
-/// The words that block: the first is explained, and the others are named.
+/// Returns the problem of the words that prevent a plan: explains the first one and names the others.
 pub(crate) fn problem(fill: &Fill, unused: &[usize]) -> Option<String> {
     let blocking: Vec<usize> = unused.iter().copied().filter(|i| !is_harmless(&fill.words[*i])).collect();
     let operators = || blocking.iter().copied().filter(|i| is_operator(&fill.words[*i]));
-    // "but only for Oslo": what follows "but" says more.
+    // "but only for Oslo": the word after "but" is more informative.
     let chief =
         operators().find(|i| fill.words[*i].norm != "but").or(operators().next()).or(blocking.first().copied())?;
     let said: Vec<String> = blocking.iter().map(|i| format!("`{}`", fill.words[*i].raw)).collect();
@@ -67,7 +67,7 @@ pub(crate) fn problem(fill: &Fill, unused: &[usize]) -> Option<String> {
     })
 }
 
-/// How to write what the word at `i` may mean.
+/// Returns advice on how to write what the word at `i` may mean.
 fn advice(fill: &Fill, i: usize, blocking: &[usize]) -> String {
     let month = blocking.iter().map(|i| &fill.words[*i]).find(|w| is_month(&w.norm));
     let dated = fill.columns().is_some_and(|columns| date_column(columns).is_some());
@@ -132,7 +132,7 @@ fn advice(fill: &Fill, i: usize, blocking: &[usize]) -> String {
         let name = sentence(&fill.words[*name].raw);
         return format!("ask for one name at a time, with the condition `{column} = {name}`");
     }
-    // "city bad": the column stands before its value.
+    // "city bad": the column is before its value.
     let before = fill.words[..i].iter().rev().find(|w| w.is_content()).and_then(|w| column_of(fill, w));
     match before.filter(|c| kind(fill, c) == Some(ColumnKind::Text)) {
         Some(column) => condition(&format!("{column} = {}", word.raw)),
@@ -144,7 +144,7 @@ fn condition(text: &str) -> String {
     format!("write the condition as `{text}`")
 }
 
-/// A condition of the kind that the table allows.
+/// Returns an example of a condition that the table allows.
 fn example(fill: &Fill) -> String {
     match number_column(fill) {
         Some(column) => format!("{column} > 10"),
@@ -152,7 +152,7 @@ fn example(fill: &Fill) -> String {
     }
 }
 
-/// The first column, where its kind does not matter.
+/// Returns the first column, of any kind.
 fn any_column(fill: &Fill) -> String {
     fill.columns().and_then(|columns| columns.first()).map_or_else(|| "COLUMN".to_owned(), |column| column.name.clone())
 }
@@ -172,7 +172,7 @@ fn text_column(fill: &Fill) -> Option<String> {
     only(fill.columns()?, ColumnKind::Text).map(str::to_owned)
 }
 
-/// The column of numbers that the clause names, or else the first.
+/// Returns the column of numbers that the clause names, or the first one.
 fn number_column(fill: &Fill) -> Option<String> {
     let is_number = |name: &String| kind(fill, name) == Some(ColumnKind::Number);
     let named = fill.words.iter().filter(|w| w.is_content()).find_map(|w| column_of(fill, w).filter(is_number));

@@ -1,16 +1,15 @@
-//! The rules of `reflex`, the model that is built in. They need no network and no key, give the same answer to the same
-//! pieces, and say that they are not a language model. They are listed in docs/reflex.md, each with an example that a test
-//! runs. What a role is asked is read from [`Pieces`](kiso_plan::prompt::Pieces), the fields that other models get as text,
-//! and nothing else.
+//! The rules of `reflex`, the model that is built in. They need no network and no key, always give the same answer to the same
+//! pieces, and say that they are not a language model. They are listed in docs/reflex.md, each with an example that a test runs.
+//! Their only input is [`Pieces`](kiso_plan::prompt::Pieces), the fields that other models get as text.
 //!
-//! A message becomes a plan in this order: [`kiso_plan::attached`] (what came with it) → [`explicit`] (what is spelt out) → [`noted`]
-//! (what is only told) → [`agent_skill`] (a script or the text of one that is named) → [`everyday`] (which files there are, what is in one) → [`text`] (what is asked of a file that is no table) → [`clause`] (the steps) → [`chain`] (which
-//! file each step reads) → [`draft`] (which skill, from the [`template`]s of its [`vocabulary`]) → [`fill`] (its arguments:
-//! what a template captured, and the [`rest`]: [`choice`]s, [`column`](mod@column)s by [`axes`], and a [`phrase`] as a
-//! [`query`], by [`condition`], [`rank`], [`group`] and [`aggregate`]) → [`mod@plan`], with its [`closing`]. Words that nothing
-//! took are judged by [`leftover`], and [`effort`] bounds how much may be tried. Where that ends nowhere, [`honest`] says
-//! so, and [`retry`] after a failure. [`mod@review`] judges what [`expect`] can read off a [`table`] or a report;
-//! [`mod@reply`] writes to the user.
+//! A message becomes a plan in this order: [`kiso_plan::attached`] (attached files) → [`explicit`] (explicit steps) → [`noted`]
+//! (statements) → [`agent_skill`] (a script or the text of a named Agent Skill) → [`everyday`] (questions about files) → [`text`]
+//! (questions about text files) → [`clause`] (the steps) → [`chain`] (which file each step reads) → [`draft`] (which skill, from
+//! the [`template`]s of its [`vocabulary`]) → [`fill`] (its arguments: captures of a template, and the [`rest`]: [`choice`]s,
+//! [`column`](mod@column)s by [`axes`], and a [`phrase`] as a [`query`], by [`condition`], [`rank`], [`group`] and [`aggregate`])
+//! → [`mod@plan`], with its [`closing`]. [`leftover`] decides about unused words, and [`effort`] limits the work. If there is no
+//! plan, [`honest`] says so; after a failure, [`retry`] plans again. [`mod@review`] verifies what [`expect`] can check in a
+//! [`table`] or a report; [`mod@reply`] writes to the user.
 
 mod agent_skill;
 mod aggregate;

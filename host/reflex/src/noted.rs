@@ -1,14 +1,14 @@
-//! What is told and not asked: "remember that …", "I prefer …", "remind me of …". kiso keeps the first two by itself (what a
-//! message states that outlives it goes into memory); here stands what is said about it.
+//! Statements: "remember that …", "I prefer …", "remind me of …". kiso itself stores the first two (lasting statements of a
+//! message go into memory); this module only writes the reply.
 
 use kiso_plan::cues::durable;
 
 use crate::word::listed;
 
-/// The reply to what is kept.
+/// The reply to a statement that is stored.
 pub(crate) const KEPT: &str = "I will remember that. `kiso memory show` lists what is kept.";
 
-/// Ways to begin that ask for nothing else.
+/// Beginnings that ask for nothing else.
 const REMEMBER: [&str; 9] = [
     "remember that",
     "remember:",
@@ -23,11 +23,11 @@ const REMEMBER: [&str; 9] = [
 
 const REMIND: [&str; 4] = ["remind me of ", "remind me to ", "remind me that ", "remind me about "];
 
-/// Words that say when.
+/// Words for a time.
 const TIMES: &str =
     "at in on every tomorrow tonight today later monday tuesday wednesday thursday friday saturday sunday";
 
-/// The reply to a message that only tells something.
+/// Returns the reply to a message that is only a statement.
 pub(crate) fn reply(message: &str) -> Option<String> {
     let plain = message.strip_prefix("Please ").or(message.strip_prefix("please ")).unwrap_or(message);
     let lower = plain.to_lowercase();
@@ -35,13 +35,13 @@ pub(crate) fn reply(message: &str) -> Option<String> {
         return Some(KEPT.to_owned());
     }
     let what = REMIND.iter().find_map(|begin| lower.strip_prefix(begin))?;
-    // A time needs a schedule; one that fires sends the message without it.
+    // A time needs a schedule; a schedule that fires sends the message without the time.
     let timed = what.split_whitespace().any(|word| listed(TIMES, word.trim_matches([',', '.', '!'])));
     let what = plain.get(plain.len() - what.len()..)?.trim_end_matches(['.', '!', ' ']);
     (!timed && !what.is_empty()).then(|| format!("Reminder: {what}"))
 }
 
-/// Whether a message that no rule understands states something that is kept.
+/// Whether a message that no rule understands contains a statement that is stored.
 pub(crate) fn is_statement(message: &str) -> bool {
     durable(message)
 }

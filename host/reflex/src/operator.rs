@@ -1,9 +1,9 @@
-//! Words that change what is meant: which rows, how many, in which order, or the opposite.
+//! Operators: words that select rows, their number or their order, or negate the meaning.
 
 use crate::keyword::{function, is_comparison, is_rank_word, is_time_adjective, leads};
 use crate::word::{Word, WordShape, listed};
 
-/// Words that turn the meaning round.
+/// Words that negate the meaning.
 const NEGATIONS: &str = "\
     not no never none neither nor except excepting without excluding exclude excludes but besides unless isn't \
     aren't wasn't weren't don't doesn't didn't hasn't haven't";
@@ -12,7 +12,7 @@ pub(crate) fn is_negation(norm: &str) -> bool {
     listed(NEGATIONS, norm)
 }
 
-/// A word that says which rows, how many or in which order; no example of a skill makes it harmless.
+/// Whether a word selects rows, their number or their order; no example of a skill makes it harmless.
 pub(crate) fn is_operator(word: &Word) -> bool {
     match word.shape {
         WordShape::Plain => {

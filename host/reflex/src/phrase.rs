@@ -1,6 +1,5 @@
-//! Queries: a phrase such as "monthly mean temperature where rain is over 10" becomes what to compute, by what to
-//! group, which rows to take and in which order. Each reading takes the words that it understood; what nobody took is
-//! left over, and a phrase with words left over was not understood.
+//! Queries: reads a phrase such as "monthly mean temperature where rain is over 10" as values to compute, groups, conditions and
+//! an order. Each step takes the words that it understands; a phrase with unused words was not understood.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +9,8 @@ use crate::query::{QueryReader, TableQuery, is_asking};
 use crate::word::{Word, WordShape, is_filler, is_joint, is_reference};
 use crate::{aggregate, condition, group, rank};
 
-/// Reads `words` as a query over a table with these columns; `None` if they are not known, and then any word may be one.
-/// `rows` are words for its rows beside the usual ones.
+/// Reads `words` as a query over a table with these columns; if they are `None`, any word may be a column. `rows` contains words
+/// for the table's rows in addition to the usual ones.
 pub(crate) fn read(words: &[Word], columns: Option<&Columns>, rows: &BTreeSet<String>) -> TableQuery {
     let mut reader = QueryReader::new(words, columns, rows);
     aggregate::calls(&mut reader);
@@ -28,7 +27,7 @@ pub(crate) fn read(words: &[Word], columns: Option<&Columns>, rows: &BTreeSet<St
     reader.query
 }
 
-/// Words that ask, that name rows, or that lead to something that another reading took.
+/// Whether a word asks, names rows, or introduces something that was read.
 fn is_understood_anyway(word: &Word, query: &TableQuery) -> bool {
     word.shape == WordShape::Plain
         && word.norm != "or"

@@ -1,4 +1,4 @@
-//! The planner: a message becomes steps, and steps become a plan.
+//! The planner: turns a message into steps, and steps into a plan.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::vocabulary::Vocabulary;
 use crate::{agent_skill, effort, everyday, expect, honest, noted, retry, text};
 use kiso_plan::attached;
 
-/// The planner's answer to these pieces.
+/// Returns the planner's answer to these pieces.
 pub fn plan(pieces: &Pieces) -> Plan {
     effort::begin();
     let message = pieces.new_message.as_deref().or(pieces.original_message.as_deref()).unwrap_or_default();
-    // Whoever wrote a text from outside asks for nothing, whatever its lines look like.
+    // A text from outside cannot request anything, whatever its lines look like.
     let message = said(message).trim();
     let (message, attached) = attached::split(message, pieces.environment.as_deref().unwrap_or_default());
     if let Some(correction) = &pieces.correction {
@@ -30,13 +30,13 @@ pub fn plan(pieces: &Pieces) -> Plan {
         return retry::plan(pieces, message, failure);
     }
     match message.is_empty() && !attached.is_empty() {
-        // Whoever sends a file without a word wants to see what is in it.
+        // A user who sends a file without text wants to see its contents.
         true => first(pieces, &shown(pieces, &attached), attached),
         false => first(pieces, message, attached),
     }
 }
 
-/// What a message that is nothing but files asks for.
+/// Returns the request of a message that only contains files.
 fn shown(pieces: &Pieces, attached: &[String]) -> String {
     let is_table = |path: &String| pieces.environment.iter().flatten().any(|f| f.path == *path && f.columns.is_some());
     let sentence = |path: &String| format!("{} \"{path}\"", if is_table(path) { "describe" } else { "show" });
@@ -54,7 +54,7 @@ fn first(pieces: &Pieces, message: &str, attached: Vec<String>) -> Plan {
             misread => misread.and_then(Result::err),
         },
     };
-    // Only now: to read what the skills understand takes longer than everything above.
+    // Only now: parsing the skills' examples takes longer than all of the above.
     let vocabularies: Vec<Vocabulary> = skills.iter().map(|card| Vocabulary::new(card)).collect();
     let scene = Scene { attached, ..Scene::new(message, &vocabularies, pieces.environment.as_deref()) };
     if let Some(why) = misread {
@@ -125,7 +125,7 @@ fn spelt_out(message: &str, spelt: Vec<ExplicitStep>, skills: &[Arc<SkillCard>])
 fn spelt_task(step: ExplicitStep, skills: &[Arc<SkillCard>]) -> Task {
     match step {
         ExplicitStep::Command(command) => {
-            // A command that asks something has no other expectation: its 1 means no.
+            // A command that asks a question has no other expectation: its exit code 1 means no.
             let asks = command.split(['|', ';', '&', '\n']).any(answers_with_1);
             let expect = (!asks).then(|| "exit code 0".to_owned());
             Task { expect, review: !asks, ..Task::new(TaskKind::Exec, command) }
@@ -138,7 +138,7 @@ fn spelt_task(step: ExplicitStep, skills: &[Arc<SkillCard>]) -> Task {
     }
 }
 
-/// A plan that does nothing but reply with this text.
+/// Creates a plan that only replies with this text.
 fn close_with(goal: &str, reply: String) -> Plan {
     Plan { goal: shortened(goal), tasks: vec![msg(format!("{}{reply}", honest::VERBATIM))], blocked: None }
 }

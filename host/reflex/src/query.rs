@@ -1,4 +1,4 @@
-//! A query, and who reads one: what to compute, by what to group, which rows to take and in which order.
+//! A query, and its reader: values to compute, groups, conditions and order.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use crate::column::{ColumnMatch, Columns, Reach, date_column};
 use crate::keyword::{TIMES, is_keyword};
 use crate::word::{Punctuation, Word, WordShape, is_filler, is_joint, listed};
 
-/// A value per group: `mean(rain_mm)`, which becomes the column `mean_rain_mm`.
+/// A value per group: `mean(rain_mm)` becomes the column `mean_rain_mm`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ComputedColumn {
     pub text: String,
     pub column: String,
 }
 
-/// What rows are grouped by: `month(date)`, which becomes the column `month`.
+/// A group of rows: `month(date)` becomes the column `month`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GroupKey {
     pub text: String,
@@ -24,35 +24,35 @@ pub(crate) struct GroupKey {
 }
 
 impl GroupKey {
-    /// `month(date)`, if `function` is a time function.
+    /// Returns `month(date)`, if `function` is a time function.
     pub(crate) fn by_time(function: &str, column: &str) -> Option<GroupKey> {
         TIMES.iter().find(|(name, _)| *name == function).map(|(name, _)| GroupKey {
             text: format!("{name}({column})"),
             column: (*name).to_owned(),
-            // A weekday is a word; the others are dates as far as a chart's axis is concerned.
+            // A weekday is text; the other times are dates for a chart's axis.
             kind: if *name == "weekday" { ColumnKind::Text } else { ColumnKind::Date },
         })
     }
 }
 
-/// A phrase as a query.
+/// A parsed phrase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TableQuery {
     pub compute: Vec<ComputedColumn>,
     pub group: Vec<GroupKey>,
     pub conditions: Vec<String>,
-    /// Column, and whether the greatest comes first.
+    /// Columns, each with whether the largest value comes first.
     pub order: Vec<(String, bool)>,
     pub limit: Option<u64>,
-    /// Columns that are named and not computed with.
+    /// Columns that are named without an aggregate.
     pub columns: Vec<String>,
-    /// What was assumed, for the user.
+    /// Assumptions, for the user.
     pub notes: Vec<String>,
-    /// What cannot be done, for the user.
+    /// Problems, for the user.
     pub problems: Vec<String>,
-    /// Words that say something and that no reading took, as indices.
+    /// Indexes of words with content that nothing used.
     pub leftover: Vec<usize>,
-    /// A group was named by "monthly" and the like, which no plain list of columns can mean.
+    /// Whether a group was named by an adjective such as "monthly", which cannot be a column of a plain list.
     pub adjective: bool,
 }
 
@@ -66,7 +66,7 @@ impl TableQuery {
             || self.adjective
     }
 
-    /// How much was understood.
+    /// A measure of how much was understood.
     pub(crate) fn weight(&self) -> usize {
         self.compute.len()
             + self.group.len()
@@ -77,17 +77,17 @@ impl TableQuery {
     }
 }
 
-/// The words of one phrase and who took them.
+/// The words of one phrase, and which of them are used.
 pub(crate) struct QueryReader<'a> {
     pub words: &'a [Word],
     pub columns: Option<&'a Columns>,
     pub query: TableQuery,
-    /// Words for the rows of this table, as keys.
+    /// The keys of words for this table's rows.
     rows: &'a BTreeSet<String>,
     taken: Vec<bool>,
 }
 
-/// A word of asking for something; it does not say what.
+/// Whether a word asks for something without naming it.
 pub(crate) fn is_asking(word: &Word) -> bool {
     const KEYS: &str = "\
         show find tell comput compute what which how select return se know fetch report look group grouped who pick \
@@ -95,13 +95,13 @@ pub(crate) fn is_asking(word: &Word) -> bool {
     listed(KEYS, &word.key)
 }
 
-/// A word for the rows of any table.
+/// Whether a word means the rows of any table.
 pub(crate) fn is_row(word: &Word) -> bool {
     listed("row record entry item observation measurement cas tabl value valu", &word.key)
 }
 
 impl<'a> QueryReader<'a> {
-    /// Of `words` that nobody took yet.
+    /// Creates a reader for `words`, all unused.
     pub(crate) fn new(words: &'a [Word], columns: Option<&'a Columns>, rows: &'a BTreeSet<String>) -> Self {
         Self { words, columns, query: TableQuery::default(), rows, taken: vec![false; words.len()] }
     }
@@ -122,7 +122,7 @@ impl<'a> QueryReader<'a> {
         self.taken[from..to].fill(true);
     }
 
-    /// The next index from `i` on whose word is none of `skipped` and no filler.
+    /// Returns the next index from `i` on whose word is neither in `skipped` nor a filler.
     pub(crate) fn skip(&self, mut i: usize, skipped: &[&str]) -> usize {
         while let Some(word) = self.word(i)
             && word.shape == WordShape::Plain
@@ -133,7 +133,7 @@ impl<'a> QueryReader<'a> {
         i
     }
 
-    /// The same to the left: the last index before `i`, or none.
+    /// The same to the left: returns the last index before `i`, if any.
     pub(crate) fn skip_back(&self, i: usize, skipped: &[&str]) -> Option<usize> {
         (0..i).rev().map_while(|j| self.word(j).map(|w| (j, w))).find_map(|(j, w)| {
             let skip = w.shape == WordShape::Plain && (is_filler(&w.norm) || skipped.contains(&w.norm.as_str()));
@@ -141,7 +141,7 @@ impl<'a> QueryReader<'a> {
         })
     }
 
-    /// The column that the longest run of words from `i` on means, and the index after it.
+    /// Returns the column that the longest run of words from `i` on means, and the index after it.
     pub(crate) fn column_at(&self, i: usize, reach: Reach) -> Option<(String, usize)> {
         let first = self.word(i)?;
         if !matches!(first.shape, WordShape::Plain | WordShape::Quoted) || !first.is_content() {
@@ -164,7 +164,7 @@ impl<'a> QueryReader<'a> {
                 continue;
             }
             let phrase = span.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
-            // A word with a meaning of its own is a column only when that is exactly its name.
+            // A word with its own meaning is only a column if that is exactly the column's name.
             if span.len() == 1 && (is_keyword(first) || is_asking(first) || self.is_row(first)) {
                 match columns.iter().find(|c| c.name.eq_ignore_ascii_case(&phrase)) {
                     Some(column) => return Some((column.name.clone(), end)),
@@ -182,7 +182,7 @@ impl<'a> QueryReader<'a> {
         self.columns?.iter().find(|c| c.name == name).map(|c| c.kind)
     }
 
-    /// The column of dates.
+    /// Returns the date column.
     pub(crate) fn date(&self) -> Option<String> {
         match self.columns {
             Some(columns) => date_column(columns).map(str::to_owned),

@@ -9,10 +9,10 @@ use crate::keyword::{IMPLIED, NAMED, compared, function, time_noun};
 use crate::query::{GroupKey, QueryReader, TableQuery};
 use crate::word::{count, key, listed};
 
-/// Words between a noun and what ranks it: "the city that gets the most rain".
+/// Words between a noun and its ranking: "the city that gets the most rain".
 const HOLDS: &[&str] = &["with", "that", "having", "had", "has", "by", "gets", "get", "got", "saw", "sees"];
 
-/// Rows that are shown when a plural asks for the best without a number.
+/// Number of rows if a plural asks for the best ones without a number.
 const SOME: u64 = 10;
 
 pub(crate) fn read(reader: &mut QueryReader) {
@@ -27,7 +27,7 @@ pub(crate) fn read(reader: &mut QueryReader) {
     }
 }
 
-/// "sorted by rain descending and date".
+/// Reads "sorted by rain descending and date".
 fn sorted(reader: &mut QueryReader, i: usize) -> Option<usize> {
     if !matches!(reader.norm(i), "sort" | "sorted" | "order" | "ordered") {
         return None;
@@ -48,7 +48,7 @@ fn sorted(reader: &mut QueryReader, i: usize) -> Option<usize> {
     end
 }
 
-/// A column, an aggregate (`mean_close`) or a time ("month"); [`settle`] looks whether the result has it.
+/// Returns a column, an aggregate (`mean_close`) or a time ("month"); [`settle`] checks whether the result has it.
 fn sort_key(reader: &QueryReader, i: usize) -> Option<(String, usize)> {
     if let Some(((function, column), end)) = amount(reader, i) {
         return Some((function.map_or(column.clone(), |f| format!("{f}_{column}")), end));
@@ -59,7 +59,7 @@ fn sort_key(reader: &QueryReader, i: usize) -> Option<(String, usize)> {
     reader.word(i).filter(|w| function(w) == Some("count")).map(|_| ("count".to_owned(), i + 1))
 }
 
-/// ", highest first": by what is computed.
+/// Reads ", highest first": ordered by the computed value.
 fn first(reader: &mut QueryReader, i: usize) -> Option<usize> {
     let (desc, end) = direction(reader, i);
     if end <= i {
@@ -70,7 +70,7 @@ fn first(reader: &mut QueryReader, i: usize) -> Option<usize> {
     Some(end)
 }
 
-/// Once all is read: what a computed result is sorted by has to be one of its columns.
+/// Checks the order after everything was read: a computed result can only be sorted by one of its columns.
 pub(crate) fn settle(query: &mut TableQuery) {
     let computed: Vec<&str> = query.compute.iter().map(|c| c.column.as_str()).collect();
     let grouped: Vec<&str> = query.group.iter().map(|g| g.column.as_str()).collect();
@@ -102,7 +102,7 @@ pub(crate) fn settle(query: &mut TableQuery) {
     }
 }
 
-/// "descending", "in descending order", "highest first"; without a word the smallest comes first.
+/// Returns the direction: "descending", "in descending order", "highest first"; the default is smallest first.
 fn direction(reader: &QueryReader, i: usize) -> (bool, usize) {
     let start = i + usize::from(reader.norm(i) == "in");
     let (desc, end) = match (reader.norm(start), reader.norm(start + 1)) {
@@ -117,7 +117,7 @@ fn direction(reader: &QueryReader, i: usize) -> (bool, usize) {
     (desc, end)
 }
 
-/// "top 3 cities by total rain", "bottom 5 by close", "first 10 rows", "last 5 days".
+/// Reads "top 3 cities by total rain", "bottom 5 by close", "first 10 rows", "last 5 days".
 fn top(reader: &mut QueryReader, i: usize) -> Option<usize> {
     let lead = reader.norm(i);
     if !matches!(lead, "top" | "bottom" | "first" | "last") {
@@ -176,11 +176,11 @@ fn top(reader: &mut QueryReader, i: usize) -> Option<usize> {
     Some(end)
 }
 
-/// "the 5 hottest days", "hottest day", "windiest days".
+/// Reads "the 5 hottest days", "hottest day", "windiest days".
 fn implied(reader: &mut QueryReader, i: usize) -> Option<usize> {
     let columns = reader.columns?;
     let asked = asked(reader, i);
-    // "warmer" ranks only where a noun before it is asked for; "warmer than" compares.
+    // "warmer" ranks only after a noun of a question; "warmer than" compares.
     let comparative = compared(reader.norm(i)).filter(|_| asked.is_some());
     if comparative.is_some() && reader.norm(i + 1) == "than" {
         return None;
@@ -230,8 +230,8 @@ fn implied(reader: &mut QueryReader, i: usize) -> Option<usize> {
     Some(end)
 }
 
-/// Where the word at `i` says something of a noun before it ("which city is the warmest on average"): the noun, and the
-/// index after all of it.
+/// Returns the noun before the word at `i` if the word is about it ("which city is the warmest on average"), and the index after
+/// all of it.
 fn asked(reader: &QueryReader, i: usize) -> Option<(usize, usize)> {
     const VERBS: &str = "is are was were";
     const MANNER: &str = "average generally overall usually";
@@ -250,8 +250,8 @@ fn is_which(norm: &str) -> bool {
     matches!(norm, "which" | "what")
 }
 
-/// Ranks what the noun at `noun` names: its groups, or its rows where a superlative asks for the first of them. A comparative
-/// shows all groups.
+/// Ranks what the noun at `noun` names: its groups, or its rows if a superlative asks for the first ones. A comparative shows all
+/// groups.
 fn ranked(
     reader: &mut QueryReader,
     noun: usize,
@@ -275,8 +275,8 @@ fn ranked(
     Some(end)
 }
 
-/// "10 days with the most rain", "which city has the highest mean temperature", "the 5 largest volumes". A superlative
-/// without a number and without rows that it ranks is an aggregate ("highest temperature per city") and left to those.
+/// Reads "10 days with the most rain", "which city has the highest mean temperature", "the 5 largest volumes". A superlative
+/// without a number and without rows to rank is an aggregate ("highest temperature per city") and not read here.
 fn named(reader: &mut QueryReader, i: usize) -> Option<usize> {
     let comparative = compared(reader.norm(i)).filter(|_| (0..i).any(|at| is_which(reader.norm(at))));
     let superlative = comparative.as_deref().unwrap_or(reader.norm(i));
@@ -305,7 +305,7 @@ fn named(reader: &mut QueryReader, i: usize) -> Option<usize> {
     Some(end)
 }
 
-/// What a noun ranks.
+/// The subject of a ranking.
 enum Subject {
     /// Days and rows.
     Rows,
@@ -314,7 +314,7 @@ enum Subject {
 }
 
 fn subject(reader: &mut QueryReader, i: usize) -> Option<Subject> {
-    // A computed table has a row per month already.
+    // A computed table already has one row per month.
     let computed = |name: &str| reader.kind_of(name) == Some(ColumnKind::Date);
     if time_noun(reader.norm(i)).is_some_and(computed) {
         return Some(Subject::Rows);
@@ -332,7 +332,7 @@ fn subject(reader: &mut QueryReader, i: usize) -> Option<Subject> {
     (kind == ColumnKind::Text && end == i + 1).then(|| Subject::Groups(GroupKey { text: column.clone(), column, kind }))
 }
 
-/// A function and a column: what is ranked by.
+/// The function and the column of a ranking.
 type Rank = (Option<&'static str>, String);
 
 fn amount(reader: &QueryReader, i: usize) -> Option<(Rank, usize)> {

@@ -1,4 +1,4 @@
-//! The worker: what is written to the user from what the tasks left behind.
+//! The worker: writes the reply from the results of the tasks.
 
 use serde_json::Value;
 
@@ -10,15 +10,15 @@ use kiso_plan::report::{FileNote, TaskReport, TaskStatus, size};
 use crate::closing::NOTE;
 use crate::honest::VERBATIM;
 
-/// A result of this many lines is shown whole.
+/// Maximum lines of a result that is shown completely.
 const SMALL: usize = 40;
-/// Of a longer one, this many lines are shown.
+/// Lines that are shown of a longer one.
 const HEAD: usize = 15;
 
-/// Lines of standard error that are shown of a command that failed.
+/// Lines of a failed command's standard error that are shown.
 const ERRORS: usize = 10;
 
-/// The text of a msg task.
+/// Returns the text of a msg task.
 pub fn reply(pieces: &Pieces) -> String {
     let detail = pieces.task.as_ref().map(|t| t.detail.as_str()).unwrap_or_default();
     if let Some(text) = detail.strip_prefix(VERBATIM) {
@@ -27,7 +27,7 @@ pub fn reply(pieces: &Pieces) -> String {
     let reports: Vec<&TaskReport> = pieces.evidence.iter().flatten().filter(|r| r.task.kind != TaskKind::Msg).collect();
     let notes: Vec<&str> = detail.lines().filter_map(|line| line.strip_prefix(NOTE)).collect();
     if reports.is_empty() && notes.is_empty() {
-        // A message that another planner wrote before anything ran.
+        // A message that another planner wrote before the execution.
         return detail.to_owned();
     }
     let mut parts: Vec<String> = ranking(&reports).into_iter().collect();
@@ -39,7 +39,7 @@ pub fn reply(pieces: &Pieces) -> String {
     parts.join("\n\n")
 }
 
-/// The same in parts; its files are told beside it.
+/// Returns the same in parts; files are listed separately.
 pub fn blocks(pieces: &Pieces) -> Vec<Block> {
     let detail = pieces.task.as_ref().map(|t| t.detail.as_str()).unwrap_or_default();
     if detail.starts_with(VERBATIM) {
@@ -55,7 +55,7 @@ pub fn blocks(pieces: &Pieces) -> Vec<Block> {
     blocks
 }
 
-/// One sentence for a table that a single task has grouped and sorted by what it computed: which group comes first.
+/// Returns a sentence that names the first group of a table, if a single task has grouped it and sorted it by a computed value.
 fn ranking(reports: &[&TaskReport]) -> Option<String> {
     let [report] = reports else { return None };
     let (args, data) = (report.task.args.as_ref()?, report.data.as_ref()?);
@@ -84,19 +84,19 @@ fn ranking(reports: &[&TaskReport]) -> Option<String> {
     Some(format!("The {group} with the {end} {amount} is {first} with {}{next}.", rounded(value)))
 }
 
-/// A number with at most two digits behind the point.
+/// Formats a number with at most two decimals.
 fn rounded(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// One task: its output, or why it has none.
+/// Returns the output of a task, or why it has none.
 fn section(report: &TaskReport) -> String {
     let label = report.task.label();
     if let Some(trouble) = report.trouble() {
         let what = if report.status == TaskStatus::Interrupted { "was interrupted" } else { "failed" };
         let parts = [shown(&report.text), report.error_lines(ERRORS)].into_iter();
-        // The last line of standard error stands in the reason.
+        // The reason contains the last line of standard error.
         let parts = parts.filter(|part| !part.is_empty() && !trouble.ends_with(part.as_str()));
         let tail: String = parts.map(|part| format!("\n{part}")).collect();
         return format!("{label} {what}: {trouble}{tail}");
@@ -123,7 +123,7 @@ fn shown(text: &str) -> String {
     format!("{}\n… {} more lines", lines[..HEAD].join("\n"), lines.len() - HEAD)
 }
 
-/// The files of all tasks, each once.
+/// Lists the files of all tasks, each once.
 fn files(reports: &[&TaskReport]) -> Option<String> {
     let mut lines: Vec<String> = Vec::new();
     for file in reports.iter().flat_map(|r| &r.files) {

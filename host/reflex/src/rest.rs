@@ -1,4 +1,4 @@
-//! What no template captured, by type: files, choices, a query or columns, and then what is still missing.
+//! Fills arguments that no template captured, by type: files, choices, a query or columns; then finds missing arguments.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::word::{WordShape, number};
 use crate::{axes, choice};
 
 impl<'a> Fill<'a> {
-    /// Everything that no template captured, by type.
+    /// Fills everything that no template captured, by type.
     pub(crate) fn rest(&mut self, index_of_query: Option<(usize, &'a [Arg<'a>])>) {
         self.files();
         choice::fill(self);
@@ -22,7 +22,7 @@ impl<'a> Fill<'a> {
         self.literals();
     }
 
-    /// Files and addresses, each for the next argument of its kind, with the preposition before it.
+    /// Assigns files and addresses to the next argument of their kind, with the preposition before them.
     fn files(&mut self) {
         for i in 0..self.words.len() {
             let word = &self.words[i];
@@ -86,7 +86,7 @@ impl<'a> Fill<'a> {
         self.problems.append(&mut query.problems);
     }
 
-    /// Quoted texts, numbers and the rest of the words, for what is required and still missing.
+    /// Assigns quoted texts, numbers and remaining words to required arguments that are still missing.
     fn literals(&mut self) {
         for i in 0..self.words.len() {
             let word = &self.words[i];
@@ -121,8 +121,8 @@ impl<'a> Fill<'a> {
         }
     }
 
-    /// The words that are left, without the skill's own at the front; if its examples cover them all, what follows the
-    /// first preposition.
+    /// Returns the remaining words, without the skill's own words at the front; if its examples cover them all, the words after
+    /// the first preposition.
     fn free_text(&self) -> Option<std::ops::Range<usize>> {
         let own = |i: usize| self.used[i] || !self.words[i].is_content() || self.lexicon.contains(&self.words[i].key);
         let all = 0..self.words.len();

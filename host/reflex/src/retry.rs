@@ -1,4 +1,4 @@
-//! Plans after a failure: one repair where the failure itself names it, and otherwise the truth.
+//! Plans after a failure: one repair if the failure itself suggests it, otherwise an honest reply.
 
 use serde_json::Value;
 
@@ -8,10 +8,10 @@ use kiso_plan::prompt::{FailureNote, Pieces};
 use crate::closing::{NOTE, REPORT, close, msg, shortened};
 use crate::expect::is_name;
 
-/// Bytes of a name that a failure gives in the place of another.
+/// Maximum bytes of a name in a suggested replacement.
 const MAX_NAME: usize = 256;
 
-/// The plan that follows a failure.
+/// Returns the plan after a failure.
 pub(crate) fn plan(pieces: &Pieces, message: &str, failure: &FailureNote) -> Plan {
     let tried_before = pieces.replan_history.as_ref().is_some_and(|history| !history.is_empty());
     let remaining = pieces.remaining.as_deref().unwrap_or_default();
@@ -53,7 +53,7 @@ fn gave_up(message: &str, failure: &FailureNote) -> Plan {
         failure.report.task.label(),
         if failure.reason.is_empty() { &trouble } else { &failure.reason }
     );
-    // The reply shows the failed task with its own reason; what the review found is said nowhere else.
+    // The reply shows the failed task with its own reason; the review's finding is nowhere else.
     let found = match failure.report.trouble() {
         Some(_) => String::new(),
         None => format!("{}. ", why.trim_end_matches('.')),
@@ -64,7 +64,7 @@ fn gave_up(message: &str, failure: &FailureNote) -> Plan {
     Plan { goal: shortened(message), tasks: vec![msg(detail)], blocked: Some(why) }
 }
 
-/// What a message offers in the form "no column `x` …; near: `y`": the name that is wrong and the first that is near.
+/// Parses an error such as "no column `x` …; near: `y`" into the wrong name and the first similar one.
 fn named_repair(text: &str) -> Option<(String, String)> {
     let (before, after) = ["near: ", "did you mean "].iter().find_map(|mark| text.split_once(mark))?;
     let quoted = |s: &str| {
@@ -84,12 +84,12 @@ fn named_repair(text: &str) -> Option<(String, String)> {
         None if after.contains('?') => after.split(" or ").next()?.split('?').next()?.trim().to_owned(),
         None => after.split(|c: char| c.is_whitespace() || ",;?)".contains(c)).next()?.to_owned(),
     };
-    // Both are names. What has none between its quotes would be found everywhere, without end.
+    // Both must be names: an empty one would be found everywhere, endlessly.
     let is_name = |text: &str| !text.is_empty() && text.len() <= MAX_NAME;
     (is_name(&broken) && is_name(&near) && near != broken).then_some((broken, near))
 }
 
-/// The task with `broken` replaced in its args, as a whole word.
+/// Returns the task with the word `broken` replaced in its args.
 fn renamed(task: &Task, broken: &str, near: &str) -> Task {
     fn walk(value: &Value, broken: &str, near: &str) -> Value {
         match value {
@@ -105,7 +105,7 @@ fn renamed(task: &Task, broken: &str, near: &str) -> Task {
     out
 }
 
-/// A name with spaces stands in backticks there.
+/// Expectations quote a name with spaces in backticks.
 fn renamed_expectation(expect: &str, broken: &str, near: &str) -> String {
     if is_name(near) || expect.contains('`') {
         return replace_word(expect, broken, near);
@@ -118,7 +118,7 @@ fn renamed_expectation(expect: &str, broken: &str, near: &str) -> String {
     expect.split(' ').map(token).collect::<Vec<_>>().join(" ")
 }
 
-/// `rain` in `mean(rain)` and in `mean_rain`, but not in `train`.
+/// Replaces `rain` in `mean(rain)` and in `mean_rain`, but not in `train`.
 fn replace_word(text: &str, broken: &str, near: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -158,7 +158,7 @@ mod tests {
         ] {
             assert_eq!(named_repair(message), pair(broken, near), "{message}");
         }
-        // A skill writes what it wants: a name without letters was looked for for ever.
+        // Skills choose their texts: the search for an empty name would never end.
         for message in ["`` is nothing; near: `x`", "`x` is nothing; near: ``"] {
             assert_eq!(named_repair(message), None, "{message}");
         }

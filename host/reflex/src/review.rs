@@ -1,4 +1,4 @@
-//! The reviewer: status and exit code first, then the expectations that it knows.
+//! The reviewer: checks the status and the exit code first, then the known expectations.
 
 use kiso_plan::prompt::Pieces;
 use kiso_plan::report::TaskStatus;
@@ -6,7 +6,7 @@ use kiso_plan::verdict::{Status, Verdict};
 
 use crate::expect::{Expect, failing, parse};
 
-/// The verdict on `pieces.output`.
+/// Returns the verdict on `pieces.output`.
 pub fn review(pieces: &Pieces) -> Verdict {
     let Some(report) = &pieces.output else {
         return verdict(Status::Replan, Some("there is no output to review".to_owned()));
@@ -18,7 +18,7 @@ pub fn review(pieces: &Pieces) -> Verdict {
     }
     let text = pieces.expect.as_deref().or(report.task.expect.as_deref()).unwrap_or_default();
     let expects = parse(text);
-    // A command says by its exit code whether it succeeded, unless another code is expected.
+    // The exit code of a command says whether it succeeded, unless another code is expected.
     let own_code = expects.iter().any(|e| matches!(e, Expect::Exit(_)));
     if let Some(code) = report.exit_code.filter(|code| *code != 0 && !own_code) {
         return verdict(Status::Replan, Some(format!("it ended with exit code {code}")));

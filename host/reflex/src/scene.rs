@@ -1,4 +1,4 @@
-//! The scene: the skills and files that a message is read against, and which file a few letters mean.
+//! The scene: the skills and files for a message, and the lookup of files by name.
 
 use std::collections::BTreeSet;
 
@@ -15,15 +15,15 @@ use crate::word::{Word, WordShape, key, words_around};
 pub(crate) struct Source {
     /// Relative to `/work`.
     pub path: String,
-    /// `None` where the host did not look inside.
+    /// `None` if the host has not read the file.
     pub columns: Option<Columns>,
-    /// How many columns at the front are groups; none unless an earlier step computes the file.
+    /// Number of columns at the front that are groups; 0 unless an earlier step computes the file.
     pub groups: usize,
 }
 
 impl Source {
-    /// The word that the file is called by, as a key: in `orders.csv`, "orders" are its rows. A name of more words is
-    /// a description, and a word that is a column's name stays that.
+    /// Returns the key of the file's name if it is one word: in `orders.csv`, "orders" are its rows. A name of several words is a
+    /// description, and a word that is a column's name means the column.
     pub(crate) fn own_words(&self) -> BTreeSet<String> {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
         let base = name.rsplit_once('.').map_or(name, |(base, _)| base).to_lowercase();
@@ -37,7 +37,7 @@ impl Source {
         }
     }
 
-    /// Whether it is a text and no table.
+    /// Whether it is a text file and not a table.
     pub(crate) fn is_text(&self) -> bool {
         const ENDINGS: [&str; 38] = [
             "adoc", "bash", "c", "cfg", "conf", "cpp", "css", "env", "go", "h", "htm", "html", "ini", "java", "js",
@@ -58,24 +58,24 @@ impl Source {
     }
 }
 
-/// What a message is read against.
+/// The context of a message.
 #[derive(Debug, Clone)]
 pub(crate) struct Scene<'a> {
-    /// The message; words point into it.
+    /// The message; words refer to places in it.
     pub text: &'a str,
     pub skills: &'a [Vocabulary<'a>],
-    /// The files of the workspace, and those that earlier steps of the plan leave.
+    /// The files of the workspace, and the output files of earlier steps of the plan.
     pub files: Vec<Source>,
-    /// Whether `files` is all there is: only then can a file be said to be missing.
+    /// Whether `files` is complete: only then can an error say that a file is missing.
     pub complete: bool,
-    /// The files that came with the message.
+    /// The files attached to the message.
     pub attached: Vec<String>,
-    /// The columns of no file.
+    /// Columns for steps without a file.
     pub none: Columns,
 }
 
 impl<'a> Scene<'a> {
-    /// The scene of a message; without cards nothing is known about the workspace.
+    /// Creates the scene of a message. If `files` is `None`, nothing is known about the workspace.
     pub(crate) fn new(text: &'a str, skills: &'a [Vocabulary<'a>], files: Option<&[FileCard]>) -> Self {
         let source = |card: &FileCard| Source {
             path: card.path.clone(),
@@ -92,13 +92,13 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Steps that a copy of it takes, and a look at all of it.
+    /// Returns the steps that copying and reading the scene costs.
     pub(crate) fn weight(&self) -> usize {
         let columns = self.files.iter().filter_map(|file| file.columns.as_ref());
         8 * (self.files.len() + columns.map(|all| all.len()).sum::<usize>() + 8)
     }
 
-    /// The words of a text, with the files and columns of this scene as single words.
+    /// Splits a text into words; each file and column of this scene is a single word.
     pub(crate) fn words(&self, text: &str) -> Vec<Word> {
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
         let both = self.files.iter().flat_map(|f| [f.path.to_lowercase(), name(&f.path)]);
@@ -119,7 +119,7 @@ impl<'a> Scene<'a> {
         words
     }
 
-    /// `address.city`: a column, or one of its kin that is misspelt and has no ending of a file.
+    /// Whether `address.city` is a column, or a misspelt column without a file's extension.
     fn is_dotted_column(&self, norm: &str) -> bool {
         const ENDINGS: [&str; 16] = [
             "csv", "tsv", "json", "jsonl", "ndjson", "txt", "md", "html", "xml", "rss", "atom", "svg", "png", "pdf",
@@ -137,7 +137,7 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// The file that `said` means: its path, its name, or its name without the extension, in any case.
+    /// Returns the file that `said` means: by its path, its name, or its name without the extension, ignoring case.
     pub(crate) fn file(&self, said: &str) -> Option<&Source> {
         let said = said.trim_start_matches("/work/").trim_start_matches("./");
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -156,18 +156,18 @@ impl<'a> Scene<'a> {
             })
     }
 
-    /// The files that hold tables.
+    /// Returns the files that contain tables.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Source> {
         self.files.iter().filter(|f| f.columns.is_some())
     }
 
-    /// The tables that a message without a file's name may mean: those that came with it, if any did.
+    /// Returns the tables that a message without a file's name may mean: the attached ones, if any.
     pub(crate) fn likely_tables(&self) -> impl Iterator<Item = &Source> {
         let attached = self.tables().any(|file| self.attached.contains(&file.path));
         self.tables().filter(move |file| !attached || self.attached.contains(&file.path))
     }
 
-    /// "there is no file `x`; near: `y`; the workspace holds a, b".
+    /// Returns "there is no file `x`; near: `y`; the workspace holds a, b".
     pub(crate) fn missing_file(&self, said: &str) -> String {
         let paths: Vec<&str> = self.files.iter().map(|f| f.path.as_str()).collect();
         let near = match near_names(said, paths.iter().copied()).first() {
@@ -177,7 +177,7 @@ impl<'a> Scene<'a> {
         format!("there is no file `{said}`; {near}{}", self.holdings())
     }
 
-    /// "the workspace holds a, b" or that it is empty: tables first, and no pictures.
+    /// Returns "the workspace holds a, b", or that it is empty: tables first, without pictures.
     pub(crate) fn holdings(&self) -> String {
         const SHOWN: usize = 12;
         let others = self.files.iter().filter(|f| f.columns.is_none() && !is_picture(&f.path));
@@ -191,7 +191,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The text between two words of the message.
+    /// Returns the text from the first to the last of these words in the message.
     pub(crate) fn slice(&self, words: &[Word]) -> &str {
         match words {
             [one] => one_word(self.text, one),
@@ -206,13 +206,13 @@ fn is_picture(path: &str) -> bool {
     matches!(ending.as_str(), "svg" | "png" | "jpg" | "jpeg" | "gif" | "webp")
 }
 
-/// A column as queries name what they compute: `mean_rain_mm`.
+/// Whether a column is named like a computed value: `mean_rain_mm`.
 pub(crate) fn is_computed(column: &str) -> bool {
     const FUNCTIONS: [&str; 8] = ["mean", "sum", "min", "max", "median", "std", "count", "distinct"];
     column.split_once('_').is_some_and(|(function, rest)| FUNCTIONS.contains(&function) && !rest.is_empty())
 }
 
-/// A quoted word without its quotes.
+/// Returns a quoted word without its quotes.
 fn one_word<'t>(text: &'t str, word: &Word) -> &'t str {
     let whole = text.get(word.at.clone()).unwrap_or_default();
     match whole.find(&word.raw) {

@@ -1,4 +1,4 @@
-//! Arguments: what a skill's schema says about each, and values that are given as text.
+//! Arguments: their schemas, and parsing their values from text.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use kiso_plan::prompt::SkillCard;
 
 use crate::spelling::near_names;
 
-/// What an argument is for, as far as its schema tells.
+/// The purpose of an argument, according to its schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// `format = "file"`.
@@ -27,7 +27,7 @@ pub(crate) enum Use {
     Order,
     /// An integer named `limit` beside one of those lists.
     Limit,
-    /// A string named `save`: where the result is written.
+    /// A string named `save`: the file for the result.
     Save,
     /// A string named `title`.
     Title,
@@ -37,7 +37,7 @@ pub(crate) enum Use {
     Number,
     Switch,
     Text,
-    /// A list or an object that plain words cannot fill.
+    /// A list or an object that cannot be filled from plain words.
     Other,
 }
 
@@ -98,17 +98,17 @@ fn used(name: &str, schema: &Value) -> Use {
     }
 }
 
-/// The first argument that is for this.
+/// Returns the first argument with this purpose.
 pub(crate) fn first<'a, 'b>(args: &'b [Arg<'a>], used: Use) -> Option<&'b Arg<'a>> {
     args.iter().find(|arg| arg.used == used)
 }
 
-/// The words that an `enum` allows.
+/// Returns the words that an `enum` allows.
 pub(crate) fn choices(schema: &Value) -> impl Iterator<Item = &str> {
     schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// `text` as a value of this schema, or what is wrong with it, without a final dot.
+/// Parses `text` as a value of this schema, or returns an error without a final dot.
 pub(crate) fn value(schema: &Value, text: &str) -> Result<Value, String> {
     match schema["type"].as_str().unwrap_or("string") {
         "integer" => {
@@ -160,7 +160,7 @@ fn bounded(schema: &Value, n: f64) -> Result<(), String> {
     Ok(())
 }
 
-/// "data has no argument `fil`; near: `file`; it takes a, b".
+/// Returns "data has no argument `fil`; near: `file`; it takes a, b".
 pub(crate) fn unknown_arg(card: &SkillCard, name: &str) -> String {
     let names: Vec<&str> = args(card).iter().map(|arg| arg.name).collect();
     let near = match near_names(name, names.iter().copied()).first() {

@@ -1,4 +1,4 @@
-//! Spelling: names that are a slip away from what was written.
+//! Spelling: finds names that are similar to a misspelt one.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use strsim::osa_distance;
 
 use crate::effort;
 
-/// Characters of the longest word that is compared by its letters. Nobody means a longer one by a slip, and the distance
-/// of two takes time by the product of their lengths: two of 60 kB froze the daemon.
+/// Maximum characters of a word that is compared letter by letter. A longer word is not a typing error, and the time for
+/// comparing two words grows with the product of their lengths: two of 60 kB froze the daemon.
 const MAX_WORD: usize = 48;
 
-/// Near in spelling: one slip in a word of four letters or more, two from eight on.
+/// Whether two words are similar: one error in a word of at least four letters, two from eight letters on.
 pub(crate) fn is_near(a: &str, b: &str) -> bool {
     if a == b {
         return true;
@@ -21,11 +21,11 @@ pub(crate) fn is_near(a: &str, b: &str) -> bool {
         4..=7 => 1,
         _ => 2,
     };
-    // A word has no fewer slips than letters too many.
+    // The number of errors is at least the difference of the lengths.
     long_a.abs_diff(long_b) <= allowed && allowed > 0 && distance(a, b, long_a * long_b).is_some_and(|d| d <= allowed)
 }
 
-/// The names that are near to `name` in spelling or begin alike, each once, in their order.
+/// Returns the names that are similar to `name` or begin alike, each once, in order.
 pub(crate) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     if length(name).is_none() {
         return Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -
     let mut seen = BTreeSet::new();
     names
         .filter(|candidate| {
-            // Whatever it is, it is not what was meant by a word.
+            // Such a long name cannot be meant by a word.
             if length(candidate).is_none() {
                 return false;
             }
@@ -48,13 +48,13 @@ pub(crate) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -
         .collect()
 }
 
-/// The characters of a word; `None` of one that is too long for a word.
+/// Returns the number of characters of a word; `None` if it is too long.
 fn length(word: &str) -> Option<usize> {
-    // A character has four bytes at most.
+    // A character has at most four bytes.
     (word.len() <= 4 * MAX_WORD).then(|| word.chars().count()).filter(|count| *count <= MAX_WORD)
 }
 
-/// Slips between two words, which takes `cells` steps; `None` where too much was read already.
+/// Returns the number of errors between two words, for the cost of `cells`; `None` if no steps are left.
 fn distance(a: &str, b: &str, cells: usize) -> Option<usize> {
     effort::spend(cells / 8 + 1).then(|| osa_distance(a, b))
 }

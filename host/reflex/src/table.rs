@@ -1,18 +1,18 @@
-//! Tables in reports: the columns and the number of rows, from the data if there is any and else from the text.
+//! Tables in reports: the columns and the number of rows, from the data if available, otherwise from the text.
 
 use serde_json::Value;
 
 use kiso_plan::report::TaskReport;
 
-/// A table as far as an expectation asks.
+/// The properties of a table that expectations check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReportTable {
     pub columns: Vec<String>,
     pub rows: u64,
 }
 
-/// The table of a report. Data is a list of objects, or an object with `rows` and, if these are lists, `columns`; text
-/// is a Markdown table, or columns that are set apart by `|`, tabs, commas or two spaces.
+/// Returns the table of a report. Data is a list of objects, or an object with `rows` and, if these are lists, `columns`; text is
+/// a Markdown table, or columns separated by `|`, tabs, commas or two spaces.
 pub(crate) fn read(report: &TaskReport) -> Option<ReportTable> {
     report.data.as_ref().and_then(of_data).or_else(|| of_text(&report.text))
 }
@@ -28,7 +28,7 @@ fn of_data(data: &Value) -> Option<ReportTable> {
         columns.iter().map(name).collect::<Vec<_>>()
     });
     let keys = || rows.first()?.as_object().map(|row| row.keys().cloned().collect());
-    // The rows may be cut; a count beside them is the truth.
+    // The rows may be truncated; a count beside them is exact.
     let counted = ["row_count", "total", "count"].iter().find_map(|k| data[*k].as_u64());
     let columns = named.or_else(keys)?;
     Some(ReportTable { columns, rows: counted.unwrap_or(rows.len() as u64) })
@@ -39,7 +39,7 @@ fn of_text(text: &str) -> Option<ReportTable> {
     let is_rule = |line: &str| {
         !line.is_empty() && line.contains("--") && line.chars().all(|c| "|-:+ ".contains(c)) || line.contains('─')
     };
-    // The header is the line over a rule, or the first with more than one cell, or the only word over values.
+    // The header is the line above a rule, or the first line with several cells, or a single word above values.
     let header = lines
         .windows(2)
         .position(|pair| !pair[0].trim().is_empty() && is_rule(pair[1]))

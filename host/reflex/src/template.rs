@@ -1,18 +1,17 @@
-//! Templates: a skill's examples, with `{arg}` for what is captured and `{arg=value}` for what is fixed, and how a
-//! clause is laid along one.
+//! Templates: a skill's examples, with `{arg}` for a capture and `{arg=value}` for a fixed value, and matching a clause with one.
 
 use std::ops::Range;
 
 use crate::effort;
 use crate::word::{Word, WordShape, clip, is_filler, is_joint, is_reference, words};
 
-/// Bytes of an example that are read. Its skill's author chose it, and a message is laid along all of it.
+/// Maximum bytes of an example. A skill's author chooses it, and each message is matched with all of it.
 const MAX_EXAMPLE: usize = 300;
 
 /// One part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Item {
-    /// A word, by its key; without content it may be absent from the clause.
+    /// A word, by its key; one without content may be missing in the clause.
     Literal {
         key: String,
         content: bool,
@@ -22,7 +21,7 @@ pub(crate) enum Item {
     Fixed(String, String),
 }
 
-/// An example as a template.
+/// Parses an example.
 pub(crate) fn parse(example: &str) -> Vec<Item> {
     let mut items = Vec::new();
     let mut rest = clip(example, MAX_EXAMPLE);
@@ -42,7 +41,7 @@ pub(crate) fn parse(example: &str) -> Vec<Item> {
     items
 }
 
-/// The template without this slot and the preposition before it: "plot {y} from {file}" as "plot {y}".
+/// Returns the template without this slot and the preposition before it: "plot {y} from {file}" as "plot {y}".
 pub(crate) fn without(items: &[Item], is_slot: impl Fn(&str) -> bool) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
     for item in items {
@@ -58,49 +57,49 @@ pub(crate) fn without(items: &[Item], is_slot: impl Fn(&str) -> bool) -> Vec<Ite
     out
 }
 
-/// How a clause lies along a template.
+/// The match of a clause with a template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Alignment {
     pub score: i32,
-    /// Literals with content that were met.
+    /// Number of matched literals with content.
     pub literals: usize,
     pub captures: Vec<(String, Range<usize>)>,
     pub fixed: Vec<(String, String)>,
-    /// Words that were met by literals.
+    /// Indexes of words matched by literals.
     pub met: Vec<usize>,
     /// Words after the template's end.
     pub rest: Range<usize>,
 }
 
-/// The longest capture; more words than this are no argument but another sentence.
+/// Maximum words of a capture; longer ones are sentences and not arguments.
 const MAX_CAPTURE: usize = 40;
 
-/// What is best done at one place of a template and a clause.
+/// The best step at one place of a template and a clause.
 #[derive(Clone, Copy)]
 enum Move {
     End,
-    /// A filler of the clause is passed over.
+    /// Skips a filler of the clause.
     Pass,
     Fix,
     Meet,
-    /// A literal of the template is not said.
+    /// Skips a literal of the template that the clause does not contain.
     Omit,
-    /// The words up to here are captured.
+    /// Captures the words up to here.
     Capture(usize),
 }
 
-/// Lays `clause` along `items`. `fits` says how well words fill a slot, and `None` where they cannot.
+/// Matches `clause` with `items`. `fits` scores how well words fill a slot; `None` if they cannot.
 pub(crate) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]) -> Option<i32>) -> Option<Alignment> {
     let (t, w) = (items.len(), clause.len());
     if !effort::spend((t + 1) * (w + 1)) {
         return None;
     }
-    // Filled from the ends: what is best from (item, word) on, so that no path is walked twice.
+    // Filled from the ends: the best match from (item, word) on, so that each is computed once.
     let mut best: Vec<Vec<Option<(i32, Move)>>> = vec![vec![None; w + 1]; t + 1];
     for ti in (0..=t).rev() {
         for wi in (0..=w).rev() {
             let mut chosen: Option<(i32, Move)> = None;
-            // The first of equals stays: an answer must not depend on anything but the input.
+            // The first of equal ones stays: an answer must only depend on the input.
             let mut offer = |next: Option<(i32, Move)>, gain: i32, step: Move| {
                 if let Some((score, _)) = next
                     && chosen.is_none_or(|(most, _)| score + gain > most)
@@ -118,7 +117,7 @@ pub(crate) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]
                     if wi < w && clause[wi].shape == WordShape::Plain && clause[wi].key == *key {
                         offer(best[ti + 1][wi + 1], if *content { 3 } else { 1 }, Move::Meet);
                     }
-                    // Between two slots a preposition is all that tells where one ends.
+                    // Between two slots, only a preposition shows where the first one ends.
                     let parts_slots =
                         ti > 0 && matches!((&items[ti - 1], items.get(ti + 1)), (Item::Slot(_), Some(Item::Slot(_))));
                     if !content && !parts_slots {

@@ -1,4 +1,4 @@
-//! What the rules make of messages, outputs and briefs.
+//! Tests of plans, verdicts and replies.
 
 mod attached;
 mod attacks;

@@ -1,5 +1,5 @@
-//! Texts: what is asked of a file that is no table is answered with a command line. It is shown (whole, or its first or
-//! last lines), counted (lines, words, characters) or searched; a text has no columns, so nothing else is read into it.
+//! Text files: questions about them are answered with a command line. They are shown (completely, or the first or last lines),
+//! counted (lines, words, characters) or searched. A text has no columns, so other questions are impossible.
 
 use kiso_plan::prompt::ChatMessage;
 
@@ -7,18 +7,18 @@ use crate::clause::split;
 use crate::scene::{Scene, Source};
 use crate::word::{Word, WordShape, count, key, listed};
 
-/// Words that begin a clause about a text, as keys.
+/// The keys of words that begin a clause about a text file.
 const VERBS: &str = "show read cat open view count search find grep look head tail";
 
-/// Words of such a clause that say nothing more, beside fillers.
+/// Words of such a clause without further meaning, besides fillers.
 const PLAIN: &str = "\
     text file content contents whole entire full what whats what's how is are there does do have has say says \
     contain contains";
 
-/// Lines without a number: "the first lines".
+/// The default number of lines: "the first lines".
 const LINES: u64 = 10;
 
-/// The command lines for a message that asks for nothing but this, about text files; `None` for any other message.
+/// Returns the command lines for a message that only asks this about text files; `None` for any other message.
 pub(crate) fn read(scene: &Scene, messages: &[ChatMessage]) -> Option<Vec<String>> {
     if scene.text.len() > crate::chain::MAX_TEXT || !scene.files.iter().any(Source::is_text) {
         return None;
@@ -39,7 +39,7 @@ pub(crate) fn read(scene: &Scene, messages: &[ChatMessage]) -> Option<Vec<String
     (!lines.is_empty()).then_some(lines)
 }
 
-/// The text that a message without a file's name is about: what came with it, the only one there is, or the one that the
+/// Returns the text file that a message without a file's name is about: the attached one, the only one, or the one that the
 /// conversation named last.
 fn meant(scene: &Scene, messages: &[ChatMessage]) -> Option<String> {
     let only = |paths: Vec<&Source>| match paths.as_slice() {
@@ -110,7 +110,7 @@ fn command(scene: &Scene, words: &[&Word], file: &str) -> Option<String> {
     })
 }
 
-/// What is looked for: what stands in quotes, or what follows a word that asks for it, up to the file.
+/// Returns the text to search for: in quotes, or after a word that asks for it, up to the file.
 fn wanted(scene: &Scene, words: &[&Word]) -> Option<String> {
     const ASKS: &str = "search find grep look";
     const HOLDS: &str = "contain contains containing mention mentions mentioning match matching with having";
@@ -133,7 +133,7 @@ fn wanted(scene: &Scene, words: &[&Word]) -> Option<String> {
             let end = (at..words.len()).find(|at| matches!(words[*at].key.as_str(), "occur" | "appear" | "stand"));
             (at, end.unwrap_or(words.len()))
         }
-        // "what does it contain" asks for all of it.
+        // "what does it contain" asks for the whole file.
         (None, Some(at), None) if at + 1 < words.len() => (at + 1, words.len()),
         _ => return None,
     };
@@ -141,7 +141,7 @@ fn wanted(scene: &Scene, words: &[&Word]) -> Option<String> {
     while start < end && listed(BEFORE, norm(start)) {
         start += 1;
     }
-    // "lines with error": what the lines are searched for comes after.
+    // "lines with error": the text to search for comes after it.
     if start < end && listed(HOLDS, norm(start)) {
         start += 1;
     }
@@ -150,13 +150,13 @@ fn wanted(scene: &Scene, words: &[&Word]) -> Option<String> {
         end -= 1;
     }
     let (first, last) = (words.get(start).filter(|_| start < end)?, words.get(end - 1)?);
-    // Where the file's name stands between two words, the phrase is torn apart.
+    // If the file's name is between two words, the phrase is split.
     let text = scene.text.get(first.at.start..last.at.end)?;
     let torn = scene.words(text).iter().any(|word| is_file(scene, word));
     (!torn).then(|| text.trim_matches(['?', '.', '!', ' ']).to_owned()).filter(|text| !text.is_empty())
 }
 
-/// A word for the shell.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "._-/".contains(c);
     match !word.is_empty() && word.chars().all(plain) {

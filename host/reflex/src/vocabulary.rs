@@ -1,4 +1,4 @@
-//! What a skill understands: its arguments, its examples as templates, and its words.
+//! The vocabulary of a skill: its arguments, its examples as templates, and its words.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use crate::schema::{Arg, Use, args, choices};
 use crate::template::{Item, parse};
 use crate::word::key;
 
-/// Examples of a skill that are read.
+/// Maximum examples that are read of a skill.
 const MAX_EXAMPLES: usize = 50;
 
-/// One skill, read once per message.
+/// A skill, parsed once per message.
 #[derive(Debug)]
 pub(crate) struct Vocabulary<'a> {
     pub card: &'a SkillCard,
@@ -35,7 +35,7 @@ impl<'a> Vocabulary<'a> {
         Self { card, args, templates, words }
     }
 
-    /// How many words with content the keys share with the example that is closest; none below half of that example's.
+    /// Returns how many words with content the keys share with the closest example; 0 if less than half of that example's.
     pub(crate) fn closeness(&self, said: &BTreeSet<&str>) -> usize {
         self.templates
             .iter()
@@ -48,19 +48,19 @@ impl<'a> Vocabulary<'a> {
             .unwrap_or(0)
     }
 
-    /// Whether what it reads has columns.
+    /// Whether its input has columns.
     pub(crate) fn reads_tables(&self) -> bool {
         let columns = [Use::Column, Use::Columns, Use::Aggregate, Use::Group, Use::Condition];
         self.args.iter().any(|arg| columns.contains(&arg.used))
     }
 
-    /// Whether a query can be asked and its result saved.
+    /// Whether it can run a query and save the result.
     pub(crate) fn saves_queries(&self) -> bool {
         [Use::File, Use::Aggregate, Use::Save].iter().all(|used| self.args.iter().any(|a| a.used == *used))
     }
 }
 
-/// The keys of the words with content.
+/// Returns the keys of the words with content.
 pub(crate) fn contents(template: &[Item]) -> impl Iterator<Item = &str> {
     template.iter().filter_map(|item| match item {
         Item::Literal { key, content: true } => Some(key.as_str()),

@@ -1,4 +1,4 @@
-//! Words: a text cut into words with shapes, and when two words count as the same.
+//! Words: splits a text into words with shapes, and compares words.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use crate::effort;
 
-/// What a word looks like; decides which arguments it can fill.
+/// The form of a word, which decides which arguments it can fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordShape {
     Plain,
@@ -18,7 +18,7 @@ pub(crate) enum WordShape {
     File,
     /// `https://example.org/`.
     Url,
-    /// Stood in quotes, which are not part of `raw`.
+    /// In quotes, which are not part of `raw`.
     Quoted,
     /// `>`, `<=`, `!=`.
     Compare,
@@ -26,7 +26,7 @@ pub(crate) enum WordShape {
     Call,
 }
 
-/// The mark that follows a word.
+/// The punctuation mark after a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Punctuation {
     None,
@@ -41,11 +41,11 @@ pub(crate) struct Word {
     pub raw: String,
     /// Lower case.
     pub norm: String,
-    /// Equal for words that count as the same: stem and synonym.
+    /// Equal for words with the same stem or synonyms.
     pub key: String,
     pub shape: WordShape,
     pub mark: Punctuation,
-    /// Bytes of the text, quotes included.
+    /// The bytes of the text, including quotes.
     pub at: Range<usize>,
     content: bool,
 }
@@ -64,29 +64,29 @@ impl Word {
         }
     }
 
-    /// Whether the word says something: no filler, no preposition, no "and".
+    /// Whether the word has content: it is not a filler, a preposition or "and".
     pub(crate) fn is_content(&self) -> bool {
         self.content
     }
 
-    /// Written with a capital, as names are.
+    /// Whether it is capitalized, like names.
     pub(crate) fn is_name(&self) -> bool {
         matches!(self.shape, WordShape::Plain | WordShape::Quoted)
             && self.raw.chars().next().is_some_and(char::is_uppercase)
     }
 }
 
-/// The beginning of a text, in at most `most` bytes.
+/// Returns the beginning of a text, at most `most` bytes.
 pub(crate) fn clip(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-/// Cuts `text` into words.
+/// Splits `text` into words.
 pub(crate) fn words(text: &str) -> Vec<Word> {
     words_around(text, &[])
 }
 
-/// Cuts `text` into words; a file that is known by one of these names, in lower case, is one word.
+/// Splits `text` into words; a file with one of these names (in lower case) is one word.
 pub(crate) fn words_around(text: &str, names: &[String]) -> Vec<Word> {
     let mut out: Vec<Word> = Vec::new();
     let mut rest = 0;
@@ -143,7 +143,7 @@ fn closing_quote(open: char) -> Option<char> {
     }
 }
 
-/// One run of characters without white space: marks are taken off, comparisons are cut out (`rain>=10`).
+/// Parses a run of characters without white space: removes punctuation, splits comparisons (`rain>=10`).
 fn chunk(text: &str, offset: usize, out: &mut Vec<Word>) {
     let (body, mark) = match text.trim_end_matches([',', '.', ';', ':', '!', '?', '…']) {
         "" => ("", mark(text)),
@@ -170,7 +170,7 @@ fn chunk(text: &str, offset: usize, out: &mut Vec<Word>) {
             if compare {
                 out.push(Word::new(piece, WordShape::Compare, at..at + len));
             } else {
-                // A bracket that is opened and closed inside is part of a call; any other is punctuation.
+                // A bracket that is opened and closed inside belongs to a call; any other is punctuation.
                 let call = piece.find('(').is_some_and(|i| i > 0) && piece.ends_with(')');
                 let bare = if call { piece } else { piece.trim_matches(['(', ')', '[', ']', '{', '}', '"', '\'']) };
                 if !bare.is_empty() {
@@ -217,7 +217,7 @@ fn is_date(text: &str) -> bool {
         && parts.iter().all(|p| p.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// A name with an extension that starts with a letter: `a.csv`, `data/a.jsonl`, but neither `3.5` nor `e.g`.
+/// Whether a text is a name with an extension that starts with a letter: `a.csv`, `data/a.jsonl`, but neither `3.5` nor `e.g`.
 fn looks_like_file(text: &str) -> bool {
     let name = text.rsplit('/').next().unwrap_or(text);
     let Some((base, extension)) = name.rsplit_once('.') else {
@@ -230,7 +230,7 @@ fn looks_like_file(text: &str) -> bool {
         && text.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c))
 }
 
-/// The number that `text` writes in digits, with `1,000` and a unit that is glued on (`10mm`, `5%`) allowed.
+/// Parses a number in digits; `1,000` and a unit without a space (`10mm`, `5%`) are allowed.
 pub(crate) fn number(text: &str) -> Option<f64> {
     let text = text.replace(',', "");
     let end = text
@@ -242,14 +242,14 @@ pub(crate) fn number(text: &str) -> Option<f64> {
     (end > 0 && glued).then(|| text[..end].parse().ok()).flatten().filter(|n: &f64| n.is_finite())
 }
 
-/// A whole number in digits or in words up to twelve.
+/// Parses a whole number in digits, or in words up to twelve.
 pub(crate) fn count(norm: &str) -> Option<u64> {
     const NAMES: [&str; 13] =
         ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
     NAMES.iter().position(|name| *name == norm).map(|n| n as u64).or_else(|| norm.replace(',', "").parse().ok())
 }
 
-/// The stem of a lower-case word: plural, -ing and -ed endings and a last e are dropped.
+/// Returns the stem of a lower-case word: without plural, -ing and -ed endings and a last e.
 pub(crate) fn stem(norm: &str) -> String {
     let long = |s: &str, n: usize| s.chars().count() >= n;
     let mut s = norm.to_owned();
@@ -286,7 +286,7 @@ pub(crate) fn stem(norm: &str) -> String {
     s
 }
 
-/// Words that count as the same; the first of each row stands for all. Printed in docs/reflex.md.
+/// Synonyms; the first word of each row stands for all. Printed in docs/reflex.md.
 pub(crate) const SYNONYMS: &[&[&str]] = &[
     &["mean", "average", "avg"],
     &["total", "sum"],
@@ -300,7 +300,7 @@ pub(crate) const SYNONYMS: &[&[&str]] = &[
     &["with", "and"],
 ];
 
-/// The key of a lower-case word: two words with one key count as the same.
+/// Returns the key of a lower-case word: words with the same key are equivalent.
 pub(crate) fn key(norm: &str) -> String {
     static ROWS: OnceLock<BTreeMap<String, &str>> = OnceLock::new();
     let rows =
@@ -315,28 +315,28 @@ const FILLERS: &str = "\
     their nice quick simple new small good pretty little beautiful give make create have has had file so i'd i'm out \
     up compare what's hey ok okay";
 
-/// A word that changes nothing.
+/// Whether a word has no effect.
 pub(crate) fn is_filler(norm: &str) -> bool {
     static SET: OnceLock<BTreeSet<&str>> = OnceLock::new();
     SET.get_or_init(|| FILLERS.split(' ').collect()).contains(norm)
 }
 
-/// A preposition or "and": it places what follows and says nothing by itself.
+/// Whether a word is a preposition or "and": it only introduces the next word.
 pub(crate) fn is_joint(norm: &str) -> bool {
     listed("by per over against versus vs from in of within inside with and then or each every", norm)
 }
 
-/// A word that stands for what came before.
+/// Whether a word refers to something before it.
 pub(crate) fn is_reference(norm: &str) -> bool {
     listed("it them both that this these those result results everything all", norm)
 }
 
-/// Whether a word is in a list, whose words have a space between them.
+/// Whether a word is in a space-separated list.
 pub(crate) fn listed(list: &str, word: &str) -> bool {
     list.split(' ').any(|one| one == word)
 }
 
-/// The phrase with a capital at its start.
+/// Returns the phrase with a capital first letter.
 pub(crate) fn sentence(phrase: &str) -> String {
     let mut chars = phrase.chars();
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()

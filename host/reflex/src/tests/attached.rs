@@ -1,4 +1,4 @@
-//! What came with a message, texts, and what is only told.
+//! Attached files, text files, and statements.
 
 use super::fixtures::*;
 use crate::honest;
@@ -33,12 +33,12 @@ fn a_message_is_about_what_came_with_it() {
                 "plot temperature over date\n\nFiles: other.csv",
                 r#"chart {"file":"other.csv","x":"date","y":["temperature"]}"#,
             ),
-            // One of two is named.
+            // Two files are attached, and one of them is named.
             (
                 "plot temperature over date from other.csv\n\nFiles: weather.csv",
                 r#"chart {"file":"other.csv","x":"date","y":["temperature"]}"#,
             ),
-            // Two came, and one has the column.
+            // Two files are attached, and only one has the column.
             (
                 "plot close over day\n\nFiles: other.csv, market.csv",
                 r#"chart {"file":"market.csv","x":"day","y":["close"]}"#,
@@ -79,7 +79,7 @@ fn a_text_is_shown_counted_and_searched() {
         ],
     );
     over(&[text("notes.txt")], &[("how many words are there?", "$ wc -w notes.txt")]);
-    // What a text cannot be asked is no query of a table.
+    // A question that a text file cannot answer is not a query of a table.
     for message in ["mean temperature from notes.txt", "plot notes.txt", "show the longest line of notes.txt"] {
         let plan = planned(&pieces(message, files.to_vec()));
         assert!(plan.blocked.is_some(), "{message}: {:?}", lines(&plan));
@@ -114,7 +114,7 @@ fn hints_name_columns_of_the_file_at_hand() {
     assert!(!texts.blocked.clone().unwrap_or_default().contains("COLUMN"), "{texts:?}");
 }
 
-/// Whatever lies in the workspace, what is offered is planned when it is sent as it stands.
+/// For any workspace, every suggestion can be planned unchanged.
 #[test]
 fn everything_that_is_offered_can_be_planned() {
     let workspaces: [Vec<FileCard>; 8] = [

@@ -1,5 +1,5 @@
-//! What somebody may write to keep the rules busy: each of these took minutes, hours, or for ever. That they end is the
-//! test; how long they took is printed.
+//! Input that is meant to keep the rules busy: each of these once took minutes, hours or forever. The test is that they end; the
+//! time is only printed.
 
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use kiso_plan::report::{FailureNote, TaskError, TaskReport, TaskStatus};
 use super::fixtures::{pieces, plan, weather};
 use crate::plan as planned;
 
-/// A guard against an answer that is never made; nothing waits for it to pass.
+/// Fails a test whose answer never comes. A passing test does not wait for it.
 const GUARD: Duration = Duration::from_secs(120);
 
-/// The answer, made on a thread that is left behind where it does not end.
+/// Returns the answer, computed on a thread that is abandoned if it does not end.
 #[track_caller]
 fn answered<T: Send + 'static>(what: &str, role: fn(&Pieces) -> T, pieces: Pieces) -> T {
     let (sender, answer) = mpsc::channel();
@@ -32,7 +32,7 @@ fn table(path: &str, names: impl Iterator<Item = String>) -> FileCard {
     FileCard { path: path.to_owned(), bytes: 1, columns: Some(columns), ..FileCard::default() }
 }
 
-/// Words that are all alike, so that no look at the first letters tells them apart.
+/// Returns words that cannot be distinguished by their first letters.
 fn alike(n: usize) -> String {
     format!("tempera{}ture{}", ["a", "e", "i", "o", "u"][n % 5].repeat(1 + n % 3), n % 97)
 }

@@ -1,5 +1,5 @@
-//! The skills and files of the tests: cards like those of the bundled skills, one skill that is nothing like them, and
-//! the files of docs/reflex.md.
+//! The skills and files of the tests: cards like those of the bundled skills, one quite different skill, and the files of
+//! docs/reflex.md.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -173,7 +173,7 @@ pub(super) fn market() -> FileCard {
     table("market.csv", "day:d,open,high,low,close,volume")
 }
 
-/// What the first command of the README leaves.
+/// The output of the README's first command.
 pub(super) fn monthly() -> FileCard {
     table("mean-temperature-month.csv", "month:d,city:t,mean_temperature_c")
 }
@@ -182,7 +182,7 @@ pub(super) fn cities() -> FileCard {
     table("cities.csv", "city:t,country:t,population")
 }
 
-/// Files that are nothing like the others.
+/// A file that is quite different from the others.
 pub(super) fn orders() -> FileCard {
     table("data/Orders 2024.csv", "Order Date:d,Customer Name:t,Unit Price,Quantity,Ship-Days")
 }
@@ -201,7 +201,7 @@ pub(super) fn plan(message: &str) -> Plan {
     crate::plan::plan(&pieces(message, vec![weather(), market(), cities()]))
 }
 
-/// A plan in lines: `skill {args}`, `$ command`, and `blocked: why`.
+/// Formats a plan in lines: `skill {args}`, `$ command`, and `blocked: why`.
 pub(super) fn lines(plan: &Plan) -> Vec<String> {
     let line = |task: &Task| match task.kind {
         TaskKind::Skill => {

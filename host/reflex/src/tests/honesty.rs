@@ -1,11 +1,11 @@
-//! Words that change the meaning: they are understood, or nothing is planned.
+//! Words that change the meaning: they are understood, or there is no plan.
 
 use kiso_plan::prompt::{ChatMessage, FileCard, Pieces};
 
 use super::fixtures::*;
 use crate::plan::plan as planned;
 
-/// The reason why nothing is planned names these words.
+/// Asserts that there is no plan, and that the reason names these words.
 #[track_caller]
 fn refuses(cases: &[(&str, &[&str])]) {
     for (message, parts) in cases {
@@ -135,7 +135,7 @@ fn first_command_of_the_readme() {
     );
 }
 
-/// A table that a run computed is not taken for the one that it came from.
+/// A computed table is not mistaken for its source.
 #[test]
 fn computed_tables_are_no_sources() {
     let said = |text: &str| vec![ChatMessage::new("assistant", text)];

@@ -1,5 +1,4 @@
-//! Questions of somebody who has never used kiso, about a table that came with the message: each is answered as it is
-//! meant, or refused.
+//! Questions of a new user about an attached table: each is answered correctly, or refused.
 
 use serde_json::json;
 
@@ -14,7 +13,7 @@ fn asked(message: &str, files: Vec<FileCard>) -> String {
     lines(&planned(&pieces(message, files))).join("\n")
 }
 
-/// Each with the arguments of the one query that answers it, without the file.
+/// Questions with the arguments of the query that answers each, without the file.
 const ANSWERED: &[(&str, &str)] = &[
     (
         "Which city is warmer?",
@@ -78,7 +77,7 @@ const ANSWERED: &[(&str, &str)] = &[
     ("what is the temperature in Oslo?", r#""where":["city = Oslo"],"select":["temperature_c"]"#),
 ];
 
-/// The rules do not guess an answer that the table does not have.
+/// The rules do not guess an answer that is not in the table.
 const REFUSED: &[&str] = &[
     "Which city is nicer?",
     "Which city is bigger?",
@@ -137,7 +136,7 @@ fn files_are_listed_and_the_only_one_is_meant() {
         let found = asked("what is in this file?", files);
         assert!(found.starts_with("blocked: ") && found.contains(why), "{found}");
     }
-    // Neither a question about other files nor a sentence that goes on is one of these.
+    // Questions about other files and longer sentences are not file questions.
     for message in ["list my files on the server", "list my files and delete them", "move the files"] {
         assert!(asked(message, vec![weather()]).starts_with("blocked: "), "{message}");
     }
@@ -157,7 +156,7 @@ fn a_comparison_is_answered_in_a_sentence() {
     let (text, parts) = answered(json!([["Lisbon", 17.030054644809], ["Oslo", 7.4524590163934]]));
     assert!(text.starts_with(&format!("{sentence}\n\na table")), "{text}");
     assert_eq!(parts[0], Block::Text { text: sentence.to_owned() });
-    // Neither comes first.
+    // There is no first one.
     let (text, _) = answered(json!([["Lisbon", 7], ["Oslo", 7]]));
     assert!(text.starts_with("a table"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Plans, from the examples of docs/reflex.md and from files and skills that are nothing like those.
+//! Plans for the examples of docs/reflex.md, and for quite different files and skills.
 
 use serde_json::json;
 
@@ -212,7 +212,7 @@ fn repairs_once() {
     assert_eq!(blocked, "skill chart failed: no column `temp`; near: `temperature_c`");
 }
 
-/// The text that the skill `data` really writes.
+/// This is the text of the real skill `data`.
 #[test]
 fn repairs_what_skills_say() {
     let said = "orders.csv has no column temp; did you mean Max Temp? Its columns: Day, Max Temp";
@@ -241,7 +241,7 @@ fn does_not_repeat_a_refused_plan() {
     assert_eq!(plan.tasks.len(), 1);
 }
 
-/// Whatever is written, there is an answer, and it is the same twice.
+/// Every text has an answer, and it is always the same.
 #[test]
 fn any_text_has_one_answer() {
     let odd = [
