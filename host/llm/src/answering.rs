@@ -1,28 +1,28 @@
-//! Reading an answer to its end: the same for every wire format, which only says what its events mean.
+//! Reads an answer to its end, for all wire formats; each format only interprets its events.
 
 use super::draft::Draft;
 use super::http::{CallError, ResponseStream, Wire};
 use super::{Completion, LlmError};
 use kiso_base::net::sse::SseEvent;
 
-/// What a wire format makes of the events of an answer.
+/// Interprets the events of an answer in a wire format.
 pub(super) trait EventReader<'a> {
-    /// Reads an event; true if it had content.
+    /// Reads an event. Returns true if it had content.
     fn take(&mut self, event: &SseEvent) -> Result<bool, CallError>;
 
-    /// What was heard so far.
+    /// Returns the partial answer.
     fn heard(&mut self) -> &mut PartialAnswer<'a>;
 
-    /// Ends it.
+    /// Ends the answer and returns it.
     fn into_heard(self) -> PartialAnswer<'a>;
 }
 
-/// An answer as far as it was heard.
+/// The part of an answer that was received so far.
 pub(super) struct PartialAnswer<'a> {
     pub draft: Draft<'a>,
-    /// The end of the answer came; at most counts follow.
+    /// Whether the answer is complete; only token counts may follow.
     pub complete: bool,
-    /// The end mark came: nothing follows.
+    /// Whether the end mark was received; nothing follows.
     pub done: bool,
 }
 
@@ -31,8 +31,7 @@ impl<'a> PartialAnswer<'a> {
         Self { draft, complete: false, done: false }
     }
 
-    /// Ends it with a refusal. True if nothing was heard before, so that the request can be sent again as if it had not
-    /// been.
+    /// Ends it with a refusal. Returns true if nothing was received before, so that the request can be sent again.
     fn refused(&mut self) -> bool {
         let silent = self.draft.is_empty();
         if silent {
@@ -41,7 +40,7 @@ impl<'a> PartialAnswer<'a> {
         silent
     }
 
-    /// The completion, after the end of the body or the end mark.
+    /// Returns the completion, after the end of the body or the end mark.
     fn finish(self, wire: &Wire) -> Result<Completion, LlmError> {
         let ended = self.draft.stop.is_some() || self.done && !self.draft.is_empty();
         if !ended {
@@ -51,7 +50,7 @@ impl<'a> PartialAnswer<'a> {
     }
 }
 
-/// Reads a reply to its end. A refusal before anything was heard is given back as one.
+/// Reads a reply to its end. A refusal before any content is returned as a refusal.
 pub(super) async fn read<'a>(
     wire: &Wire,
     mut reply: ResponseStream<'_>,
@@ -65,7 +64,7 @@ pub(super) async fn read<'a>(
                         reply.heard();
                     }
                     if reader.heard().draft.is_repetition() {
-                        // Without its connection the server stops, too.
+                        // Closing the connection also stops the server.
                         drop(reply);
                         return Ok(reader.into_heard().finish(wire)?);
                     }
@@ -80,7 +79,7 @@ pub(super) async fn read<'a>(
                 Err(failed) => return Err(failed),
             },
             Ok(None) => break,
-            // Nothing that matters was lost.
+            // Nothing important was lost.
             Err(_) if reader.heard().complete => break,
             Err(error) => return Err(error.into()),
         }

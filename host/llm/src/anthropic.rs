@@ -1,8 +1,8 @@
 //! Anthropic's own format, Messages.
 //!
-//! An answer in JSON is asked for as the arguments of one tool that must be called: every model of the provider, and of
-//! the gateways that imitate it, takes that, which is not so for its newer output format. The arguments are the
-//! completion's text. Where other tools are offered, or the schema is not one of an object, only the prompt asks.
+//! An answer in JSON is requested as the arguments of a single tool that must be called. All models of the provider, and of
+//! gateways that imitate it, support that, unlike its newer output format. The arguments become the completion's text. If other
+//! tools are offered, or the schema is not that of an object, only the prompt asks for JSON.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ use super::{Answer, Completing, Completion, Form, LlmError, Model, Request, Sink
 
 mod stream;
 
-/// The version of the format that this file is written for.
+/// The version of the format that this file implements.
 pub(crate) const VERSION: &str = "2023-06-01";
 
 /// The tool whose arguments are the answer.
@@ -30,27 +30,27 @@ const ANSWER: &str = "answer";
 #[derive(Debug)]
 pub struct Anthropic {
     wire: Wire,
-    /// What the endpoint is known to take.
+    /// Fields that the endpoint is known to support.
     shape: Mutex<Shape>,
 }
 
-/// Fields of a request that not every model takes.
+/// Fields of a request that not every model supports.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     schema: bool,
-    /// Whether a refusal of the schema is not a reason to go without: the administrator said that it works.
+    /// Whether a refusal of the schema does not disable it, because the administrator declared that it is supported.
     fixed: bool,
     temperature: bool,
     vision: Vision,
-    /// `cache_control`: marks how far a prompt is worth keeping.
+    /// `cache_control`: marks how much of a prompt to cache.
     cache: bool,
-    /// The most tokens of an answer that the model takes, as far as it is known.
+    /// The maximum output tokens of the model, if known.
     most: u32,
 }
 
 impl Anthropic {
-    /// `endpoint.base_url` is what stands before `/messages`, such as `https://api.anthropic.com/v1`. Fails if it is no
-    /// address, or if the key cannot be a header; nothing is sent yet.
+    /// `endpoint.base_url` is the part before `/messages`, such as `https://api.anthropic.com/v1`. Fails if it is not a valid
+    /// address, or if the key cannot be a header; sends nothing yet.
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
         let (schema, fixed) = (endpoint.schema != Support::No, endpoint.schema == Support::Yes);
         let vision = Vision::new(endpoint.vision);
@@ -60,7 +60,7 @@ impl Anthropic {
         Ok(Self { wire, shape: Mutex::new(shape) })
     }
 
-    /// Sends the request, again for each field that is refused. Ends, because each time one field less is left.
+    /// Sends the request, and repeats it without each field that is refused. It ends, because each attempt has one field less.
     async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
         let mut shape = *self.shape.lock().unwrap_or_else(PoisonError::into_inner);
         let end = self.wire.end();
@@ -88,7 +88,8 @@ impl Anthropic {
         }
     }
 
-    /// Sends `body` and reads the answer. A refusal that comes after words of an answer is a failure: they were heard.
+    /// Sends `body` and reads the answer. A refusal after the beginning of an answer is a failure, because its text was already
+    /// passed on.
     async fn attempt(
         &self,
         request: &Request,
@@ -122,7 +123,7 @@ impl Model for Anthropic {
 }
 
 impl Shape {
-    /// The schema that the answer is forced into.
+    /// Returns the schema that the answer is forced into.
     fn forced(self, request: &Request) -> Option<&Value> {
         match &request.answer {
             Answer::Json(schema) if self.schema && request.tools.is_empty() && schema["type"] == "object" => {
@@ -132,7 +133,7 @@ impl Shape {
         }
     }
 
-    /// Without what the refusal names; `None` if it names nothing that can be left out.
+    /// Returns the shape without the field that the refusal names; `None` if it names no optional field.
     fn without(self, refusal: &Refusal, request: &Request) -> Option<Self> {
         if let Some(most) = refusal.smaller_limit(request.max_tokens.min(self.most)) {
             return Some(Self { most, ..self });
@@ -150,7 +151,7 @@ impl Shape {
         (forced && refusal.names(&["tool", "schema"])).then_some(Self { schema: false, ..self })
     }
 
-    /// The endpoint answered to `other`. What it refused before, it is not sent again.
+    /// Records that the endpoint answered to `other`: fields that it refused are not sent again.
     fn learn(&mut self, other: Self) {
         self.schema &= other.schema;
         self.temperature &= other.temperature;
@@ -182,7 +183,7 @@ fn body(model: &str, request: &Request, shape: Shape) -> Value {
     body.insert("messages".to_owned(), Value::Array(said));
     body.insert("stream".to_owned(), json!(true));
     if let Some(temperature) = request.temperature.filter(|_| shape.temperature) {
-        // The range ends at 1 here; other providers go to 2.
+        // The range ends at 1 here; for other providers it ends at 2.
         let temperature = (f64::from(temperature.min(1.0)) * 1e4).round() / 1e4;
         body.insert("temperature".to_owned(), json!(temperature));
     }
@@ -196,15 +197,15 @@ fn body(model: &str, request: &Request, shape: Shape) -> Value {
     Value::Object(body)
 }
 
-/// The provider keeps what it read up to this block: behind the system prompt, which comes after the tools, and behind all that was
-/// said, where the next request goes on.
+/// Marks a block: the provider caches the prompt up to it. Used after the system prompt, which comes after the tools, and at the
+/// end of the messages, where the next request continues.
 fn mark(block: Option<&mut Value>) {
     if let Some(block) = block {
         block["cache_control"] = json!({ "type": "ephemeral" });
     }
 }
 
-/// The tools, and which of them is to be called if that is not free.
+/// Returns the tools, and the tool choice if it is not free.
 fn tools(request: &Request, messages: &[Message], shape: Shape) -> (Vec<Value>, Option<Value>) {
     if let Some(schema) = shape.forced(request) {
         let mut tools = called_tools(messages);
@@ -224,8 +225,8 @@ fn tools(request: &Request, messages: &[Message], shape: Shape) -> (Vec<Value>, 
     (tools.collect(), choice)
 }
 
-/// Tools that were called earlier. The provider refuses a conversation with calls of tools that are not offered at all,
-/// also where none shall be called any more.
+/// Returns the tools that were called earlier. The provider refuses a conversation with calls if no tools are offered, even if
+/// none may be called.
 fn called_tools(messages: &[Message]) -> Vec<Value> {
     let mut names: Vec<&str> = Vec::new();
     for message in messages {

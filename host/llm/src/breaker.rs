@@ -1,5 +1,5 @@
-//! A circuit breaker: an endpoint that failed several times in a row is left alone for a while, so that runs go on with
-//! its fallback at once instead of waiting for it again and again.
+//! A circuit breaker: after several failures in a row, an endpoint is not called for a while, so that runs use its fallback at
+//! once instead of waiting for it each time.
 //!
 //! ```text
 //!            failures in a row            pause is over: one call
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// The breaker of one endpoint, shared by everything that calls it.
 #[derive(Debug)]
 pub struct Breaker {
-    /// Failures in a row that open it.
+    /// Failures in a row after which it opens.
     failures: u32,
     /// How long it stays open.
     pause: Duration,
@@ -30,28 +30,28 @@ enum State {
     Open {
         until: Instant,
     },
-    /// One call finds out. `since`: when it might have, for the next one if this call is dropped.
+    /// One call tests the endpoint. `since`: the time from which the next call may test it if this one is dropped.
     Trying {
         since: Instant,
     },
 }
 
-/// Why a call may not be made.
+/// Why a call is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeftAlone {
-    /// Failures in a row that led to it.
+    /// Failures in a row that opened it.
     pub failures: u32,
-    /// How much longer; zero while another call finds out.
+    /// How much longer it stays open; zero while another call tests the endpoint.
     pub left: Duration,
 }
 
 impl Breaker {
-    /// Opens after `failures` in a row, at least one, for `pause`.
+    /// Opens after `failures` in a row (at least one), for `pause`.
     pub fn new(failures: u32, pause: Duration) -> Self {
         Self { failures: failures.max(1), pause, state: Mutex::new(State::Closed { failures: 0 }) }
     }
 
-    /// Whether a call could be made now, without making one.
+    /// Whether a call is allowed now. Does not begin one.
     pub fn check(&self, now: Instant) -> Result<(), LeftAlone> {
         let left = match *self.lock() {
             State::Closed { .. } => return Ok(()),
@@ -62,7 +62,7 @@ impl Breaker {
         Err(LeftAlone { failures: self.failures, left })
     }
 
-    /// Begins a call. What becomes of it is told to the [`Pass`]; one that is dropped says nothing about the endpoint.
+    /// Begins a call. Its result is reported to the [`Pass`]; a dropped pass says nothing about the endpoint.
     pub fn enter(&self, now: Instant) -> Result<Pass<'_>, LeftAlone> {
         self.check(now)?;
         let mut state = self.lock();
@@ -83,7 +83,7 @@ impl Breaker {
     }
 }
 
-/// One call that is under way.
+/// A call in progress.
 #[derive(Debug)]
 pub struct Pass<'a> {
     breaker: &'a Breaker,
@@ -91,13 +91,13 @@ pub struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// The endpoint answered, be it with a refusal.
+    /// The endpoint answered, even if it refused the request.
     pub fn answered(mut self) {
         self.trying = false;
         *self.breaker.lock() = State::Closed { failures: 0 };
     }
 
-    /// It did not answer.
+    /// The endpoint did not answer.
     pub fn failed(mut self, now: Instant) {
         let trying = std::mem::take(&mut self.trying);
         let mut state = self.breaker.lock();
@@ -108,7 +108,7 @@ impl Pass<'_> {
             }
             State::Closed { .. } => open,
             _ if trying => open,
-            // A call from before it opened says nothing new.
+            // A call from before it opened adds no information.
             state => state,
         };
     }

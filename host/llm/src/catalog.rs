@@ -1,4 +1,4 @@
-//! The models that a provider offers, as its `GET /models` lists them.
+//! The models that a provider lists at `GET /models`.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use super::endpoint::Endpoint;
 use super::http::{KeyHeader, Wire};
 use kiso_base::config::ProviderKind;
 
-/// Bytes of a list. Providers with hundreds of models describe each in a few thousand.
+/// Maximum bytes of a list. Providers with hundreds of models describe each in a few thousand bytes.
 const MAX_LIST: usize = 8 << 20;
 
-/// Models of a list; a person chooses one of them.
+/// Maximum models of a list; a person chooses one of them.
 const MAX_MODELS: usize = 2_000;
 
-/// Characters of a model's name.
+/// Maximum characters of a model's name.
 pub const MAX_NAME: usize = 200;
 
-/// The time limit for the list: a person waits for it.
+/// The timeout for the list: a person waits for it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Parts of names of models that do not answer messages.
@@ -29,14 +29,14 @@ const OTHERS: [&str; 11] =
 /// A model of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferedModel {
-    /// As a request names it.
+    /// The name in requests.
     pub name: String,
-    /// Tokens of prompt and answer together, where the provider says it.
+    /// Tokens of prompt and answer together, if the provider lists them.
     pub context: Option<u64>,
 }
 
-/// Asks the provider for its models. Those that only embed, speak or draw are left out, as far as their names say so. `endpoint.model`
-/// is not used.
+/// Requests the provider's models. Models whose names show that they only embed, speak or draw are left out. `endpoint.model` is
+/// not used.
 pub async fn offered(kind: ProviderKind, endpoint: Endpoint) -> Result<Vec<OfferedModel>, LlmError> {
     let wire = match kind {
         ProviderKind::OpenAi => Wire::new(endpoint, "/models", KeyHeader::Bearer)?,
@@ -63,14 +63,14 @@ pub async fn offered(kind: ProviderKind, endpoint: Endpoint) -> Result<Vec<Offer
     Ok(models)
 }
 
-/// Whether a name can be sent as a model's, and stand after a provider's in a model string.
+/// Whether a name can be sent as a model's, and used in a model string.
 pub fn is_model_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 fn of_entry(entry: &Value) -> Option<OfferedModel> {
     let name = entry["id"].as_str().or_else(|| entry["name"].as_str()).or_else(|| entry.as_str())?;
-    // Google puts a folder before each name, and takes it without.
+    // Google lists each name with a folder, and accepts it without.
     let name = name.strip_prefix("models/").unwrap_or(name);
     let lower = name.to_ascii_lowercase();
     if !is_model_name(name) || OTHERS.iter().any(|part| lower.contains(part)) {

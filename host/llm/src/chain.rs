@@ -1,15 +1,15 @@
-//! A model that does not give up at the first trouble: attempts, pauses, fallbacks.
+//! A model with retries and fallbacks.
 //!
 //! ```text
 //! first choice ─ attempt, pause, attempt, … ─► first fallback ─ attempt, pause, … ─► … ─► an error that says what each said
 //! ```
 //!
-//! - Only [`LlmError::Unavailable`] that may pass is tried again, with a pause that doubles and is never twice the same; a
-//!   provider that asks for a pause gets it, up to a limit.
-//! - A refusal, an answer that the provider held back, an endpoint that asks for a longer pause, one that stays silent, and one whose [`Breaker`] is open are left
-//!   for the next fallback.
-//! - An answer that is a tool call in words is made a call, or asked for once more: see [`text_calls`].
-//! - A script that does not fit ends the call: another model would change nothing.
+//! - Only a retryable [`LlmError::Unavailable`] is tried again, after a pause that doubles and is partly random. A pause that the
+//!   provider asks for is respected, up to a limit.
+//! - The next fallback is used after a refusal, after an answer that the provider withheld, and for an endpoint that asks for a
+//!   longer pause, does not answer, or has an open [`Breaker`].
+//! - A tool call that is written as text becomes a call, or the model is asked again: see [`text_calls`].
+//! - An error of a scripted model ends the call, because another model would not help.
 //!
 //! A [`Slot`](super::slots::Slot) is held during an attempt and never during a pause.
 
@@ -26,15 +26,15 @@ use super::time::Time;
 use super::{Completing, Completion, LlmError, Model, Request, Sink, Stop};
 use kiso_plan::limits::Usage;
 
-/// The pause after the first failure, before chance is added.
+/// The pause after the first failure, without its random part.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// How often is asked, and how long is waited in between.
+/// The number of attempts, and the pauses between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retries {
-    /// Attempts with one model, at least one.
+    /// Maximum attempts with one model, at least one.
     pub max_attempts: u32,
-    /// The longest pause between two of them.
+    /// The longest pause between two attempts.
     pub max_wait: Duration,
 }
 
@@ -42,22 +42,22 @@ pub struct Retries {
 #[derive(Clone)]
 pub struct Link {
     pub model: Arc<dyn Model>,
-    /// What only a model that is reached over a network has; `None` for the built-in ones, which need no slot.
+    /// Settings of a model behind a network; `None` for built-in ones, which need no slot.
     pub remote: Option<Remote>,
-    /// Tokens that its answers may have.
+    /// Maximum tokens of its answers.
     pub max_output_tokens: u32,
 }
 
-/// What stands between a chain and an endpoint.
+/// The settings of a remote endpoint.
 #[derive(Debug, Clone)]
 pub struct Remote {
-    /// Shared with every other chain that calls this model. Other models of its provider have their own: one that is
-    /// overloaded says nothing about them, and they are likely fallbacks.
+    /// Shared by all chains that call this model. Other models of the provider have their own: they are likely fallbacks, and an
+    /// overloaded model says nothing about them.
     pub breaker: Arc<Breaker>,
     pub price: Price,
 }
 
-/// What the chains of a process share. Cheap to clone.
+/// Shared by the chains of a process. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ChainContext {
     pub slots: Slots,
@@ -72,7 +72,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// A first choice with its fallbacks. Its name is the first choice's.
+/// A first choice and its fallbacks. It has the first choice's name.
 #[derive(Debug, Clone)]
 pub struct Chain {
     first: Link,
@@ -85,7 +85,7 @@ impl Chain {
         Self { first, fallbacks, shared }
     }
 
-    /// The models, in the order in which they are asked.
+    /// Returns the models in the order in which they are called.
     pub fn links(&self) -> impl Iterator<Item = &Link> {
         std::iter::once(&self.first).chain(&self.fallbacks)
     }
@@ -114,7 +114,7 @@ impl Chain {
         Err(silent.error())
     }
 
-    /// Asks one model until it answers or is not asked any more.
+    /// Calls one model until it answers or its attempts are used up.
     async fn ask_one(&self, link: &Link, request: &Request, sink: &mut Heard<'_>) -> Result<Completion, Failed> {
         let (shorter, mut again);
         let mut request = if link.max_output_tokens < request.max_tokens {
@@ -149,7 +149,7 @@ impl Chain {
                         continue;
                     }
                 },
-                // What it said itself tells more than that it is left alone because of it.
+                // The model's own error is more informative than the open breaker that it caused.
                 Err(Tried::LeftAlone(alone)) => {
                     return Err(last.unwrap_or_else(|| Failed::left_alone(link.model.name(), alone)));
                 }
@@ -178,7 +178,7 @@ impl Chain {
         sink: &mut Heard<'_>,
     ) -> Result<Completion, Tried> {
         let ChainContext { slots, estimator, time, .. } = &self.shared;
-        // Before the slot, so that nobody queues up for what will not be asked; after it, because that took its time.
+        // Before the slot, so that no call waits in vain; again after it, because the wait took time.
         remote.breaker.check(time.now())?;
         let slot = slots.acquire(request.priority).await;
         let pass = remote.breaker.enter(time.now())?;
@@ -190,12 +190,12 @@ impl Chain {
         }
         drop(slot);
         let mut completion = answer?;
-        // From an estimate nothing can be learned about estimates, and each provider counts pictures in its own way.
+        // An estimated count teaches nothing, and each provider counts pictures differently.
         if completion.counted && request.images().next().is_none() {
             estimator.learn(link.model.name(), request_tokens(request), completion.usage.input_tokens);
         }
         if completion.stop == Stop::Filter {
-            // Another provider may have other rules; this one would say the same again.
+            // Another provider may have other rules; this one would refuse again.
             sink.spent(completion.usage);
             let message = "it held the answer back (content filter)".to_owned();
             return Err(Tried::Failed(LlmError::Refused { model: completion.model, message }));
@@ -204,11 +204,11 @@ impl Chain {
         Ok(completion)
     }
 
-    /// How long to wait after this attempt; `None` where the provider asks for more than is allowed.
+    /// Returns the pause after this attempt; `None` if the provider asks for more than the maximum.
     fn pause(&self, attempt: u32, asked: Option<Duration>) -> Option<Duration> {
         let most = self.shared.retries.max_wait;
         let doubled = FIRST_PAUSE.saturating_mul(1 << (attempt - 1).min(16)).min(most);
-        // Half of it is up to chance, so that those who failed together do not come back together.
+        // Half of it is random, so that calls that failed together are not repeated together.
         let own = doubled.mul_f64(0.5 + self.shared.time.chance().clamp(0.0, 1.0) / 2.0);
         match asked {
             Some(asked) if asked > most => None,
@@ -240,20 +240,20 @@ impl Model for Chain {
     }
 }
 
-/// A sink that knows whether it heard text since it last began, and what was paid for answers that broke off. The call
-/// that succeeds in the end has that in its usage; where none does, the sink behind it is told.
+/// A sink that knows whether it has received text since its last beginning, and the cost of answers that broke off. A call that
+/// succeeds in the end includes that cost in its usage; otherwise it is reported to the inner sink.
 struct Heard<'a> {
     sink: &'a mut dyn Sink,
     any: bool,
-    /// Of the model that is asked.
+    /// The price of the called model.
     price: Price,
     lost: Usage,
-    /// Keeps what may be a call of the answer that comes in.
+    /// Holds back text of the answer that may be a call.
     held: Option<HeldText>,
 }
 
 impl Heard<'_> {
-    /// Before each attempt, and after the last if it failed, too: what an earlier one said is void.
+    /// Called before each attempt, and after the last one if it failed: discards the text of an earlier attempt.
     fn begin(&mut self, price: Price, holds: bool) {
         self.price = price;
         self.held = holds.then(HeldText::default);
@@ -264,7 +264,7 @@ impl Heard<'_> {
 }
 
 impl Heard<'_> {
-    /// The answer is words: what was held back of it is told.
+    /// Passes on the text that was held back: it is not a call.
     fn let_go(&mut self) {
         let rest = self.held.take().map(|mut held| held.rest()).unwrap_or_default();
         self.tell(&rest);
@@ -312,7 +312,7 @@ impl Drop for Heard<'_> {
     }
 }
 
-/// What one attempt came to.
+/// The failure of one attempt.
 enum Tried {
     Failed(LlmError),
     LeftAlone(LeftAlone),
@@ -334,7 +334,7 @@ impl From<LeftAlone> for Tried {
 struct Failed {
     error: LlmError,
     attempts: u32,
-    /// Why it was not asked again, where that is not plain.
+    /// Why it was not called again, if that is not obvious.
     why: Option<String>,
 }
 
@@ -351,7 +351,7 @@ impl Failed {
         Self { error, attempts: 0, why: None }
     }
 
-    /// What it said, with how often it was asked.
+    /// Returns its error, with the number of attempts.
     fn message(&self) -> String {
         let mut text = match &self.error {
             LlmError::Unavailable { message, .. }
@@ -374,7 +374,7 @@ impl Failed {
 struct Silent(Vec<Failed>);
 
 impl Silent {
-    /// One error for all: a refusal if each refused, else the silence of the first.
+    /// Combines them into one error: a refusal if each refused, otherwise the first model's failure.
     fn error(mut self) -> LlmError {
         if let [Failed { error: LlmError::Unready { .. }, .. }] = self.0.as_slice() {
             return self.0.remove(0).error;
@@ -393,7 +393,7 @@ impl Silent {
                 }
                 LlmError::Refused { model, .. } => (model, "refused"),
                 LlmError::Unready { model, .. } => (model, "cannot be called"),
-                // It ended the call.
+                // This error has ended the call.
                 LlmError::Script(_) => continue,
             };
             if model.is_empty() {

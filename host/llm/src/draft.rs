@@ -1,5 +1,4 @@
-//! An answer that is being put together from its pieces, whatever the format: text without thoughts, calls with ids of
-//! their own, and what it cost.
+//! Assembles an answer from its pieces, for all formats: text without thoughts, calls with unique ids, and its cost.
 
 use std::collections::HashSet;
 
@@ -17,10 +16,10 @@ mod thoughts;
 use repetition::Repetition;
 use thoughts::{ThoughtPiece, Thoughts};
 
-/// Calls that one answer may have. A model that repeats itself names thousands, each of which would be run.
+/// Maximum calls of one answer. A model that repeats itself may request thousands.
 pub(super) const MAX_CALLS: usize = 64;
 
-/// What was heard of an answer.
+/// The part of an answer that was received.
 pub(super) struct Draft<'a> {
     sink: &'a mut dyn Sink,
     thoughts: Thoughts,
@@ -28,27 +27,27 @@ pub(super) struct Draft<'a> {
     text: String,
     pub calls: Vec<PartialCall>,
     pub stop: Option<Stop>,
-    /// As the provider counted it, so far; zeros where it did not.
+    /// As counted by the provider so far; zero if it did not count.
     pub usage: Usage,
     /// Estimated tokens of thoughts, which providers count as output.
     thought: u64,
     /// Estimated tokens of the request.
     asked: u64,
-    /// It became a completion. What did not is paid for all the same.
+    /// Whether it became a completion. Otherwise its cost is reported separately.
     complete: bool,
 }
 
-/// A call whose pieces are still coming.
+/// A call whose pieces are still arriving.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct PartialCall {
-    /// Empty if the model gave none.
+    /// Empty if the model gave no id.
     pub id: String,
     pub name: String,
     pub args: String,
 }
 
 impl<'a> Draft<'a> {
-    /// Of the answer to this request, once the provider has begun it.
+    /// Creates the draft of an answer to this request, once the provider has begun it.
     pub(crate) fn new(sink: &'a mut dyn Sink, request: &Request) -> Self {
         Self {
             sink,
@@ -64,7 +63,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A piece of text. Thoughts that the model writes before its answer are taken out.
+    /// Adds a piece of text. Thoughts before the answer are removed.
     pub(crate) fn text(&mut self, piece: &str) {
         self.repetition.push(piece);
         let heard = self.thoughts.push(piece);
@@ -72,7 +71,7 @@ impl<'a> Draft<'a> {
         self.hear(heard);
     }
 
-    /// A thought that the provider tells apart.
+    /// Adds a thought that the provider marks as such.
     pub(crate) fn thought(&mut self, piece: &str) {
         self.repetition.push(piece);
         self.thought += tokens(piece);
@@ -92,7 +91,7 @@ impl<'a> Draft<'a> {
         self.say(&answer);
     }
 
-    /// A call whose pieces follow; `None` if there are too many.
+    /// Begins a call whose pieces follow; `None` if there are too many.
     pub(crate) fn begin_call(&mut self, id: &str, name: &str) -> Option<&mut PartialCall> {
         if self.calls.len() == MAX_CALLS {
             return None;
@@ -101,13 +100,13 @@ impl<'a> Draft<'a> {
         self.calls.last_mut()
     }
 
-    /// A piece of the arguments of the call at this place: a string to append, or the whole as an object.
+    /// Adds a piece of the arguments of the call at this index: a string to append, or the whole object.
     pub(crate) fn args(&mut self, call: usize, piece: &Value) {
         self.repetition.push(piece.as_str().unwrap_or_default());
         self.calls[call].args(piece);
     }
 
-    /// Whether nothing but repetition is to be expected; what was heard is then all.
+    /// Whether the answer only repeats itself; then it is ended here.
     pub(crate) fn is_repetition(&mut self) -> bool {
         if self.stop.is_none() && self.repetition.is_found() {
             self.stop = Some(Stop::Repetition);
@@ -115,12 +114,12 @@ impl<'a> Draft<'a> {
         self.stop == Some(Stop::Repetition)
     }
 
-    /// Whether anything was heard that a completion shows.
+    /// Whether anything was received that is part of a completion.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.calls.is_empty() && self.thoughts.is_empty()
     }
 
-    /// The completion; `Err` says why it is none.
+    /// Returns the completion, or why the answer is invalid.
     pub(crate) fn finish(mut self, model: &str) -> Result<Completion, String> {
         let rest = self.thoughts.rest();
         self.hear(rest);
@@ -129,7 +128,7 @@ impl<'a> Draft<'a> {
             return Err("it called a tool without a name".to_owned());
         }
         let mut usage = self.usage;
-        // Of an answer that was not heard to its end, at most its beginning is counted.
+        // For an interrupted answer, the provider has counted at most its beginning.
         let broken_off = self.stop == Some(Stop::Repetition);
         let counted = usage.input_tokens > 0 && usage.output_tokens > 0 && !broken_off;
         if usage.input_tokens == 0 {
@@ -142,7 +141,7 @@ impl<'a> Draft<'a> {
         self.complete = true;
         let calls = unique(std::mem::take(&mut self.calls));
         let stop = match self.stop.unwrap_or_default() {
-            // Many servers say so whatever the end was.
+            // Many servers report this for any end.
             Stop::End if !calls.is_empty() => Stop::Calls,
             Stop::Calls if calls.is_empty() => Stop::End,
             stop => stop,
@@ -151,24 +150,25 @@ impl<'a> Draft<'a> {
         Ok(Completion { text, calls, cut, stop, usage, counted, model, ..Completion::default() })
     }
 
-    /// Takes away what follows the call in which the answer was cut off. Whether there is such a call; it is the last one then.
+    /// Removes everything after the call in which the answer was cut off. Returns whether there is such a call; it is the last
+    /// one then.
     fn end_at_cut(&mut self) -> bool {
-        // One without a name tells nobody anything.
+        // A call without a name is useless.
         self.calls.pop_if(|call| call.name.trim().is_empty());
         let last = self.calls.len().saturating_sub(1);
-        // Behind a call that needs no arguments the next one begins.
+        // After a call without arguments, the next one begins.
         let is_cut = |(place, call): (usize, &PartialCall)| !call.is_whole() && (place == last || !call.is_blank());
         let cut = self.calls.iter().enumerate().position(is_cut);
         self.calls.truncate(cut.map_or(self.calls.len(), |place| place + 1));
         cut.is_some()
     }
 
-    /// It was refused before it began, which costs nothing.
+    /// Records a refusal before the beginning, which costs nothing.
     pub(crate) fn refused(&mut self) {
         self.complete = true;
     }
 
-    /// Estimated tokens of all that was heard.
+    /// Returns the estimated tokens of everything that was received.
     fn heard(&self) -> u64 {
         let called: u64 = self.calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum();
         tokens(&self.text) + called + self.thought
@@ -187,7 +187,7 @@ impl Drop for Draft<'_> {
         if !self.complete {
             let Usage { input_tokens, output_tokens, .. } = self.usage;
             let input_tokens = if input_tokens == 0 { self.asked } else { input_tokens };
-            // Some count the first token when they begin, and the others at the end.
+            // Some providers count the first token at the beginning, and the others at the end.
             let output_tokens = output_tokens.max(self.heard());
             self.sink.spent(Usage { input_tokens, output_tokens, ..self.usage });
         }
@@ -195,7 +195,7 @@ impl Drop for Draft<'_> {
 }
 
 impl PartialCall {
-    /// Whether nothing is missing from its arguments.
+    /// Whether its arguments are complete.
     fn is_whole(&self) -> bool {
         serde_json::from_str::<serde_json::Map<String, Value>>(&self.args).is_ok()
     }
@@ -213,7 +213,7 @@ impl PartialCall {
     }
 }
 
-/// Every call with an id that no other has; the model's where it gave one.
+/// Gives every call a unique id; keeps the model's id if there is one.
 fn unique(calls: Vec<PartialCall>) -> Vec<ToolCall> {
     let mut taken: HashSet<String> = calls.iter().map(|call| call.id.clone()).collect();
     let mut seen = HashSet::new();
@@ -235,7 +235,7 @@ fn unique(calls: Vec<PartialCall>) -> Vec<ToolCall> {
     named.collect()
 }
 
-/// [`estimate::tokens`], as usage counts.
+/// [`estimate::tokens`] as a `u64`.
 fn tokens(text: &str) -> u64 {
     estimate::tokens(text) as u64
 }
@@ -322,13 +322,13 @@ mod tests {
             (Stop::Length, &[whole, part][..], r#"a {"x": 1}, b {"x": "#, true),
             (Stop::Length, &[part, whole], r#"b {"x": "#, true),
             (Stop::Repetition, &[whole, part], r#"a {"x": 1}, b {"x": "#, true),
-            // Behind the last call, or before its arguments.
+            // Cut off after the last call, or before its arguments.
             (Stop::Length, &[whole], r#"a {"x": 1}"#, false),
             (Stop::Length, &[("c", ""), whole], r#"c {}, a {"x": 1}"#, false),
             (Stop::Length, &[whole, ("c", "")], r#"a {"x": 1}, c {}"#, true),
             (Stop::Length, &[whole, ("", "")], r#"a {"x": 1}"#, false),
             (Stop::Length, &[("a", "[1]")], "a [1]", true),
-            // The provider did not say so: what is wrong with it is the model's.
+            // The provider did not report a cut, so the error is the model's.
             (Stop::Calls, &[part, whole], r#"b {"x": , a {"x": 1}"#, false),
         ] {
             assert_eq!(finish(stop, calls), (shown.to_owned(), cut), "{stop:?} {calls:?}");

@@ -1,4 +1,5 @@
-//! Texts as vectors: the `/embeddings` of providers that speak OpenAI's format. What is near in meaning is near in direction.
+//! Texts as vectors: the `/embeddings` of providers with OpenAI's format. Texts with similar meanings have vectors with similar
+//! directions.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,19 +20,19 @@ use kiso_plan::estimate;
 use kiso_plan::limits::Usage;
 use kiso_store::store::{MAX_DIMENSIONS, Vector};
 
-/// The name under which these calls are accounted.
+/// The role name in the accounting of these calls.
 pub const ROLE: &str = "embedder";
 
-/// What was asked last and is likely to be asked again: the planner's retries and the tool that looks for the same.
+/// Number of cached queries: retries of the planner and searches for the same text repeat recent ones.
 const CACHED: usize = 64;
 
-/// A model that gives vectors.
+/// A model that returns vectors.
 #[derive(Debug)]
 pub struct Embedder {
     wire: Wire,
-    /// Numbers of a vector that are asked for; `None` leaves it to the model.
+    /// The requested dimensions of a vector; `None` leaves them to the model.
     dimensions: Option<u64>,
-    /// The name that its vectors are kept under.
+    /// The name under which its vectors are stored.
     name: String,
     remote: Remote,
     slots: Slots,
@@ -39,7 +40,7 @@ pub struct Embedder {
     cached: Mutex<VecDeque<(Vec<u8>, Vector)>>,
 }
 
-/// Vectors, one for each text that was sent, in their order.
+/// One vector for each text, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embeddings {
     pub vectors: Vec<Vector>,
@@ -47,8 +48,8 @@ pub struct Embeddings {
 }
 
 impl Embedder {
-    /// `endpoint.base_url` is what stands before `/embeddings`. Fails if it is not an address, or if the key cannot be a
-    /// header; nothing is sent yet.
+    /// `endpoint.base_url` is the part before `/embeddings`. Fails if it is not a valid address, or if the key cannot be a
+    /// header; sends nothing yet.
     pub fn new(
         endpoint: Endpoint,
         dimensions: Option<u64>,
@@ -57,7 +58,7 @@ impl Embedder {
         time: Arc<dyn Time>,
     ) -> Result<Embedder, LlmError> {
         let wire = Wire::new(endpoint, "/embeddings", KeyHeader::Bearer)?;
-        // Vectors of another length are those of another model.
+        // Vectors with other dimensions count as those of another model.
         let name = match dimensions {
             Some(dimensions) => format!("{} ({dimensions})", wire.name),
             None => wire.name.clone(),
@@ -71,12 +72,12 @@ impl Embedder {
         &self.wire.name
     }
 
-    /// The name under which vectors are kept: those under two names cannot be compared.
+    /// The name under which vectors are stored: vectors with different names cannot be compared.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The vectors of these texts. Waits for a slot like any other call; is not tried again here.
+    /// Returns the vectors of these texts. Waits for a slot like any other call; does not retry.
     pub async fn embed(&self, texts: &[String], priority: Priority) -> Result<Embeddings, LlmError> {
         let alone = |_| self.wire.broken("it failed several times in a row, and is left alone for a while");
         self.remote.breaker.check(self.time.now()).map_err(alone)?;
@@ -92,8 +93,8 @@ impl Embedder {
         Ok(Embeddings { vectors, usage: self.remote.price.charge(usage) })
     }
 
-    /// The vector of a question, and what it cost; nothing, where it was asked before. `None` within `patience` is no
-    /// vector: whoever asks can go on without.
+    /// Returns the vector of a query and the cost, which is zero for a cached query. `None` if it takes longer than `patience`;
+    /// the caller continues without it.
     pub async fn question(&self, text: &str, patience: Duration) -> Option<(Vector, Usage)> {
         let key = digest(&SHA256, text.as_bytes());
         if let Some(vector) = self.recall(&key) {
@@ -141,13 +142,13 @@ impl Embedder {
     }
 }
 
-/// The vectors of an answer, in the order of their texts.
+/// Returns the vectors of an answer, in the order of their texts.
 fn vectors(answer: &Value, count: usize) -> Result<Vec<Vector>, String> {
     let rows = answer["data"].as_array().filter(|rows| rows.len() == count);
     let rows = rows.ok_or_else(|| format!("its answer has no list `data` of {count} vectors"))?;
     let mut vectors = vec![None; count];
     for (nth, row) in rows.iter().enumerate() {
-        // Some servers leave the place out; the order is then that of the texts.
+        // Some servers omit the index; then the order is that of the texts.
         let at = row["index"].as_u64().map_or(Some(nth), |at| usize::try_from(at).ok());
         let place = at.and_then(|at| vectors.get_mut(at)).filter(|place| place.is_none());
         let place = place.ok_or("its answer gives a vector a place that there is not")?;

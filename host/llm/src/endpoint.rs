@@ -1,4 +1,4 @@
-//! Where a model is reached and with what patience; `config.toml` made into what the wire formats need.
+//! The address, key and timeouts of a model: `config.toml` in the form that the wire formats need.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use kiso_store::secret::SecretValue;
 pub struct Endpoint {
     /// The provider's name in `config.toml`.
     pub provider: String,
-    /// The model as the provider calls it.
+    /// The provider's name of the model.
     pub model: String,
-    /// Such as `https://api.openai.com/v1`; without a slash at its end.
+    /// Such as `https://api.openai.com/v1`, without a trailing slash.
     pub base_url: String,
-    /// Sent as the provider wants it; `None` for local servers.
+    /// Sent in the provider's way; `None` for local servers.
     pub key: Option<SecretValue>,
     pub patience: Timeouts,
     /// Whether the provider enforces a JSON Schema.
     pub schema: Support,
-    /// Whether the model calls tools in the format's own way.
+    /// Whether the model supports the format's own tool calls.
     pub tools: Support,
-    /// Whether the model takes pictures.
+    /// Whether the model accepts pictures.
     pub vision: Support,
-    /// Whether the model takes recordings.
+    /// Whether the model accepts recordings.
     pub audio: bool,
-    /// Bytes of an answer, stream and all, after which the call is given up.
+    /// Maximum bytes of a response, including the stream's format.
     pub max_response: usize,
 }
 
@@ -35,23 +35,23 @@ impl Endpoint {
     }
 }
 
-/// How long a call waits.
+/// The timeouts of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a connection.
+    /// Until the connection.
     pub connect: Duration,
-    /// From the request to the first byte of the answer's content.
+    /// From the request to the first byte of content.
     pub first_token: Duration,
     /// From one piece of the stream to the next.
     pub next_token: Duration,
-    /// For the whole call.
+    /// Of the whole call.
     pub total: Duration,
 }
 
-/// Whether something of the format can be used that not every model or server has.
+/// Whether to use a feature of the format that not every model or server has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Support {
-    /// Tried with the first call that wants it; a refusal is remembered, and the call repeated without.
+    /// Tried with the first call that needs it; after a refusal, the call is repeated without it, and it is not tried again.
     #[default]
     Probe,
     Yes,

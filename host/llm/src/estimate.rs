@@ -1,4 +1,4 @@
-//! Token estimates that learn from what providers count.
+//! Token estimates that are corrected by the counts of providers.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,40 +6,40 @@ use std::sync::{Mutex, PoisonError};
 use super::{Answer, Request, ToolSpec, Turn, schema};
 use kiso_plan::estimate::tokens;
 
-/// How much one answer moves the ratio.
+/// How much one answer changes the ratio.
 const WEIGHT: f64 = 0.2;
 
-/// Bounds of the ratio: a provider that counts wrongly, or in other units, must not make windows vanish or overflow.
+/// Limits of the ratio: a provider that counts wrongly, or in other units, must not make windows much too small or too large.
 const LEAST: f64 = 0.5;
 const MOST: f64 = 2.0;
 
-/// Requests with fewer estimated tokens teach nothing: the provider's own framing is most of what it counts.
+/// Requests with fewer estimated tokens are ignored, because they mainly show the provider's overhead.
 const TOO_SHORT: usize = 64;
 
-/// What each model's tokens are in relation to [`tokens`].
+/// The ratio of each model's tokens to the estimate of [`tokens`].
 #[derive(Debug, Default)]
 pub struct Estimator {
-    /// By `provider:model`; only models of `config.toml` get here.
+    /// By `provider:model`; limited to models of `config.toml`.
     ratios: Mutex<HashMap<String, f64>>,
 }
 
 impl Estimator {
-    /// How many tokens the model's provider counts where [`tokens`] estimates so many.
+    /// Converts an estimate of [`tokens`] to the count of the model's provider.
     pub fn counted(&self, model: &str, estimated: usize) -> usize {
         (estimated as f64 * self.ratio(model)).ceil() as usize
     }
 
-    /// How many tokens by the estimate of [`tokens`] fit where the model's provider counts so many.
+    /// Converts a count of the model's provider to an estimate of [`tokens`].
     pub fn estimated(&self, model: &str, counted: usize) -> usize {
         (counted as f64 / self.ratio(model)).floor() as usize
     }
 
-    /// What a plain estimate is multiplied with: 1 until the model has answered, then 0.5 to 2.
+    /// The factor for an estimate: 1 until the model has answered, then 0.5 to 2.
     pub fn ratio(&self, model: &str) -> f64 {
         self.ratios.lock().unwrap_or_else(PoisonError::into_inner).get(model).copied().unwrap_or(1.0)
     }
 
-    /// Learns from a prompt: `estimated` by [`request_tokens`], `counted` by the provider.
+    /// Learns from a prompt: `estimated` is that of [`request_tokens`], `counted` that of the provider.
     pub fn learn(&self, model: &str, estimated: usize, counted: u64) {
         if estimated < TOO_SHORT || counted == 0 {
             return;
@@ -51,7 +51,7 @@ impl Estimator {
     }
 }
 
-/// The plain estimate of the form that an answer shall have: providers count a schema like a part of the prompt.
+/// Estimates the tokens of the form of an answer: providers count a schema as a part of the prompt.
 pub fn answer_tokens(answer: &Answer) -> usize {
     match answer {
         Answer::Text => 0,
@@ -59,7 +59,7 @@ pub fn answer_tokens(answer: &Answer) -> usize {
     }
 }
 
-/// The plain estimate of everything that a request sends.
+/// Estimates the tokens of a whole request.
 pub fn request_tokens(request: &Request) -> usize {
     let turns = request.turns.iter().map(turn_tokens);
     let tools = request.tools.iter().map(tool_tokens);
@@ -67,12 +67,12 @@ pub fn request_tokens(request: &Request) -> usize {
     words + turns.sum::<usize>() + tools.sum::<usize>() + answer_tokens(&request.answer)
 }
 
-/// The plain estimate of a tool as models are shown it.
+/// Estimates the tokens of a tool in the form that models see.
 pub fn tool_tokens(tool: &ToolSpec) -> usize {
     tokens(&tool.name) + tokens(&tool.description) + tokens(&schema::shown(&tool.parameters).to_string())
 }
 
-/// The plain estimate of a turn, its calls included.
+/// Estimates the tokens of a turn, including its calls.
 pub fn turn_tokens(turn: &Turn) -> usize {
     match turn {
         Turn::Assistant { text, calls } => {

@@ -1,16 +1,16 @@
-//! The slots of a home: calls that are under way at once in all of its processes, a daemon and every `kiso run` beside it.
+//! The slots of a home: they limit the calls that run at once in all of its processes, such as a daemon and several `kiso run`.
 //!
-//! A slot is a file that is locked while a call is under way. The system releases the lock of a process that is killed. Whoever waits holds
-//! the file `turn`, so that a process with many calls does not keep one with a single call from its turn.
+//! A slot is a file that is locked during a call. The system releases the locks of a killed process. The process that waits locks
+//! the file `turn`, so that a process with many calls does not block one with a single call.
 
 use std::time::Duration;
 
 use kiso_base::home::{Home, HomeError, HomeLock};
 
-/// Between two looks at whether a slot is free. Calls take seconds.
+/// The interval for checking whether a slot is free. Calls take seconds.
 const LOOK: Duration = Duration::from_millis(40);
 
-/// Waits for one of `count` slots. `None` where locks cannot be taken in the home: a call is worth more than its place.
+/// Waits for one of `count` slots. `None` if the home does not support locks: the call is made anyway.
 pub(super) async fn acquire(home: &Home, count: usize) -> Option<HomeLock> {
     match wait(home, count).await {
         Ok(lock) => Some(lock),
@@ -45,7 +45,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-    /// Each with slots of its own, as processes have them.
+    /// Each task has its own slots, like a process.
     #[tokio::test(start_paused = true)]
     async fn processes_of_one_home_share_its_slots() {
         let dir = tempfile::tempdir().unwrap();

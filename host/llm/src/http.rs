@@ -1,5 +1,5 @@
-//! One request to a model's endpoint and its answer as it arrives: the connection, the time-outs, the limits, and what
-//! a status means. What stands in the request and in the answer is the matter of the two formats.
+//! A request to a model's endpoint and its response as it arrives: the connection, the timeouts, the limits, and the meaning of a
+//! status. The two formats define the contents of requests and responses.
 
 use std::time::{Duration, SystemTime};
 
@@ -22,29 +22,29 @@ mod refusal;
 
 pub(super) use refusal::Refusal;
 
-/// Bytes of an error's body that are read. Errors of gateways can be whole web pages.
+/// Maximum bytes that are read of an error's body. Gateways may send whole web pages as errors.
 const MAX_ERROR_BODY: usize = 64 << 10;
 
-/// Characters that an error shows of a piece of an answer.
+/// Maximum characters of a response that an error shows.
 const SHOWN_PIECE: usize = 80;
 
-/// How long the end of a body is awaited after the answer's own end mark, so that its connection can be used again.
+/// How long to wait for the end of a body after the response's own end mark, so that its connection can be reused.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How long the count of tokens and the end mark are awaited after the end of the answer itself. Some servers send
-/// neither, and leave the connection open.
+/// How long to wait for the token count and the end mark after the end of the answer itself. Some servers send neither, and keep
+/// the connection open.
 const TAIL: Duration = Duration::from_secs(5);
 
-/// Bytes of what a server says of itself, such as the template of its model.
+/// Maximum bytes of a server's properties, such as the template of its model.
 const MAX_PROPERTIES: usize = 1 << 20;
 
-/// How long is waited for what is asked beside the calls themselves, whose answers wait meanwhile.
+/// Timeout of requests besides model calls; the answer waits for them.
 const ASIDE: Duration = Duration::from_secs(5);
 
-/// Tells a test server, or a proxy that routes by it, which role asks. Says nothing that the prompt does not.
+/// Tells a test server or a proxy which role makes the call. The prompt contains the same information.
 const ROLE: HeaderName = HeaderName::from_static("x-kiso-role");
 
-/// An endpoint, ready to be asked.
+/// An endpoint, ready for requests.
 #[derive(Debug)]
 pub(super) struct Wire {
     /// `provider:model`, for errors.
@@ -54,7 +54,7 @@ pub(super) struct Wire {
     headers: HeaderMap,
 }
 
-/// How the key is sent.
+/// How to send the key.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum KeyHeader {
     Bearer,
@@ -64,7 +64,7 @@ pub(super) enum KeyHeader {
 /// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum CallError {
-    /// The provider said no, and perhaps to one field only.
+    /// The provider refused the request, perhaps only because of one field.
     Refused(Refusal),
     Failed(LlmError),
 }
@@ -76,7 +76,7 @@ impl From<LlmError> for CallError {
 }
 
 impl Wire {
-    /// `path` is appended to the path of the endpoint's `base_url`; a query there stays.
+    /// `path` is appended to the path of the endpoint's `base_url`; a query there is kept.
     pub(crate) fn new(endpoint: Endpoint, path: &str, key_header: KeyHeader) -> Result<Self, LlmError> {
         let name = endpoint.name();
         let refused = |message: String| LlmError::Refused { model: name.clone(), message };
@@ -97,7 +97,7 @@ impl Wire {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("kiso/", env!("CARGO_PKG_VERSION"))));
-        // Files and variables often end with a line feed, or are empty where no key is wanted.
+        // Keys from files and variables often end with a line feed, or are empty if none is needed.
         if let Some(key) = endpoint.key.as_ref().map(|key| key.expose().trim()).filter(|key| !key.is_empty()) {
             let (header, value) = match key_header {
                 KeyHeader::Bearer => (AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}"))),
@@ -110,18 +110,17 @@ impl Wire {
         Ok(Self { name, endpoint, uri, headers })
     }
 
-    /// A header for every request.
+    /// Adds a header to every request.
     pub(crate) fn header(&mut self, name: &'static str, value: &'static str) {
         self.headers.insert(name, HeaderValue::from_static(value));
     }
 
-    /// When a call that begins now has to be over.
+    /// The deadline of a call that begins now.
     pub(crate) fn end(&self) -> Instant {
         Instant::now() + self.endpoint.patience.total
     }
 
-    /// Sends `body` for this role and waits for the head of the answer. The whole call, this included, has to be over at
-    /// `end`.
+    /// Sends `body` for this role and waits for the response head. `end` is the deadline of the whole call.
     pub(crate) async fn post(
         &self,
         role: &'static str,
@@ -173,7 +172,7 @@ impl Wire {
         })
     }
 
-    /// Sends a body of this media type and returns the answer, which is one JSON value.
+    /// Sends a body of this media type and returns the response, which is one JSON value.
     pub(crate) async fn ask_once(&self, role: &'static str, media_type: &str, body: Bytes) -> Result<Value, LlmError> {
         let failed = |none| match none {
             CallError::Refused(refusal) => refusal.into_error(&self.name),
@@ -189,7 +188,7 @@ impl Wire {
         }
     }
 
-    /// Requests the JSON at this address, of at most `most` bytes.
+    /// Requests the JSON at this address, at most `most` bytes.
     #[expect(clippy::expect_used, reason = "the method and the address were checked before")]
     pub(crate) async fn get(&self, most: usize, end: Instant) -> Result<Value, LlmError> {
         let mut parts = http::Request::builder().method(Method::GET).uri(self.uri.clone());
@@ -222,7 +221,7 @@ impl Wire {
         serde_json::from_slice(&text).map_err(no_json)
     }
 
-    /// What stands at `path` beside the version in the base address, if that is JSON and comes soon.
+    /// Returns the JSON at `path` beside the version in the base address; `None` if there is none or it takes too long.
     pub(crate) async fn look_up(&self, path: &str, end: Instant) -> Option<Value> {
         let base = self.endpoint.base_url.split('?').next()?.trim_end_matches('/');
         let uri = format!("{}{path}", base.strip_suffix("/v1").unwrap_or(base));
@@ -243,12 +242,12 @@ impl Wire {
         serde_json::from_slice(&text).ok()
     }
 
-    /// An answer that is not one: the model may do better the next time.
+    /// The error of an invalid answer that may be better next time.
     pub(crate) fn broken(&self, message: impl Into<String>) -> LlmError {
         self.unavailable(message.into(), true)
     }
 
-    /// An answer that would be no better the next time.
+    /// The error of an answer that would be the same next time.
     pub(crate) fn unusable(&self, message: impl Into<String>) -> LlmError {
         self.unavailable(message.into(), false)
     }
@@ -257,19 +256,19 @@ impl Wire {
         LlmError::Unavailable { model: self.name.clone(), message, retryable, retry_after: None }
     }
 
-    /// A piece of an answer that is not JSON.
+    /// The error of a piece of an answer that is not JSON.
     pub(crate) fn no_json(&self, error: &serde_json::Error, piece: &str) -> LlmError {
-        // Cut last: a part of the key would not be known as one.
+        // Shortened last: a part of the key would not be recognized.
         let start: String = self.clean(piece).chars().take(SHOWN_PIECE).collect();
         self.broken(format!("a piece of its answer is not JSON ({error}): {start}"))
     }
 
-    /// Text of the provider, as an error may show it.
+    /// Returns text of the provider in a form that errors may show.
     pub(crate) fn clean(&self, text: &str) -> String {
         refusal::clean(text, self.endpoint.key.as_ref())
     }
 
-    /// An error object that came in place of an answer, or a text that is an error's.
+    /// The error of an error object, or of an error's text, in place of an answer.
     pub(crate) fn error_object(&self, error: &Value) -> CallError {
         CallError::Refused(Refusal::object(error, self.endpoint.key.as_ref()))
     }
@@ -292,7 +291,7 @@ impl Wire {
         let (parts, mut body) = response.into_parts();
         let location = header(&parts.headers, &LOCATION);
         let mut text = Vec::new();
-        // What did not come by then is left out; the status alone says enough.
+        // The rest of a slow body is left out; the status is enough.
         while text.len() < MAX_ERROR_BODY
             && let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await
         {
@@ -305,28 +304,28 @@ impl Wire {
     }
 }
 
-/// An answer that is coming in.
+/// A response that is being received.
 pub(super) struct ResponseStream<'a> {
     wire: &'a Wire,
-    /// What the server calls itself.
+    /// The server's name in its header.
     server: Option<String>,
-    /// `None` after its end.
+    /// `None` after the end.
     body: Option<Incoming>,
     form: Form,
-    /// Read and not yet handed out.
+    /// Events that were parsed and not yet returned.
     events: std::vec::IntoIter<SseEvent>,
-    /// Bytes.
+    /// Received bytes.
     received: usize,
-    /// When the next piece must be there.
+    /// The deadline of the next piece.
     due: Instant,
-    /// Content came.
+    /// Whether content was received.
     heard: bool,
-    /// When the whole answer must be there.
+    /// The deadline of the whole response.
     end: Instant,
 }
 
-/// A stream, or one JSON value: some servers answer whole, whatever was asked for. Told apart by the first character,
-/// since content types are not to be trusted and no line of a stream begins with a brace.
+/// A stream, or one JSON value: some servers never stream. They are distinguished by the first character, because content types
+/// are not reliable and no line of a stream begins with a brace.
 enum Form {
     /// Only white space so far.
     Unknown,
@@ -335,15 +334,15 @@ enum Form {
 }
 
 impl ResponseStream<'_> {
-    /// Whether the server calls itself so.
+    /// Whether this is the server's name.
     pub(crate) fn is_of(&self, server: &str) -> bool {
         self.server.as_deref() == Some(server)
     }
 
-    /// The next event; a whole answer is one event. `None` is the end of the body.
+    /// Returns the next event; a response that is not a stream is one event. `None` at the end of the body.
     pub(crate) async fn next(&mut self) -> Result<Option<SseEvent>, LlmError> {
         loop {
-            // Also while nothing has to be waited for: there may be much to read, and its reader may be slow.
+            // Checked even if there is data: there may be a lot to read, and the reader may be slow.
             if self.end <= Instant::now() {
                 return Err(self.wire.late("end of the answer", self.wire.endpoint.patience.total, "total"));
             }
@@ -370,21 +369,21 @@ impl ResponseStream<'_> {
         }
     }
 
-    /// Content came: the wait for the next begins. Comments, pings and empty deltas are no content, so that a provider
-    /// that only keeps the connection alive cannot hold a call for ever.
+    /// Records that content was received, and restarts the timeout. Comments, pings and empty deltas are not content, so a
+    /// provider that only keeps the connection alive cannot block a call forever.
     pub(crate) fn heard(&mut self) {
         self.heard = true;
         self.due = Instant::now() + self.wire.endpoint.patience.next_token;
     }
 
-    /// The answer is complete; what may still come is worth a short wait.
+    /// Records that the answer is complete; only a short wait for the rest follows.
     pub(crate) fn completed(&mut self) {
         self.heard = true;
         self.due = Instant::now() + self.wire.endpoint.patience.next_token.min(TAIL);
     }
 
-    /// The answer has ended, and only the end of its body may be missing. That is awaited aside and for a short time,
-    /// since a connection whose body was not read to its end cannot be used again.
+    /// Records the end of the answer; only the end of the body may be missing. A background task waits for it for a short time,
+    /// because a connection can only be reused after its body was read.
     pub(crate) fn finish(mut self) {
         if let Some(mut body) = self.body.take() {
             tokio::spawn(tokio::time::timeout(LINGER, async move { while let Some(Ok(_)) = body.frame().await {} }));

@@ -1,4 +1,4 @@
-//! Models: one trait, and the implementations beside it.
+//! Models: a trait and its implementations.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -45,40 +45,40 @@ use kiso_plan::prompt::{Piece, Pieces};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     pub role: Role,
-    /// The role's prompt; the only part that speaks with the administrator's voice.
+    /// The role's prompt; the only part with the administrator's authority.
     pub system: String,
-    /// The pieces as text, each foreign one fenced, but for those `apart`.
+    /// The pieces as text, except for those in `apart`. Each one from outside is fenced.
     pub user: String,
-    /// The same pieces for a model that reads fields (`reflex`); nothing more than what `user` and `turns` show.
+    /// The same pieces for a model that reads fields (`reflex`); they contain nothing that is not in `user` or `turns`.
     pub pieces: Pieces,
-    /// The pieces that stand in `turns`.
+    /// The pieces that are in `turns`.
     pub apart: &'static [Piece],
-    /// What follows the user part: what was said in the session, calls, their results, notes. Oldest first.
+    /// The messages after the user part: the session so far, calls, their results, notes. Oldest first.
     pub turns: Vec<Turn>,
-    /// How many of the first turns are what was said before: those may go where not all have room.
+    /// How many of the first turns are earlier messages, which may be dropped if there is not enough room.
     pub spare_turns: usize,
-    /// Tools that may be called; none for most roles.
+    /// Tools that may be called; empty for most roles.
     pub tools: Vec<ToolSpec>,
     pub tool_choice: ToolChoice,
     pub answer: Answer,
-    /// `answer` with all that the prompt says about it, for a server that makes a grammar of it and does not count it as a part of
-    /// the prompt.
+    /// `answer` with all limits from the prompt, for a server that makes a grammar of it and does not count it as part of the
+    /// prompt.
     pub grammar: Option<Arc<Value>>,
-    /// Whether the model has a small window or little room for an answer: then every text and list of the answer's form has a length
-    /// with which the answer ends before its limit.
+    /// Whether the model has a small window or little room for an answer: then all texts and lists in the answer's form have
+    /// maximum lengths, so that it ends before its limit.
     pub short: bool,
     /// 0.0 to 2.0; `None` leaves it to the provider.
     pub temperature: Option<f32>,
-    /// Tokens that the answer may have.
+    /// Maximum tokens of the answer.
     pub max_tokens: u32,
     pub priority: Priority,
-    /// What requests share that begin alike: a provider that keeps what it has read finds it by that. Empty for a request that
-    /// no other one follows.
+    /// An id that is shared by requests with the same beginning, by which a provider finds its cached prompt. Empty if no other
+    /// request follows.
     pub cache_key: String,
 }
 
 impl Request {
-    /// An interactive call for free text, without tools.
+    /// Creates an interactive call for free text, without tools.
     pub fn new(role: Role, system: String, user: String) -> Self {
         Self {
             role,
@@ -100,7 +100,7 @@ impl Request {
         }
     }
 
-    /// The pictures and recordings in it.
+    /// Returns its pictures and recordings.
     pub fn images(&self) -> impl Iterator<Item = &Image> {
         self.turns.iter().flat_map(|turn| match turn {
             Turn::Pictures(images) => images.as_slice(),
@@ -109,12 +109,12 @@ impl Request {
     }
 }
 
-/// The form that an answer shall have. A provider that cannot enforce it still finds it in the prompt.
+/// The required form of the answer. The prompt contains it, too, for providers that cannot enforce it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Answer {
     #[default]
     Text,
-    /// JSON that fits this JSON Schema; its name is the role's.
+    /// JSON that is valid for this JSON Schema, which has the role's name.
     Json(Arc<Value>),
 }
 
@@ -123,43 +123,43 @@ pub enum Answer {
 pub enum ToolChoice {
     #[default]
     Auto,
-    /// They are shown, because the requests before showed them, and none is to be called.
+    /// They are listed, because earlier requests listed them, but none may be called.
     None,
 }
 
-/// Who waits for a call. A slot that gets free goes to the first of the highest kind that waits.
+/// Who waits for a call. A free slot goes to the first waiter of the highest priority.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// Titles, summaries, memory: nobody waits.
+    /// Titles, summaries, memory: nobody is waiting.
     Background,
     Subagent,
-    /// A person waits.
+    /// A person is waiting.
     #[default]
     Interactive,
 }
 
-/// A tool as a model sees it.
+/// A tool in the form that a model sees.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// Lower-case letters, digits, `_` and `-`, at most 64: what every provider takes.
+    /// Lower-case letters, digits, `_` and `-`, at most 64: all providers accept these.
     pub name: String,
     pub description: String,
-    /// JSON Schema of an object.
+    /// The JSON Schema of an object.
     pub parameters: Value,
 }
 
 /// A message after the user part.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Turn {
-    /// What a person wrote, in their own words.
+    /// A person's own text.
     User(String),
-    /// What the model answered, in this call's conversation or to a person.
+    /// An answer of the model, in this call's conversation or to a person.
     Assistant { text: String, calls: Vec<ToolCall> },
     /// The result of the call with this id.
     Tool { id: String, name: String, text: String },
-    /// What the host adds for the model, such as a reflection; sent as a user message.
+    /// A text of the host for the model, such as a reflection; sent as a user message.
     Note(String),
-    /// Pictures of the turn before, sent as parts of a user message.
+    /// Pictures of the previous turn, sent as parts of a user message.
     Pictures(Vec<Image>),
 }
 
@@ -167,27 +167,27 @@ pub enum Turn {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Image {
     pub picture: Picture,
-    /// Its bytes in base64; `None` where they are not kept any more, and before they are loaded.
+    /// Its bytes in base64; `None` before they are loaded, and if they are no longer stored.
     pub content: Option<Arc<str>>,
-    /// What another model said of it, for a model that is not shown pictures.
+    /// Another model's description, for a model that does not get pictures.
     pub described: Option<String>,
-    /// Whether the same picture stands above in the request.
+    /// Whether the request already contains the same picture.
     pub repeats: bool,
 }
 
 impl Image {
-    /// One that is not loaded yet.
+    /// Creates an image that is not loaded yet.
     pub fn of(picture: &Picture) -> Self {
         Self { picture: picture.clone(), content: None, described: None, repeats: false }
     }
 
-    /// What stands above it.
+    /// Returns its caption.
     pub(crate) fn caption(&self) -> String {
         let kind = if self.picture.is_sound() { "recording" } else { "picture" };
         format!("[{kind}: {}]", self.picture.title())
     }
 
-    /// What stands in its place where it is not shown.
+    /// Returns the text that replaces it if it is not sent.
     fn words(&self, vision: vision::Vision) -> String {
         let title = self.picture.title();
         if self.picture.is_sound() {
@@ -209,41 +209,42 @@ impl Image {
     }
 }
 
-/// Said to a model that is not shown pictures.
+/// The note for a model that does not get pictures.
 const BLIND: &str = "You cannot see pictures, so you do not know what is on it: say so where it matters, and that `[models] eyes` in \
     config.toml names a model that describes them";
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Completion {
     pub text: String,
-    /// Tools that the model wants called. Ids are unique within the completion; the model, or else the host, made them.
+    /// Tool calls that the model requests. Their ids are unique within the completion, and come from the model or, if missing,
+    /// from the host.
     pub calls: Vec<ToolCall>,
-    /// Whether the provider ended the answer in the middle of the last of `calls`.
+    /// Whether the answer was cut off inside of the last of `calls`.
     pub cut: bool,
     pub stop: Stop,
     pub usage: Usage,
     /// Whether the provider counted the tokens of `usage`; otherwise they are estimated.
     pub counted: bool,
-    /// How the form of the answer was asked for in the end.
+    /// How the form of the answer was finally requested.
     pub form: Form,
-    /// The schema that was sent with the request that was answered, if one was.
+    /// The schema in the request that was answered, if any.
     pub schema: Option<Arc<Value>>,
-    /// How its calls were asked for.
+    /// How tool calls were requested.
     pub calling: Calling,
-    /// `provider:model` that answered, which is another one than asked for when a fallback took over.
+    /// The `provider:model` that answered; not the requested one if a fallback answered.
     pub model: String,
-    /// Whether the request had pictures that it was not shown, and that nobody had described.
+    /// Whether the request had pictures that were neither sent nor described.
     pub blind: bool,
 }
 
-/// How a provider was asked for the form of [`Request::answer`], as far as it takes that.
+/// How the form of [`Request::answer`] was requested from a provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// By the prompt alone.
+    /// Only by the prompt.
     #[default]
     Prompt,
-    /// As some JSON object.
+    /// As any JSON object.
     Object,
     /// By its schema.
     Schema,
@@ -252,10 +253,10 @@ pub enum Form {
 /// How a model calls tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Calling {
-    /// In the format's own way.
+    /// By the format's own tool calls.
     #[default]
     Native,
-    /// In an answer of JSON, because its server or its template knows no tools.
+    /// As an answer in JSON, because its server or its template does not support tools.
     Json,
 }
 
@@ -265,29 +266,28 @@ pub enum Calling {
 pub enum Stop {
     #[default]
     End,
-    /// It was cut off at `max_tokens`.
+    /// Cut off at `max_tokens`.
     Length,
-    /// It said the same again and again, and was not listened to any more.
+    /// It only repeated itself and was ended.
     Repetition,
     /// It waits for the results of its calls.
     Calls,
-    /// The provider held content back.
+    /// The provider withheld content.
     Filter,
 }
 
-/// Hears an answer while it arrives.
+/// Receives an answer while it arrives.
 pub trait Sink: Send {
-    /// The next piece of text.
+    /// Receives the next piece of text.
     fn text(&mut self, piece: &str);
 
-    /// The next piece of what the model thinks before it answers.
+    /// Receives the next piece of the model's reasoning before its answer.
     fn thought(&mut self, _piece: &str) {}
 
-    /// What was heard so far is void: the answer broke off, and begins anew, perhaps from another model, or not at all.
+    /// Discards everything received so far: the answer broke off, and may start again, perhaps from another model.
     fn restart(&mut self) {}
 
-    /// What was heard and came to nothing, because the answer broke off or nobody waits for it any more, has used this. It
-    /// is in no completion's usage.
+    /// Receives the usage of an answer that broke off or was cancelled. No completion includes it.
     fn spent(&mut self, _usage: Usage) {}
 }
 
@@ -300,20 +300,20 @@ impl<F: FnMut(&str) + Send> Sink for F {
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LlmError {
-    /// The provider could not be reached or did not answer properly. A run sees this when retries are used up.
+    /// The provider could not be reached or gave no valid answer. A run gets this after all retries.
     #[error("the model {model} did not answer: {message}")]
     Unavailable {
         model: String,
         message: String,
         /// Whether the same call may succeed later.
         retryable: bool,
-        /// What the provider asked to wait.
+        /// The wait that the provider asked for.
         retry_after: Option<Duration>,
     },
     /// The provider refused the request: key, quota, content.
     #[error("the model {model} refused the request: {message}")]
     Refused { model: String, message: String },
-    /// It was not called, because it lacks its key.
+    /// It was not called, because its key is missing.
     #[error("the model {model} cannot be called: {message}")]
     Unready { model: String, message: String },
     /// A scripted model has no answer for this call.
@@ -329,21 +329,21 @@ pub trait Model: Send + Sync {
     /// `provider:model`, as in `config.toml`.
     fn name(&self) -> &str;
 
-    /// Whether it takes pictures; `None` as long as nobody knows.
+    /// Whether it accepts pictures; `None` while unknown.
     fn sees(&self) -> Option<bool> {
         None
     }
 
-    /// Whether it takes recordings: the configuration says so.
+    /// Whether it accepts recordings, according to the configuration.
     fn hears(&self) -> bool {
         false
     }
 
-    /// Keeps the result of a test with a picture, unless the configuration says whether the model takes pictures. Answers to later
-    /// requests do not change it.
+    /// Stores the result of a test with a picture, unless the configuration says whether the model accepts pictures. Answers to
+    /// later requests do not change it.
     fn learn_vision(&self, _sees: bool) {}
 
-    /// Answers `request`. `sink` hears each piece of text as it arrives, in order; the pieces since the last
-    /// [`Sink::restart`] are the completion's text. Dropping the future cancels the call.
+    /// Answers `request`. `sink` receives each piece of text as it arrives, in order; the pieces since the last [`Sink::restart`]
+    /// are the completion's text. Dropping the future cancels the call.
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a>;
 }

@@ -1,6 +1,6 @@
-//! Chat completions, the format that most providers speak: OpenRouter, OpenAI, Ollama, llama.cpp, vLLM and many more,
-//! each a little differently. What an endpoint does not take is found out by its refusal, left out from then on, and
-//! the request is sent again at once; every other failure is for the caller, who may try again or ask another model.
+//! Chat completions, the format of most providers: OpenRouter, OpenAI, Ollama, llama.cpp, vLLM and many more, with small
+//! differences. If an endpoint refuses an optional feature, the request is repeated at once without it, and the feature is not
+//! used again. All other failures are returned to the caller, which may retry or use another model.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -30,22 +30,23 @@ use shape::{Format, RequestShape};
 #[derive(Debug)]
 pub struct OpenAi {
     wire: Wire,
-    /// What the endpoint is known to take.
+    /// Features that the endpoint is known to support.
     shape: Mutex<RequestShape>,
-    /// What it says of itself, once its first answer has told that it is llama.cpp.
+    /// Its properties, once its first answer has shown that it is llama.cpp.
     llama: OnceLock<LlamaServer>,
 }
 
 impl OpenAi {
-    /// `endpoint.base_url` is what stands before `/chat/completions`, such as `https://openrouter.ai/api/v1`. Fails if
-    /// it is not an address, or if the key cannot be a header; nothing is sent yet.
+    /// `endpoint.base_url` is the part before `/chat/completions`, such as `https://openrouter.ai/api/v1`. Fails if it is not a
+    /// valid address, or if the key cannot be a header; sends nothing yet.
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
         let shape = Mutex::new(RequestShape::new(endpoint.schema, endpoint.tools, endpoint.vision));
         let wire = Wire::new(endpoint, "/chat/completions", KeyHeader::Bearer)?;
         Ok(Self { wire, shape, llama: OnceLock::new() })
     }
 
-    /// Sends the request, again without each thing that is refused. Ends, because each time one less is left.
+    /// Sends the request, and repeats it without each feature that is refused. It ends, because each attempt has one feature
+    /// less.
     async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
         let mut shape = *self.shape.lock().unwrap_or_else(PoisonError::into_inner);
         let end = self.wire.end();
@@ -70,8 +71,8 @@ impl OpenAi {
         }
     }
 
-    /// Sends `body`, with `schema` in it, and reads the answer. A refusal that comes after words of an answer is a failure: they were
-    /// heard. `None` if the server turns out not to show its model the tools that were sent.
+    /// Sends `body`, which contains `schema`, and reads the answer. A refusal after the beginning of an answer is a failure,
+    /// because its text was already passed on. `None` if the server turns out to hide the tools from its model.
     async fn attempt(
         &self,
         request: &Request,
@@ -135,7 +136,7 @@ impl Model for OpenAi {
     }
 }
 
-/// The schema of the answer, where it has one; for a server that makes a `grammar` of it, the one that is for that.
+/// Returns the schema of the answer, if it has one; for a server that makes a `grammar` of it, the schema for that purpose.
 fn schema(request: &Request, shape: RequestShape, grammar: bool) -> Option<Arc<Value>> {
     match &request.answer {
         Answer::Json(schema) => Some(request.grammar.as_ref().filter(|_| grammar).unwrap_or(schema).clone()),
@@ -156,7 +157,7 @@ fn body(model: &str, request: &Request, shape: RequestShape, schema: Option<&Val
         body.insert("prompt_cache_key".to_owned(), json!(request.cache_key));
     }
     if let Some(temperature) = request.temperature.filter(|_| shape.temperature) {
-        // As it was written: a float of 32 bits shows noise in one of 64.
+        // Rounded, because a 32-bit float has extra digits as a 64-bit one.
         body.insert("temperature".to_owned(), json!((f64::from(temperature) * 1e4).round() / 1e4));
     }
     let choice = request.tool_choice == ToolChoice::None;
@@ -185,10 +186,10 @@ fn body(model: &str, request: &Request, shape: RequestShape, schema: Option<&Val
     Value::Object(body)
 }
 
-/// Between the results of tools and their pictures.
+/// The model's message between the results of tools and their pictures.
 const LOOKS: &str = "I look at the pictures.";
 
-/// What a message of the user says: a text, or parts where it shows pictures.
+/// Returns the content of a user message: a text, or parts if it contains pictures.
 fn content(parts: &[MessagePart]) -> Value {
     match parts {
         [] => return json!(""),
@@ -215,7 +216,7 @@ fn content(parts: &[MessagePart]) -> Value {
     Value::Array(shown)
 }
 
-/// The parts with a text before them.
+/// Adds a text before the parts.
 fn behind<'a>(text: String, mut parts: Vec<MessagePart<'a>>) -> Vec<MessagePart<'a>> {
     match parts.first_mut() {
         Some(MessagePart::Text(first)) => *first = format!("{text}\n\n{first}").into(),
@@ -257,7 +258,7 @@ fn conversation(request: &Request, shape: RequestShape) -> Vec<Value> {
                     parts = behind(system.into_owned(), parts);
                 }
                 let (count, last) = (results.len(), results.len().saturating_sub(1));
-                // Where the user may not speak behind a result, words go with it, and before pictures the model speaks.
+                // If the user may not speak after a result, text is added to the result, and the model speaks before pictures.
                 let is_note = |parts: &[MessagePart]| !shape.notes && matches!(parts, [MessagePart::Text(_)]);
                 for (n, result) in results.into_iter().enumerate() {
                     let note = (n == last && is_note(&parts)).then(|| parts.pop()).flatten();

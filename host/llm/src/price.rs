@@ -1,20 +1,20 @@
-//! What calls cost.
+//! The cost of calls.
 
 use kiso_plan::limits::Usage;
 
-/// What a model costs, as its provider lists it.
+/// The prices of a model, as listed by its provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Price {
-    /// Millionths of a US dollar for a million tokens of prompt.
+    /// Millionths of a US dollar for a million prompt tokens.
     pub input: u64,
-    /// The same for tokens that the provider had kept; `None` where they cost as much as others.
+    /// The same for tokens in the provider's cache; `None` if they cost the same as others.
     pub cached: Option<u64>,
-    /// The same for a million tokens of answer.
+    /// The same for a million tokens of the answer.
     pub output: u64,
 }
 
 impl Price {
-    /// Millionths of a US dollar, rounded up: a cap on cost is reached too early rather than too late.
+    /// Returns the cost in millionths of a US dollar, rounded up, so that a cap on cost is never exceeded unnoticed.
     pub fn cost(self, usage: Usage) -> u64 {
         let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
         let cached = usage.cached_tokens.min(usage.input_tokens);
@@ -23,7 +23,7 @@ impl Price {
         u64::try_from(total.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
-    /// `usage` with its cost, unless the provider said it.
+    /// Returns `usage` with its cost, unless the provider reported the cost.
     pub fn charge(self, usage: Usage) -> Usage {
         let cost_micros = if usage.cost_micros == 0 { self.cost(usage) } else { usage.cost_micros };
         Usage { cost_micros, ..usage }
@@ -60,7 +60,7 @@ mod tests {
         let price = Price { input: 1_000_000, cached: Some(100_000), output: 0 };
         assert_eq!(price.cost(usage), 200 + 80);
         assert_eq!(Price { cached: None, ..price }.cost(usage), 1_000, "as much as others where nobody says");
-        // More than there were is a mistake of the provider's.
+        // More cached tokens than tokens are an error of the provider.
         assert_eq!(price.cost(Usage { cached_tokens: 5_000, ..usage }), 100);
     }
 

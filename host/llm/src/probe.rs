@@ -1,4 +1,4 @@
-//! Finds out what a model can do, by asking it: `kiso doctor` calls this for every model of `config.toml`.
+//! Tests the abilities of a model by calling it: `kiso doctor` does this for every model of `config.toml`.
 
 use schemars::JsonSchema;
 use serde_json::{Value, json};
@@ -9,32 +9,32 @@ use kiso_base::role::Role;
 use kiso_plan::limits::Usage;
 use kiso_plan::picture::Picture;
 
-/// Tokens that each of the three answers may have. The answers are a few words; models that think before they answer
-/// need the rest for that.
+/// Maximum tokens of each of the three answers. The answers are a few words; the rest is for the reasoning of models that think
+/// first.
 pub const MAX_TOKENS: u32 = 1_024;
 
-/// Characters of a model's words that a note repeats.
+/// Maximum characters of a model's text in a note.
 const SHOWN: usize = 160;
 
 const SYSTEM: &str = "You are being tested. Do exactly what is asked, with nothing before or after it.";
 
-/// One thing that a model can or cannot do.
+/// The result for one ability of a model.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, JsonSchema)]
 pub struct ProbeResult {
     /// "answers", "streams", "usage", "tools", "json schema" or "pictures".
     pub name: &'static str,
     pub works: bool,
-    /// Whether the test does not show either: the model may have it all the same.
+    /// Whether the test had no clear result: the model may have the ability.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unclear: bool,
-    /// What was seen, or what went wrong; may be empty.
+    /// What was observed, or the error; may be empty.
     pub note: String,
-    /// Of one that does not work: the consequence, and the remedy if there is one.
+    /// For a missing ability: the consequence, and the remedy if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meaning: Option<&'static str>,
 }
 
-/// The consequence of an ability that is missing, and the remedy, for a person.
+/// Returns the consequence of a missing ability, and the remedy, for a person.
 fn meaning(name: &str) -> Option<&'static str> {
     Some(match name {
         "answers" => "Messages cannot be answered with this model.",
@@ -57,10 +57,10 @@ fn meaning(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The meaning where a model took tools and called none.
+/// The meaning if a model accepted tools and called none.
 const UNCALLED: &str = "It did not call the tool of this test. It may call tools when it works on a task; if such tasks fail, choose another model.";
 
-/// The meaning where a model took a picture and did not read it.
+/// The meaning if a model accepted a picture and did not read it.
 const UNREAD: &str = "It accepted the picture of this test and did not read the number on it. Ask it about a picture of yours to find out.";
 
 impl ProbeResult {
@@ -73,9 +73,9 @@ impl ProbeResult {
     }
 }
 
-/// Asks `model` for a few words, for a tool call, for JSON and for the number on a picture: at most four calls. A model that does not answer the first
-/// one is not asked again. The result has one entry for each name of [`ProbeResult`], "answers" first, and what the calls
-/// used, those without an answer included.
+/// Asks `model` for a few words, a tool call, JSON, and the number on a picture: at most four calls. A model that does not answer
+/// the first call is not called again. Returns one entry for each name of [`ProbeResult`], "answers" first, and the usage of all
+/// calls, including failed ones.
 pub async fn probe(model: &dyn Model) -> (Vec<ProbeResult>, Usage) {
     let mut pieces = Pieces::default();
     let found = capabilities(model, &mut pieces).await;
@@ -114,8 +114,8 @@ async fn capabilities(model: &dyn Model, pieces: &mut Pieces) -> Vec<ProbeResult
     found
 }
 
-/// Asks `model` for the number on a picture, and returns whether it read that. The model keeps the result; where it did not answer, or a
-/// fallback did, there is none.
+/// Asks `model` for the number on a picture, and returns whether it read the number. The model stores the result, except if the
+/// call failed or a fallback answered.
 pub async fn sees(model: &dyn Model) -> bool {
     let Ok(completion) = ask(model, picture(), &mut Pieces::default()).await else { return false };
     let sees = pictures(&completion).works;
@@ -154,7 +154,7 @@ fn json_answer() -> Request {
     Request { answer: Answer::Json(schema.into()), ..bounded(text) }
 }
 
-/// A picture of 160 x 60 pixels with this number on it.
+/// A picture of 160 x 60 pixels with this number.
 const PICTURE: &[u8] = include_bytes!("probe/number.png");
 const NUMBER: &str = "4271";
 
@@ -177,7 +177,7 @@ fn pictures(completion: &Completion) -> ProbeResult {
             let note = format!(
                 "it read {said:?} on a picture of {NUMBER}; vision = \"no\" in its [model_settings] has pictures described for it"
             );
-            // It took the picture, and did not say that it sees none.
+            // It accepted the picture, and did not say that it cannot see it.
             if said != "0" && !said.is_empty() {
                 return ProbeResult::unclear("pictures", note, UNREAD);
             }
@@ -261,7 +261,7 @@ fn json_schema(completion: &Completion) -> ProbeResult {
     ProbeResult::new("json schema", fits && completion.form == Form::Schema, note)
 }
 
-/// The beginning of what a model said.
+/// Returns the beginning of a model's text.
 fn short(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN).collect();
     if shown.len() < text.len() {
@@ -270,7 +270,7 @@ fn short(text: &str) -> String {
     shown
 }
 
-/// Counts pieces of text, and what is paid for them.
+/// Counts pieces of text, and the usage of failed answers.
 #[derive(Default)]
 struct Pieces {
     count: usize,
@@ -298,10 +298,10 @@ mod tests {
     use kiso_plan::call::ToolCall;
     use std::sync::Mutex;
 
-    /// The pieces of a text, and what else there is; or why there is nothing.
+    /// The pieces of a text and the rest of the completion, or an error.
     type Line = Result<(Vec<&'static str>, Completion), LlmError>;
 
-    /// Answers in order.
+    /// Returns these answers in order.
     struct Fake(Mutex<Vec<Line>>);
 
     impl Model for Fake {
@@ -321,17 +321,17 @@ mod tests {
         }
     }
 
-    fn said(pieces: &[&'static str]) -> Line {
+    fn text_answer(pieces: &[&'static str]) -> Line {
         let usage = Usage { input_tokens: 9, output_tokens: 5, ..Usage::default() };
         Ok((pieces.to_vec(), Completion { usage, counted: true, form: Form::Schema, ..Completion::default() }))
     }
 
-    fn called(name: &str, args: &str) -> Line {
+    fn call_answer(name: &str, args: &str) -> Line {
         let call = ToolCall::new("1", name, args);
         Ok((vec![], Completion { calls: vec![call], ..Completion::default() }))
     }
 
-    /// "yes", "no" or "unclear" for each capability, and all notes.
+    /// Returns "yes", "no" or "unclear" for each ability, and all notes.
     async fn probed(answers: Vec<Line>) -> (String, String) {
         let fake = Fake(Mutex::new(answers));
         let (found, _) = probe(&fake).await;
@@ -355,10 +355,10 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn a_model_that_can_everything() {
         let answers = vec![
-            said(&["one, ", "two"]),
-            called("report_number", "{\"number\": 7}"),
-            said(&["{\"word\": \"kiso\", \"number\": 7}"]),
-            said(&["The number is 4271."]),
+            text_answer(&["one, ", "two"]),
+            call_answer("report_number", "{\"number\": 7}"),
+            text_answer(&["{\"word\": \"kiso\", \"number\": 7}"]),
+            text_answer(&["The number is 4271."]),
         ];
         let (works, notes) = probed(answers).await;
         assert_eq!(works, "yes yes yes yes yes yes");
@@ -369,10 +369,10 @@ mod tests {
     async fn what_is_estimated_or_only_asked_for_does_not_count_as_able() {
         for (form, note) in [(Form::Object, "plain JSON only"), (Form::Prompt, "plain text only")] {
             let mut answers = vec![
-                said(&["one, ", "two"]),
-                called("report_number", "{\"number\": 7}"),
-                said(&["{\"word\": \"kiso\", \"number\": 7}"]),
-                said(&["4271"]),
+                text_answer(&["one, ", "two"]),
+                call_answer("report_number", "{\"number\": 7}"),
+                text_answer(&["{\"word\": \"kiso\", \"number\": 7}"]),
+                text_answer(&["4271"]),
             ];
             for (_, completion) in answers.iter_mut().flatten() {
                 (completion.form, completion.counted) = (form, false);
@@ -385,10 +385,16 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_model_that_only_talks() {
-        let answers = vec![said(&["one"]), said(&["I call it"]), said(&["Sure! {\"word\": \"kiso\"}"]), said(&["0"])];
+        let answers = vec![
+            text_answer(&["one"]),
+            text_answer(&["I call it"]),
+            text_answer(&["Sure! {\"word\": \"kiso\"}"]),
+            text_answer(&["0"]),
+        ];
         let (works, notes) = probed(answers).await;
         assert_eq!(works, "yes no yes unclear no no");
-        let takes = vec![said(&["a", "b"]), said(&["7"]), said(&["{"]), said(&["A picture came."])];
+        let takes =
+            vec![text_answer(&["a", "b"]), text_answer(&["7"]), text_answer(&["{"]), text_answer(&["A picture came."])];
         assert_eq!(probed(takes).await.0, "yes yes yes unclear no unclear");
         for note in ["came in 1 piece", "called no tool, and said \"I call it\"", "it read \"0\" on a picture of 4271"]
         {
@@ -399,9 +405,13 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn odd_calls_and_errors_in_between_are_notes() {
         let refused = LlmError::Refused { model: "fake:one".to_owned(), message: "no schemas here".to_owned() };
-        for call in [called("report_number", "{"), called("other", "{\"number\": 7}"), called("report_number", "[7]")] {
+        for call in [
+            call_answer("report_number", "{"),
+            call_answer("other", "{\"number\": 7}"),
+            call_answer("report_number", "[7]"),
+        ] {
             let (works, notes) =
-                probed(vec![said(&["a", "b"]), call, Err(refused.clone()), Err(refused.clone())]).await;
+                probed(vec![text_answer(&["a", "b"]), call, Err(refused.clone()), Err(refused.clone())]).await;
             assert_eq!(works, "yes yes yes no no no");
             assert!(notes.contains("it called ") && notes.contains("no schemas here"), "{notes}");
         }
@@ -423,7 +433,7 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn an_empty_answer_is_none() {
         let empty = Ok((vec![], Completion { stop: Stop::Length, ..Completion::default() }));
-        let (works, notes) = probed(vec![empty, said(&[""]), said(&["{"]), said(&[""])]).await;
+        let (works, notes) = probed(vec![empty, text_answer(&[""]), text_answer(&["{"]), text_answer(&[""])]).await;
         assert_eq!(works, "no no no unclear no no");
         assert!(notes.contains("it used 1024 tokens without a word"), "{notes}");
     }

@@ -1,14 +1,14 @@
-//! Whether a place in a text is quoted: in a fence, between backticks, or in a line that begins with `>`.
+//! Whether a place in a text is quoted: in a code fence, between backticks, or in a line that begins with `>`.
 
-/// Follows a text a character at a time.
+/// Follows a text one character at a time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Quotes {
     fenced: bool,
-    /// Of this line: backticks or tildes at its beginning, backticks in all, and whether it is a quotation.
+    /// State of the current line: backticks or tildes at its beginning, all backticks, and whether it is a quotation.
     head: usize,
     ticks: usize,
     cited: bool,
-    /// Whether the line has more than white space and the marks of a fence.
+    /// Whether the line contains more than white space and the marks of a fence.
     begun: bool,
 }
 
@@ -29,12 +29,12 @@ impl Quotes {
         }
     }
 
-    /// Whether what comes next is quoted.
+    /// Whether the next character is quoted.
     pub(crate) fn is_quoted(&self) -> bool {
         self.fenced || self.cited || self.head >= 3 || self.ticks % 2 == 1
     }
 
-    /// Whether nothing but white space stands before it in its line.
+    /// Whether only white space precedes the next character in its line.
     pub(crate) fn is_line_start(&self) -> bool {
         !self.begun && self.head == 0
     }

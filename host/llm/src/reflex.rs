@@ -1,5 +1,5 @@
-//! `reflex`: the model that is built in, whose rules are a crate of their own (`host/reflex`). It reads `Request::pieces`, the
-//! fields that other models get as text, and nothing else.
+//! `reflex`: the built-in model, whose rules are a separate crate (`host/reflex`). Its only input is `Request::pieces`, the
+//! fields that other models get as text.
 
 use super::estimate::turn_tokens;
 use super::{Completing, Completion, LlmError, Model, Request, Sink};
@@ -30,7 +30,7 @@ impl Model for Reflex {
         Box::pin(async move {
             let (role, pieces) = (request.role, request.pieces.clone());
             let bytes = match role {
-                // What is written as it is to run is taken as it is; to understand a sentence may take long.
+                // An explicit step is used unchanged; interpreting a sentence may take long.
                 Role::Planner if !is_spelt_out(&pieces) => usize::MAX,
                 _ => request.user.len() + 4 * request.turns.iter().map(turn_tokens).sum::<usize>(),
             };
@@ -56,12 +56,12 @@ impl Model for Reflex {
     }
 }
 
-/// Whether the message is a command line, and nothing before it.
+/// Whether the message begins with a command line.
 fn is_spelt_out(pieces: &Pieces) -> bool {
     pieces.new_message.as_deref().is_some_and(|message| message.trim_start().starts_with("$ "))
 }
 
-/// The answer in the form that the role's prompt asks for.
+/// Returns the answer in the form that the role's prompt requires.
 #[expect(clippy::expect_used, reason = "a plan has only string keys")]
 fn answer(role: Role, pieces: &Pieces) -> String {
     match role {
@@ -74,12 +74,12 @@ fn answer(role: Role, pieces: &Pieces) -> String {
         Role::Router => kiso_reflex::route(pieces),
         Role::Titler => kiso_reflex::title(pieces),
         Role::Summarizer => kiso_reflex::summarize(pieces),
-        // A role that no rule stands for says so.
+        // A role without rules says so.
         _ => kiso_reflex::cannot(),
     }
 }
 
-/// An estimate: four characters to a token.
+/// Estimates tokens: four characters per token.
 fn tokens(text: &str) -> u64 {
     text.chars().count().div_ceil(4) as u64
 }

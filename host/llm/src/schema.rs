@@ -1,35 +1,38 @@
-//! JSON Schemas as providers take them: only keywords that all know, and no longer an answer than there is room for.
+//! JSON Schemas for providers: reduced to keywords that all of them know, and to lengths for which there is room.
 
 use kiso_base::role::TOO_MANY_RULES;
 use serde_json::{Map, Value, json};
 
-/// Keywords that are kept, besides those that are looked into. What only explains is left out: the prompt has it.
+/// Keywords that are kept, besides those that are handled separately. Explanations are left out, because the prompt contains
+/// them.
 const KEPT: [&str; 10] =
     ["type", "enum", "const", "required", "minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum"];
 
-/// Keywords that stand for the form itself. What is not known of the others is left out: the answer is checked against all of them.
+/// Keywords that define the form itself. Other unknown keywords are left out, because the answer is validated with the full
+/// schema.
 const ELSEWHERE: [&str; 5] = ["$ref", "$dynamicRef", "allOf", "if", "patternProperties"];
 
-/// Lengths: llama.cpp makes a rule for each character or entry, and refuses a schema with [`TOO_MANY_RULES`].
+/// Keywords for lengths: llama.cpp makes a rule for each character or entry, and refuses a schema with [`TOO_MANY_RULES`].
 const LENGTHS: [&str; 4] = ["minItems", "maxItems", "minLength", "maxLength"];
 
-/// Characters of a text that says no length of its own, and at most.
+/// The default and maximum length of a text in characters.
 const MOST: u64 = 1_200;
 
-/// Entries of a list that says no length of its own.
+/// The default number of entries of a list.
 const ENTRIES: u64 = 12;
 
-/// A greatest number that nobody reaches by accident.
+/// A maximum that legitimate numbers do not reach.
 const GENEROUS: i64 = 1_000;
 
-/// What a text and a list keep, however little room there is.
+/// The minimum lengths of a text and of a list, however little room there is.
 const LEAST: (u64, u64) = (40, 1);
 
-/// Characters that one token has at the least, in what small models write.
+/// Characters per token, at least, in the output of small models.
 const CHARACTERS: u64 = 2;
 
-/// `schema` with what servers make a grammar of, and nothing else, so that whatever fits it fits this, too, but for properties that it
-/// does not name; `None` if its form is said in a way that they do not read. A length that is too much for them is left out.
+/// Returns `schema` reduced to what servers make grammars of. Every valid value stays valid, except for properties that the
+/// schema does not name. `None` if its form is defined in a way that servers do not support. Lengths that are too large for them
+/// are left out.
 pub fn portable(schema: &Value) -> Option<Value> {
     let mut kept = Map::new();
     for (keyword, value) in schema.as_object()? {
@@ -55,8 +58,8 @@ pub fn portable(schema: &Value) -> Option<Value> {
     Some(Value::Object(kept))
 }
 
-/// The schema of a tool's arguments as models are shown it: without lengths, forms and defaults, which the host checks and fills
-/// in when the tool is called, and which take more of each prompt than they are worth.
+/// Returns the schema of a tool's arguments in the form that models see: without lengths, formats and defaults. The host checks
+/// and fills these in when the tool is called, and they would take too much of each prompt.
 pub fn shown(schema: &Value) -> Value {
     let Some(fields) = schema.as_object() else { return schema.clone() };
     let is_described = fields.contains_key("description");
@@ -80,8 +83,8 @@ pub fn shown(schema: &Value) -> Value {
     Value::Object(kept.collect())
 }
 
-/// `schema` whose longest answer has room in so many tokens: every text and every list gets a length, the shorter the less room
-/// there is. So an answer ends before its limit, whatever the model is. An object of which nothing is said cannot be bounded.
+/// Returns `schema` with a maximum length for every text and list, so that the longest answer fits into `tokens`. So an answer
+/// ends before its limit, whatever the model is. An object with unspecified contents cannot be limited.
 pub fn bounded(schema: &Value, tokens: u32) -> Value {
     let room = u64::from(tokens) * CHARACTERS;
     let mut percent = 100;
@@ -115,7 +118,7 @@ fn shortened(schema: &Value, percent: u64) -> Value {
     Value::Object(short)
 }
 
-/// The keyword that bounds a text or a list, and how long it may be at so many percent.
+/// Returns the keyword that limits a text or a list, and its maximum length at this percentage.
 fn length(fields: &Map<String, Value>, percent: u64) -> Option<(&'static str, u64)> {
     let (most, least, otherwise, floor) = match fields.get("type").and_then(Value::as_str)? {
         "string" if fields.contains_key("enum") || fields.contains_key("const") => return None,
@@ -128,7 +131,7 @@ fn length(fields: &Map<String, Value>, percent: u64) -> Option<(&'static str, u6
     Some((most, (said * percent / 100).max(floor)))
 }
 
-/// Characters of the longest answer to the schema at so many percent, as far as it is bounded.
+/// Returns the characters of the longest answer at this percentage, as far as the schema limits it.
 fn longest(schema: &Value, percent: u64) -> u64 {
     let longest_of = |parts: &Value| parts.as_array().into_iter().flatten().map(|part| longest(part, percent)).max();
     let written =

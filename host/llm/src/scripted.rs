@@ -1,11 +1,11 @@
-//! A model that replays a file. For tests and for scenarios: the run is real, only the model is not.
+//! A model that replays a file, for tests and scenarios: everything else in the run is real.
 //!
 //! The file is JSON lines, or TOML with one `[[call]]` for each answer:
 //!
 //! ```toml
 //! [[call]]
 //! role = "planner"
-//! expect_contains = "weather.csv"        # must stand in the prompt; left out, any prompt will do
+//! expect_contains = "weather.csv"        # must be in the prompt; without it, any prompt is accepted
 //! reply = '{"goal": "…", "tasks": […]}'
 //! usage = { input_tokens = 900, output_tokens = 80 }   # left out, the call is free
 //!
@@ -26,12 +26,12 @@ use kiso_base::role::Role;
 use kiso_plan::call::ToolCall;
 use kiso_plan::limits::Usage;
 
-/// Answers in the order of the file, each for the role that it names.
+/// Returns the answers in the order of the file, each to the role that it names.
 #[derive(Debug)]
 pub struct ScriptedModel {
     name: String,
     calls: Vec<ScriptedCall>,
-    /// How many were given out.
+    /// Number of answers that were returned.
     given: Mutex<usize>,
 }
 
@@ -42,7 +42,7 @@ struct ScriptedCall {
     expect_contains: Option<String>,
     #[serde(default)]
     reply: String,
-    /// Tools that the model calls, with their arguments.
+    /// Tool calls of the model, with their arguments.
     #[serde(default)]
     calls: Vec<ScriptedToolCall>,
     #[serde(default)]
@@ -53,7 +53,7 @@ struct ScriptedCall {
 #[serde(deny_unknown_fields)]
 struct ScriptedToolCall {
     name: String,
-    /// An object, or a string for arguments that are no JSON.
+    /// An object, or a string for invalid JSON.
     #[serde(default)]
     args: serde_json::Value,
 }
@@ -66,14 +66,14 @@ struct Script {
 }
 
 impl ScriptedModel {
-    /// Reads a script; a name that ends in `.toml` is TOML, everything else JSON lines.
+    /// Loads a script: TOML if the name ends with `.toml`, otherwise JSON lines.
     pub fn load(path: &Path) -> Result<Self, LlmError> {
         let text = fs::read_to_string(path)
             .map_err(|error| LlmError::Script(format!("failed to read the script {}: {error}", path.display())))?;
         Self::parse(&path.display().to_string(), &text)
     }
 
-    /// The script `text`, called `file` in what it complains about.
+    /// Parses the script `text`; errors call it `file`.
     pub fn parse(file: &str, text: &str) -> Result<Self, LlmError> {
         let calls = if file.ends_with(".toml") {
             let script: Script =
@@ -90,7 +90,7 @@ impl ScriptedModel {
         Ok(Self { name: format!("scripted:{file}"), calls, given: Mutex::new(0) })
     }
 
-    /// How many answers nobody has asked for yet.
+    /// Number of answers that have not been requested.
     pub fn remaining(&self) -> usize {
         self.calls.len() - *self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,7 +114,7 @@ impl ScriptedModel {
         if let Some(part) = &call.expect_contains
             && !request.user.contains(part)
             && !request.system.contains(part)
-            && !request.turns.iter().any(|turn| said(turn).contains(part))
+            && !request.turns.iter().any(|turn| turn_text(turn).contains(part))
         {
             return Err(LlmError::Script(format!(
                 "script {script}: call {number} expects {part:?} in the prompt of the {role}, and it is not there"
@@ -129,7 +129,7 @@ impl ScriptedModel {
 }
 
 /// The text of a turn.
-fn said(turn: &Turn) -> Cow<'_, str> {
+fn turn_text(turn: &Turn) -> Cow<'_, str> {
     match turn {
         Turn::User(text) | Turn::Note(text) | Turn::Assistant { text, .. } | Turn::Tool { text, .. } => text.into(),
         Turn::Pictures(images) => images.iter().map(Image::caption).collect::<Vec<_>>().join("\n").into(),

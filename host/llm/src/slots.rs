@@ -1,11 +1,10 @@
-//! LLM slots: how many calls are under way at once, and who is next.
+//! Slots for model calls: they limit how many run at once, and decide who is next.
 //!
-//! A slot that gets free goes to the first of the highest kind that waits: interactive before subagent before background,
-//! first come first served within a kind. So that a busy day does not leave a kind waiting for ever, a kind of which somebody
-//! waits and that has seen [`AGING`] slots go to higher kinds gets the next one, and counts anew. That is counted in slots
-//! and not in time: an hour in which nothing got free changes nothing.
+//! A free slot goes to the first waiter of the highest priority: interactive before subagent before background, first come first
+//! served within a priority. To prevent starvation, a priority with waiters gets the next slot after [`AGING`] slots have gone to
+//! higher ones; then the count restarts. This counts slots instead of time, so an hour without a free slot changes nothing.
 //!
-//! A call in flight is never interrupted. Whoever waits may go away at any time, and so may whoever holds a slot.
+//! A running call is never interrupted. Waiters and holders of a slot may be dropped at any time.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,8 +14,8 @@ use tokio::sync::oneshot;
 use super::{Priority, home_slots};
 use kiso_base::home::{Home, HomeLock};
 
-/// Slots that go to higher kinds before a kind gets one: one call in five is enough to go on, and delays a person by one
-/// call at most.
+/// Slots that go to higher priorities before a lower one gets one: one call in five is enough for progress, and delays a person
+/// by at most one call.
 pub const AGING: u32 = 4;
 
 /// From the highest to the lowest.
@@ -29,16 +28,16 @@ pub struct Slots(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     state: Mutex<State>,
-    /// Whose other processes have the same slots.
+    /// The home whose processes share the slots.
     home: OnceLock<Home>,
 }
 
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// How many there are to be.
+    /// The configured number.
     count: usize,
-    /// How many of those that are held are one too many: they are not passed on.
+    /// Number of held slots above the configured number; they are not passed on.
     surplus: usize,
     next_id: u64,
     /// In the order of [`KINDS`].
@@ -48,7 +47,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Waiter>,
-    /// Slots that went to higher kinds while somebody waited here, since the last that went to this one.
+    /// Number of slots that went to higher priorities while somebody waited here, since the last one that went to this priority.
     passed: u32,
 }
 
@@ -58,30 +57,30 @@ struct Waiter {
     granted: oneshot::Sender<Slot>,
 }
 
-/// Permission for one call. Dropping it passes it on.
+/// Permission for one call. Dropping it releases the slot.
 #[derive(Debug)]
 pub struct Slot {
-    /// `None` once it was given back.
+    /// `None` after the release.
     slots: Option<Slots>,
     /// The slot of the home.
     lock: Option<HomeLock>,
 }
 
 impl Slots {
-    /// `count` slots, at least one.
+    /// Creates `count` slots, at least one.
     pub fn new(count: usize) -> Self {
         let count = count.max(1);
         let state = State { free: count, count, surplus: 0, next_id: 0, queues: Default::default() };
         Self(Arc::new(Inner { state: Mutex::new(state), home: OnceLock::new() }))
     }
 
-    /// From now on as many calls are under way at once in all processes of this home.
+    /// From now on, limits the calls of all processes of this home together.
     pub fn share(&self, home: &Home) {
         let _ = self.0.home.set(home.clone());
     }
 
-    /// Has `count` slots from now on, at least one. A call in flight is not interrupted: where there are fewer than
-    /// before, those that are too many end with their calls.
+    /// Changes the number of slots to `count`, at least one. Running calls are not interrupted: if the number shrinks, surplus
+    /// slots disappear when their calls end.
     pub fn resize(&self, count: usize) {
         let added = {
             let mut state = self.lock();
@@ -97,11 +96,11 @@ impl Slots {
             state.surplus -= kept;
             count - old - kept
         };
-        // As if each had been held until now: whoever waits gets it.
+        // As if each had been held until now: waiters get them.
         (0..added).for_each(|_| self.release());
     }
 
-    /// Waits for a slot. Dropping the future gives up the place in the queue.
+    /// Waits for a slot. Dropping the future leaves the queue.
     pub async fn acquire(&self, priority: Priority) -> Slot {
         let mut slot = self.acquire_here(priority).await;
         if let Some(home) = self.0.home.get() {
@@ -116,7 +115,7 @@ impl Slots {
         let kind = index(priority);
         let (id, mut granted) = {
             let mut state = self.lock();
-            // While somebody waits nothing is free, so nobody is overtaken here.
+            // No slot is free while somebody waits, so nobody is overtaken here.
             if state.free > 0 {
                 state.free -= 1;
                 return self.slot();
@@ -127,27 +126,28 @@ impl Slots {
             state.queues[kind].waiting.push_back(Waiter { id, granted: sender });
             (id, receiver)
         };
-        // Dropped in reverse order: the place is given up first, then a slot that came at the last moment is passed on.
+        // Dropped in reverse order: first the place in the queue, then a slot that was granted at the last moment, which is
+        // passed on.
         let _place = QueueTicket { slots: self, kind, id };
         match (&mut granted).await {
             Ok(slot) => slot,
-            // The sender lives in the queue until it has sent.
+            // The sender stays in the queue until it has sent.
             Err(_) => unreachable!("a waiter was dropped from the queue"),
         }
     }
 
-    /// How many wait.
+    /// Number of waiters.
     pub fn waiting(&self) -> usize {
         self.lock().queues.iter().map(|queue| queue.waiting.len()).sum()
     }
 
-    /// How many of this kind wait.
+    /// Number of waiters with this priority.
     #[cfg(test)]
     pub fn waiting_as(&self, priority: Priority) -> usize {
         self.lock().queues[index(priority)].waiting.len()
     }
 
-    /// How many slots nobody holds.
+    /// Number of free slots.
     pub fn free(&self) -> usize {
         self.lock().free
     }
@@ -165,8 +165,8 @@ impl Slots {
         while let Some(waiter) = state.next() {
             match waiter.granted.send(self.slot()) {
                 Ok(()) => return,
-                // Who goes away gives up its place first, so this is the second line of defence. The slot must not pass
-                // itself on: the queue is locked.
+                // A waiter that is dropped leaves the queue first, so this is a second safeguard. The slot must not release
+                // itself: the queue is locked.
                 Err(mut slot) => drop(slot.slots.take()),
             }
         }
@@ -179,10 +179,10 @@ impl Slots {
 }
 
 impl State {
-    /// Takes out who is next.
+    /// Removes and returns the next waiter.
     fn next(&mut self) -> Option<Waiter> {
         let is_waiting = |kind: &usize| !self.queues[*kind].waiting.is_empty();
-        // Of several that have waited long enough, the lowest: the others pass it too.
+        // Of several that have waited long enough, the lowest: the others are counted again when it gets its slot.
         let aged = (0..KINDS.len()).rev().find(|kind| is_waiting(kind) && self.queues[*kind].passed >= AGING);
         let kind = aged.or_else(|| (0..KINDS.len()).find(is_waiting))?;
         self.queues[kind].passed = 0;
@@ -195,7 +195,7 @@ impl State {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // Whoever is next here finds it free.
+        // Released first, so that the next one in this process finds it free.
         drop(self.lock.take());
         if let Some(slots) = self.slots.take() {
             slots.release();
@@ -203,7 +203,7 @@ impl Drop for Slot {
     }
 }
 
-/// A place in a queue, given up when its owner goes away.
+/// A place in a queue, which is left on drop.
 struct QueueTicket<'a> {
     slots: &'a Slots,
     kind: usize,
@@ -214,7 +214,7 @@ impl Drop for QueueTicket<'_> {
     fn drop(&mut self) {
         let mut state = self.slots.lock();
         let queue = &mut state.queues[self.kind];
-        // Absent when the slot was granted, which is the rule.
+        // Usually absent, because the slot was granted.
         if let Ok(at) = queue.waiting.binary_search_by_key(&self.id, |waiter| waiter.id) {
             queue.waiting.remove(at);
             if queue.waiting.is_empty() {

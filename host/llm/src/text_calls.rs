@@ -1,4 +1,4 @@
-//! Calls of tools, and results of such calls, that a model writes as text instead of making them.
+//! Tool calls and results that a model writes as text.
 //!
 //! ```text
 //! an answer in text ─▶ HeldText: holds the protocol back while it streams ─▶ read
@@ -6,8 +6,8 @@
 //!                          anything else in that form       ─▶ the model is asked once more, then it has not answered
 //! ```
 //!
-//! An answer is of that form as a whole: some words, then nothing but calls. A mark in a code block, between backticks or in a quotation
-//! is text. So is a call that stands in what the model was given: it quotes a page, and does not call.
+//! Only whole answers have this form: some text, then only calls. A mark in a code block, between backticks or in a quotation is
+//! text. A call that is also in the model's input is text, too: the model quotes a page.
 
 mod dialects;
 mod held;
@@ -48,31 +48,31 @@ const RESULTS: [&str; 8] = [
     "<｜tool▁output",
 ];
 
-/// Bytes of a bad answer that the model is shown again.
+/// Maximum bytes of an invalid answer that the model sees again.
 const MAX_SHOWN: usize = 2_000;
 
-/// What an answer turned out to be.
+/// The interpretation of an answer.
 #[derive(Debug)]
 pub(super) enum TextReading {
-    /// Words, or calls that the model made.
+    /// Text, or calls that the model made.
     Plain(Completion),
-    /// Calls that stood in the text.
+    /// Calls that were in the text.
     Calls(Completion),
-    /// It cannot be used.
+    /// It is invalid.
     Misused(Completion, Misuse),
 }
 
-/// How an answer uses the protocol without a reason.
+/// How an answer misuses the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Misuse {
-    /// A call that nobody made, and cannot be made.
+    /// A call that was not made, and cannot be made.
     Call,
-    /// The result of a call that nobody made.
+    /// The result of a call that was not made.
     Result,
 }
 
 impl Misuse {
-    /// For a person, behind "the model … did not answer: ".
+    /// For a person, after "the model … did not answer: ".
     pub(crate) fn message(self) -> &'static str {
         match self {
             Self::Call => "it wrote a tool call as text, also when it was asked again",
@@ -81,14 +81,14 @@ impl Misuse {
     }
 }
 
-/// Whether answers to this request are looked at.
+/// Whether answers to this request are checked.
 pub(super) fn is_text(request: &Request) -> bool {
     request.answer == Answer::Text
 }
 
-/// Looks at an answer.
+/// Checks an answer.
 pub(super) fn read(completion: Completion, request: &Request) -> TextReading {
-    // One that was cut off or held back is told so.
+    // An answer that was cut off or withheld is reported as that.
     let ended = matches!(completion.stop, Stop::End | Stop::Calls);
     if !is_text(request) || !completion.calls.is_empty() || !ended {
         return TextReading::Plain(completion);
@@ -108,7 +108,7 @@ pub(super) fn read(completion: Completion, request: &Request) -> TextReading {
     }
 }
 
-/// The same request with the answer that could not be used, and what is wrong with it.
+/// Returns the same request with the invalid answer and its error.
 pub(super) fn asked_again(request: &Request, completion: &Completion, misuse: Misuse) -> Request {
     let mut request = request.clone();
     let text = completion.text[..completion.text.floor_char_boundary(MAX_SHOWN)].to_owned();
@@ -142,7 +142,7 @@ fn form(text: &str, offered: &[ToolSpec], request: &Request) -> TextForm {
         None => match bare(text) {
             Some(Bare { calls, fenced }) => {
                 let known = |call: &WrittenCall| offered.iter().any(|tool| tool.name == call.name);
-                // An object in a code block may be what was asked for.
+                // An object in a code block may be the requested answer.
                 if fenced && !calls.iter().all(known) {
                     return TextForm::Nothing;
                 }
@@ -166,7 +166,7 @@ fn form(text: &str, offered: &[ToolSpec], request: &Request) -> TextForm {
     TextForm::Calls { before: before.to_owned(), calls }
 }
 
-/// Where marks stand that are not quoted, and what each begins.
+/// Returns the places of marks that are not quoted, and what each begins.
 fn marks(text: &str) -> Vec<(usize, Misuse)> {
     let (mut quotes, mut found) = (Quotes::default(), Vec::new());
     for (at, c) in text.char_indices() {
@@ -185,15 +185,15 @@ fn marks(text: &str) -> Vec<(usize, Misuse)> {
 #[derive(Debug, PartialEq, Eq)]
 enum MarkAt {
     Nowhere,
-    /// More of the text has to come.
+    /// More text is needed.
     Perhaps,
     Here(Misuse),
 }
 
-/// Bytes behind a mark within a line until a call follows.
+/// Maximum bytes between a mark inside a line and a call.
 const MAX_GAP: usize = 16;
 
-/// Within a line, only a call that begins at once counts: prose may name a mark.
+/// Inside a line, a mark only counts if a call follows at once: prose may mention a mark.
 fn mark_at(text: &str, line_start: bool) -> MarkAt {
     const LONGEST: usize = 32;
     let head = text[..text.floor_char_boundary(LONGEST)].to_lowercase();
@@ -223,7 +223,7 @@ fn mark_at(text: &str, line_start: bool) -> MarkAt {
     if perhaps { MarkAt::Perhaps } else { MarkAt::Nowhere }
 }
 
-/// An answer that is nothing but JSON calls.
+/// An answer that consists of JSON calls only.
 struct Bare {
     calls: Vec<WrittenCall>,
     fenced: bool,
@@ -248,7 +248,7 @@ fn bare(text: &str) -> Option<Bare> {
     Some(Bare { calls, fenced })
 }
 
-/// The inside of a text that is one code block of JSON.
+/// Returns the inside of a text that is a single code block of JSON.
 pub(super) fn unfenced(text: &str) -> Option<&str> {
     let (info, rest) = text.trim().strip_prefix("```")?.split_once('\n')?;
     let inner = rest.trim_end().strip_suffix("```")?.trim();
@@ -256,22 +256,22 @@ pub(super) fn unfenced(text: &str) -> Option<&str> {
     (known && !inner.contains("```")).then_some(inner)
 }
 
-/// The call that an object is, if it has nothing else.
+/// Returns the call in an object that contains nothing else.
 fn exact(map: &Map<String, Value>) -> Option<WrittenCall> {
     const FIELDS: [&str; 7] = ["name", "tool", "arguments", "parameters", "args", "id", "type"];
     let has_args = ["arguments", "parameters", "args"].iter().any(|key| map.contains_key(*key));
     let only = map.keys().all(|key| FIELDS.contains(&key.as_str()));
-    if only && has_args { WrittenCall::of(map) } else { wrapped(map) }
+    if only && has_args { WrittenCall::from_object(map) } else { wrapped(map) }
 }
 
-/// `{"tool_calls": [..]}` of one, and `{"type": "function", "function": {…}}`.
+/// Returns the call in `{"tool_calls": [..]}` with one entry, or in `{"type": "function", "function": {…}}`.
 fn wrapped(map: &Map<String, Value>) -> Option<WrittenCall> {
     let known = map.keys().all(|key| ["function", "type", "id"].contains(&key.as_str()));
     let function = map.get("function").filter(|_| known)?.as_object()?;
     exact(function)
 }
 
-/// Whether the call stands in what the model was given.
+/// Whether the call is in the model's input.
 fn is_quoted(call: &WrittenCall, request: &Request) -> bool {
     let given = request.turns.iter().filter_map(|turn| match turn {
         Turn::User(text) | Turn::Note(text) | Turn::Tool { text, .. } => Some(text.as_str()),

@@ -1,4 +1,4 @@
-//! Waiting and chance, so that tests have their own.
+//! Waiting and randomness, which tests replace.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,14 +9,14 @@ use ring::rand::{SecureRandom, SystemRandom};
 /// The future that [`Time::sleep`] returns.
 pub type SleepFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// What a retry needs to know of the world.
+/// The environment of a retry.
 pub trait Time: fmt::Debug + Send + Sync {
     fn now(&self) -> Instant;
 
-    /// Ends after `wait`; dropping it ends it at once.
+    /// Ends after `wait`, or when it is dropped.
     fn sleep(&self, wait: Duration) -> SleepFuture<'_>;
 
-    /// 0.0 to 1.0, different each time.
+    /// A random number from 0.0 to 1.0.
     fn chance(&self) -> f64;
 }
 
@@ -37,7 +37,7 @@ impl Time for RealTime {
         let mut bytes = [0; 4];
         match SystemRandom::new().fill(&mut bytes) {
             Ok(()) => f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX),
-            // Nothing secret hangs on it.
+            // It needs no cryptographic quality.
             Err(_) => 0.5,
         }
     }

@@ -1,4 +1,4 @@
-//! Speech as text: the `/audio/transcriptions` of providers that speak OpenAI's format.
+//! Speech to text: the `/audio/transcriptions` of providers with OpenAI's format.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use super::slots::Slots;
 use super::time::Time;
 use super::{LlmError, Priority};
 
-/// The name under which these calls are accounted.
+/// The role name in the accounting of these calls.
 pub const ROLE: &str = "transcriber";
 
-/// Bytes of a recording; providers take no more.
+/// Maximum bytes of a recording; providers accept no more.
 pub const MAX_SOUND: usize = 25 << 20;
 
-/// Characters of a text. An hour of speech has some 60,000.
+/// Maximum characters of a text. An hour of speech has about 60,000.
 const MAX_TEXT: usize = 200_000;
 
-/// A model that writes down what is said.
+/// A model that transcribes speech.
 #[derive(Debug)]
 pub struct Transcriber {
     wire: Wire,
@@ -30,15 +30,15 @@ pub struct Transcriber {
 }
 
 impl Transcriber {
-    /// `endpoint.base_url` is what stands before `/audio/transcriptions`. Fails if it is not an address, or if the key cannot be a header;
-    /// nothing is sent yet.
+    /// `endpoint.base_url` is the part before `/audio/transcriptions`. Fails if it is not a valid address, or if the key cannot
+    /// be a header; sends nothing yet.
     pub fn new(endpoint: Endpoint, breaker: Breaker, slots: Slots, time: Arc<dyn Time>) -> Result<Self, LlmError> {
         let wire = Wire::new(endpoint, "/audio/transcriptions", KeyHeader::Bearer)?;
         Ok(Self { wire, breaker: Arc::new(breaker), slots, time })
     }
 
-    /// Returns the words of a recording of at most [`MAX_SOUND`] bytes. The end of `name` says which format it has. Waits for a slot like any
-    /// other call; is not tried again here.
+    /// Returns the text of a recording of at most [`MAX_SOUND`] bytes. The end of `name` gives the format. Waits for a slot like
+    /// any other call; does not retry.
     pub async fn transcribe(&self, name: &str, sound: &[u8]) -> Result<String, LlmError> {
         let alone = |_| self.wire.broken("it failed several times in a row, and is left alone for a while");
         self.breaker.check(self.time.now()).map_err(alone)?;
@@ -61,10 +61,10 @@ impl Transcriber {
     }
 }
 
-/// The form, and its media type. The boundary follows from the sound, which cannot have its own digest in it.
+/// Returns the form and its media type. The boundary is made from the sound's digest, which the sound itself cannot contain.
 fn form(model: &str, name: &str, sound: &[u8]) -> (String, Vec<u8>) {
     let boundary = data_encoding::HEXLOWER.encode(&digest(&SHA256, sound).as_ref()[..16]);
-    // A text that can stand in quotes in a header.
+    // Removes characters that cannot be quoted in a header.
     let plain = |text: &str| text.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect::<String>();
     let mut form = Vec::with_capacity(sound.len() + 1_024);
     for (field, value) in [("model", model), ("response_format", "json")] {

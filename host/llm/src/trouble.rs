@@ -1,13 +1,13 @@
-//! Why a model gave no answer, as one word that a program can branch on, with the next step for a person.
+//! Why a model gave no answer: one word for programs, and the next step for a person.
 
 use super::LlmError;
 
 /// Why a model gave no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelTrouble {
-    /// It was not called: its key is missing.
+    /// Its key is missing, so it was not called.
     NoKey,
-    /// The provider does not take the key.
+    /// The provider refuses the key.
     KeyRefused,
     /// The account has no credit or no quota left.
     NoCredit,
@@ -15,13 +15,13 @@ pub enum ModelTrouble {
     NotFound,
     /// Nothing answers at the address.
     Unreachable,
-    /// The provider has too much to do, or allows no more requests now.
+    /// The provider is overloaded, or its limit of requests is reached.
     Busy,
-    /// The answer did not come in time, or broke off.
+    /// The answer was too slow, or broke off.
     BrokenOff,
     /// The provider withheld the answer.
     Withheld,
-    /// The prompt is longer than the model takes.
+    /// The prompt is longer than the model allows.
     TooLong,
     /// The provider refused the request for another reason.
     Refused,
@@ -30,7 +30,7 @@ pub enum ModelTrouble {
 }
 
 impl ModelTrouble {
-    /// A stable word for programs.
+    /// Returns a stable word for programs.
     pub fn code(self) -> &'static str {
         match self {
             Self::NoKey => "no_key",
@@ -47,7 +47,7 @@ impl ModelTrouble {
         }
     }
 
-    /// A sentence about what happened.
+    /// Returns a sentence about what happened.
     pub fn title(self) -> &'static str {
         match self {
             Self::NoKey => "The model has no key",
@@ -64,7 +64,7 @@ impl ModelTrouble {
         }
     }
 
-    /// The next step.
+    /// Returns the next step.
     pub fn remedy(self) -> &'static str {
         match self {
             Self::NoKey => "Enter the key, or choose another model.",
@@ -87,7 +87,7 @@ impl ModelTrouble {
         }
     }
 
-    /// The trouble behind an error; `None` for one of a script.
+    /// Classifies an error; `None` for a scripted model's.
     pub fn of(error: &LlmError) -> Option<Self> {
         match error {
             LlmError::Unready { .. } => Some(Self::NoKey),
@@ -97,11 +97,11 @@ impl ModelTrouble {
         }
     }
 
-    /// The trouble in a text with the words of an [`LlmError`], and the model that it names.
+    /// Finds the text of an [`LlmError`] in a text. Returns its class and the model that it names.
     pub fn in_text(text: &str) -> Option<(Self, &str)> {
         const SUBJECT: &str = "the model ";
         text.match_indices(SUBJECT).find_map(|(at, _)| {
-            // A model's name has no spaces, so the words behind it are those of the error.
+            // A model's name contains no spaces, so the rest is the error's text.
             let (model, rest) = text[at + SUBJECT.len()..].split_once(' ')?;
             let refusal = rest.strip_prefix("refused the request: ").map(Self::of_refusal);
             let silence = || rest.strip_prefix("did not answer: ").map(Self::of_silence);
@@ -148,7 +148,7 @@ impl ModelTrouble {
     }
 }
 
-/// The status that a message of a refusal begins with.
+/// Returns the status at the beginning of a refusal's message.
 fn status(message: &str) -> Option<u16> {
     let (number, rest) = message.split_at_checked(3)?;
     let number = number.parse().ok().filter(|status| (100..600).contains(status))?;

@@ -1,5 +1,6 @@
-//! A conversation as providers accept it. Both formats want roles to alternate, every call answered and every result
-//! called for; a run that was interrupted, or a model that answered nothing, leaves conversations that are neither.
+//! A conversation in the form that providers accept. Both formats require that roles alternate, that every call has a result, and
+//! that every result has a call. An interrupted run, or an empty answer of a model, violates these rules; this module repairs
+//! them.
 
 use std::borrow::Cow;
 
@@ -9,22 +10,22 @@ use super::vision::Vision;
 use super::{Image, Request, Turn};
 use kiso_plan::call::ToolCall;
 
-/// Stands where a text has to be and there is none; both formats refuse messages without any.
+/// Replaces an empty text; both formats refuse messages without text.
 const NOTHING: &str = "(nothing)";
 
-/// Ends a conversation whose last word was the model's.
+/// Ends a conversation whose last message is the model's.
 const GO_ON: &str = "Go on.";
 
-/// The result of a call that has none, since the run was cut off before it was written.
+/// The result of a call without one, because the run was interrupted.
 const NO_RESULT: &str = "interrupted: there is no result of this call";
 
-/// One message, after the system prompt. The first is the user's, and they alternate.
+/// One message after the system prompt. The first one is the user's, and they alternate.
 #[derive(Debug, PartialEq)]
 pub(super) enum Message<'a> {
     User {
-        /// The results of the calls of the message before, in the order of the calls.
+        /// The results of the previous message's calls, in their order.
         results: Vec<WireResult<'a>>,
-        /// What the user says and shows, in the order in which it came; empty if the results are all.
+        /// The user's texts and pictures in order; empty if there are only results.
         parts: Vec<MessagePart<'a>>,
     },
     Assistant {
@@ -34,12 +35,12 @@ pub(super) enum Message<'a> {
     },
 }
 
-/// A part of what the user says.
+/// A part of a user message.
 #[derive(Debug, PartialEq)]
 pub(super) enum MessagePart<'a> {
-    /// Never blank; never beside another text.
+    /// Never blank; never next to another text.
     Text(Cow<'a, str>),
-    /// It has its content.
+    /// Its content is loaded.
     Image(&'a Image),
 }
 
@@ -51,11 +52,11 @@ impl<'a> Message<'a> {
 
 #[derive(Debug, PartialEq)]
 pub(super) struct WireCall<'a> {
-    /// Unique in the conversation, and nine letters and digits, which is what the strictest provider takes (Mistral).
-    /// Ids of completions are unique only within their completion.
+    /// Unique in the conversation, and nine letters and digits, as the strictest provider (Mistral) requires. Ids of completions
+    /// are only unique within their completion.
     pub id: String,
     pub name: &'a str,
-    /// An object. Arguments that are none are shown to the model as what they are.
+    /// An object. Invalid arguments are wrapped in one, unchanged.
     pub input: Value,
 }
 
@@ -65,7 +66,7 @@ pub(super) struct WireResult<'a> {
     pub text: &'a str,
 }
 
-/// The user part and the turns of a request, with its pictures as such where they are shown, or else in words.
+/// Returns the user part and the turns of a request, with its pictures if they are sent, otherwise with their descriptions.
 pub(super) fn messages(request: &Request, vision: Vision) -> Vec<Message<'_>> {
     let mut draft = Conversation { messages: Vec::new(), open: Vec::new(), calls: 0 };
     draft.say(Cow::Borrowed(&request.user));
@@ -81,7 +82,7 @@ pub(super) fn messages(request: &Request, vision: Vision) -> Vec<Message<'_>> {
     if let Some(Message::Assistant { .. }) = draft.messages.last() {
         draft.say(Cow::Borrowed(GO_ON));
     }
-    // Nobody had said anything before the model, or at all.
+    // There is no user message before the model's, or none at all.
     if !matches!(draft.messages.first(), Some(Message::User { .. })) {
         draft.messages.insert(0, Message::saying(Cow::Borrowed(NOTHING)));
     }
@@ -90,7 +91,7 @@ pub(super) fn messages(request: &Request, vision: Vision) -> Vec<Message<'_>> {
 
 struct Conversation<'a> {
     messages: Vec<Message<'a>>,
-    /// Calls of the last answer: their id there, their id on the wire, their result.
+    /// Calls of the last answer: the original id, the id on the wire, the result.
     open: Vec<Open<'a>>,
     calls: usize,
 }
@@ -154,12 +155,12 @@ impl<'a> Conversation<'a> {
     fn result(&mut self, id: &str, name: &str, text: &'a str) {
         match self.open.iter_mut().find(|open| open.id == id && open.result.is_none()) {
             Some(open) => open.result = Some(text),
-            // Nobody called for it, as far as this conversation reaches back; the model shall still know.
+            // This conversation does not contain its call; the model should still know the result.
             None => self.say(Cow::Owned(format!("Result of the tool {name}:\n{text}"))),
         }
     }
 
-    /// Answers the calls that are open.
+    /// Adds results to open calls.
     fn close(&mut self) {
         if self.open.is_empty() {
             return;
@@ -178,7 +179,7 @@ fn join<'a>(text: &mut Option<Cow<'a, str>>, more: Cow<'a, str>) {
     });
 }
 
-/// The arguments as an object: templates of local models and both formats fail on anything else.
+/// Returns the arguments as an object: templates of local models and both formats fail on anything else.
 fn input(args: &str) -> Value {
     match serde_json::from_str(args) {
         Ok(object @ Value::Object(_)) => object,
@@ -248,7 +249,7 @@ mod tests {
         assert!(text.contains("describes it:]\na cat"), "{text}");
     }
 
-    /// A line for each message.
+    /// Returns a line for each message.
     fn shown(request: &Request) -> Vec<String> {
         let line = |message: &Message| match message {
             Message::User { results, parts } => {
@@ -349,7 +350,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happened, the next call is not refused for its form.
+        /// The next call is never refused because of its form.
         #[test]
         fn every_conversation_is_legal(user in "[a-z ]{0,3}", turns in proptest::collection::vec(turn(), 0..12)) {
             let request = request(&user, &turns);

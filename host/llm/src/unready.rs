@@ -1,5 +1,5 @@
-//! A model of the configuration that cannot be called yet, because it lacks its key. It takes the model's place, so that everything
-//! that needs no model works, and fallbacks are asked.
+//! A configured model that cannot be called yet, because its key is missing. It takes the model's place, so that everything else
+//! works, and fallbacks are called.
 
 use super::{Completing, LlmError, Model, Request, Sink};
 

@@ -1,10 +1,10 @@
-//! Whether a model takes pictures: as the administrator says, as its server says, as its first refusal tells, or as a test shows.
+//! Whether a model accepts pictures: according to the administrator, its server, its first refusal, or a test.
 
 use super::endpoint::Support;
 use super::http::Refusal;
 use super::{Image, Request};
 
-/// The pictures of a request that are loaded.
+/// Returns the loaded pictures of a request.
 fn pictures(request: &Request) -> impl Iterator<Item = &Image> {
     request.images().filter(|image| image.content.is_some() && !image.picture.is_sound())
 }
@@ -12,13 +12,13 @@ fn pictures(request: &Request) -> impl Iterator<Item = &Image> {
 /// The state of one model's endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Vision {
-    /// Pictures are sent, and nobody knows yet.
+    /// Unknown; pictures are sent.
     Tried,
     Sees,
-    /// The administrator said so: a refusal is passed on.
+    /// Declared by the administrator: a refusal is passed on.
     Fixed,
     Blind,
-    /// It sees, and refused one of the pictures of this request.
+    /// It accepts pictures, but refused one of this request.
     NotThese,
 }
 
@@ -31,7 +31,7 @@ impl Vision {
         }
     }
 
-    /// Whether pictures are sent as such.
+    /// Whether pictures are sent.
     pub(super) fn shows(self) -> bool {
         matches!(self, Self::Tried | Self::Sees | Self::Fixed)
     }
@@ -44,12 +44,12 @@ impl Vision {
         }
     }
 
-    /// Whether the request has pictures that are neither shown nor described.
+    /// Whether the request has pictures that are neither sent nor described.
     pub(super) fn is_blind_for(self, request: &Request) -> bool {
         !self.shows() && pictures(request).any(|image| image.described.is_none())
     }
 
-    /// For the same request without its pictures, if the refusal is about those.
+    /// Returns the state for the same request without its pictures, if the refusal is about them.
     pub(super) fn without(self, refusal: &Refusal, request: &Request) -> Option<Self> {
         let shown = self.shows() && pictures(request).next().is_some();
         match self {
@@ -60,21 +60,21 @@ impl Vision {
         }
     }
 
-    /// The request was answered.
+    /// Records that the request was answered.
     pub(super) fn answered(&mut self, request: &Request) {
         if *self == Self::Tried && pictures(request).next().is_some() {
             *self = Self::Sees;
         }
     }
 
-    /// Replaces a guess by the result of a test with a picture: a server that leaves pictures out answers all the same.
+    /// Replaces a guess by the result of a test with a picture: a server that ignores pictures answers, too.
     pub(super) fn tested(&mut self, sees: bool) {
         if !matches!(self, Self::Fixed | Self::Blind) {
             *self = if sees { Self::Sees } else { Self::Blind };
         }
     }
 
-    /// Takes over the result of a request for those after it.
+    /// Adopts the result of a request for later ones.
     pub(super) fn learn(&mut self, other: Self) {
         if *self == Self::Tried && other != Self::NotThese {
             *self = other;
@@ -101,7 +101,7 @@ mod tests {
         Request { turns: vec![crate::Turn::Pictures(vec![image])], ..request }
     }
 
-    /// Rule: an answer after a test that said "blind" does not teach "sees".
+    /// Rule: an answer after a test with the result "blind" does not change it to "sees".
     #[test]
     fn a_test_outweighs_answers() {
         let (request, mut vision) = (with_picture(), Vision::new(Support::Probe));
@@ -111,7 +111,7 @@ mod tests {
         vision.learn(of_test);
         assert_eq!(vision.known(), Some(true));
         vision.tested(false);
-        // Another request was on its way since before the test.
+        // Another request began before the test.
         vision.learn(of_test);
         let mut later = vision;
         later.answered(&request);

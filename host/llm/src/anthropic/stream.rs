@@ -1,4 +1,4 @@
-//! What the events of a message say.
+//! Interprets the events of a message.
 
 use std::collections::HashMap;
 
@@ -11,28 +11,28 @@ use crate::http::{CallError, Wire};
 use crate::{LlmError, Stop};
 use kiso_base::net::sse::SseEvent;
 
-/// An answer that comes in.
+/// An answer that is being received.
 pub(super) struct MessageStream<'a> {
     wire: &'a Wire,
     heard: PartialAnswer<'a>,
-    /// The answer comes as the arguments of [`ANSWER`].
+    /// Whether the answer comes as the arguments of [`ANSWER`].
     forced: bool,
-    /// The blocks that were begun, by their index. Their pieces may come in turns.
+    /// The begun blocks, by their index. Their pieces may be interleaved.
     blocks: HashMap<u64, Block>,
-    /// The index of the one that was begun last, which pieces without an index belong to.
+    /// The index of the block that was begun last; pieces without an index belong to it.
     last: u64,
 }
 
-/// What pieces belong to.
+/// The kind of block that pieces belong to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Block {
-    /// Text and thoughts, whose pieces say what they are.
+    /// Text or thoughts; each piece says which.
     Words,
-    /// The call of the draft at this place.
+    /// The call at this index of the draft.
     Call(usize),
     /// The forced tool.
     Answer,
-    /// What the provider ran by itself, which was not asked for.
+    /// A tool that the provider ran itself, without a request.
     Other,
 }
 
@@ -47,7 +47,7 @@ impl<'a> EventReader<'a> for MessageStream<'a> {
             Err(_) if event.name == "error" => return Err(self.wire.error_object(&Value::from(data))),
             Err(error) => return Err(self.wire.no_json(&error, data).into()),
         };
-        // The name of the event says the same; gateways leave it out.
+        // The name of the event is the same; gateways leave it out.
         match value["type"].as_str().unwrap_or(&event.name) {
             "message_start" => {
                 self.usage(&value["message"]["usage"]);
@@ -70,7 +70,7 @@ impl<'a> EventReader<'a> for MessageStream<'a> {
             _ if value["object"] == "error" || value.get("error").is_some_and(|error| !error.is_null()) => {
                 Err(self.wire.error_object(&value))
             }
-            // "content_block_stop", "ping", and what later versions add.
+            // "content_block_stop", "ping", and types of later versions.
             _ => Ok(false),
         }
     }
@@ -89,7 +89,7 @@ impl<'a> MessageStream<'a> {
         Self { wire, heard: PartialAnswer::new(draft), forced, blocks: HashMap::new(), last: 0 }
     }
 
-    /// A message that was not streamed, although it was asked for.
+    /// Reads a message that was not streamed, although that was requested.
     fn whole(&mut self, message: &Value) -> Result<bool, LlmError> {
         self.usage(&message["usage"]);
         for block in message["content"].as_array().into_iter().flatten() {
@@ -118,10 +118,10 @@ impl<'a> MessageStream<'a> {
             }
             _ => Block::Other,
         };
-        // Who does not number them sends one after the other.
+        // A server that does not number blocks sends them one after the other.
         self.last = index.unwrap_or(self.last);
         self.blocks.insert(self.last, begun);
-        // Empty at the beginning of a stream, whole in a message that is not one.
+        // Empty at the beginning of a stream, complete in a message that is not streamed.
         let input = &block["input"];
         match begun {
             _ if input.as_object().is_none_or(|input| input.is_empty()) => {}
@@ -135,7 +135,7 @@ impl<'a> MessageStream<'a> {
     fn delta(&mut self, index: Option<u64>, delta: &Value) -> bool {
         let text = |name: &str| delta[name].as_str().unwrap_or_default();
         let of = |index: u64| self.blocks.get(&index).copied().unwrap_or(Block::Words);
-        // Arguments are no words, whatever their index says.
+        // Arguments are never text, whatever their index says.
         let block = match of(index.unwrap_or(self.last)) {
             Block::Words => of(self.last),
             block => block,
@@ -145,7 +145,7 @@ impl<'a> MessageStream<'a> {
             ("thinking_delta", _) => self.heard.draft.thought(text("thinking")),
             ("input_json_delta", Block::Answer) => self.heard.draft.text(text("partial_json")),
             ("input_json_delta", Block::Call(call)) => self.heard.draft.args(call, &delta["partial_json"]),
-            // Signatures of thoughts, citations, and what later versions add.
+            // Signatures of thoughts, citations, and types of later versions.
             _ => return false,
         }
         true
@@ -163,11 +163,11 @@ impl<'a> MessageStream<'a> {
     }
 
     fn usage(&mut self, counted: &Value) {
-        // Of the input, the part that is read from or written to the provider's cache is counted apart.
+        // Input tokens that are read from or written to the provider's cache are counted separately.
         let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
         let input = parts.iter().filter_map(|name| counted[*name].as_u64()).fold(0, u64::saturating_add);
         let usage = &mut self.heard.draft.usage;
-        // Said at the beginning, and by some again, cumulated, at the end.
+        // Sent at the beginning, and by some servers again at the end, cumulated.
         usage.input_tokens = usage.input_tokens.max(input);
         usage.cached_tokens = usage.cached_tokens.max(counted["cache_read_input_tokens"].as_u64().unwrap_or(0));
         usage.output_tokens = counted["output_tokens"].as_u64().unwrap_or(usage.output_tokens);

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// Time that passes only in pauses, and remembers them.
+/// A clock that only advances in pauses, and records them.
 #[derive(Debug)]
 struct Stepped {
     start: Instant,
@@ -33,11 +33,11 @@ impl Time for Stepped {
 
 #[derive(Clone)]
 enum Say {
-    /// Streams the words and answers with them.
+    /// Streams these words and returns them as the answer.
     Words(&'static [&'static str]),
-    /// Streams a word, and holds the rest back.
+    /// Streams a word, and withholds the rest.
     Withholds(&'static str),
-    /// Streams a word and then breaks off.
+    /// Streams a word and breaks off.
     BreaksOff(&'static str),
     Silent {
         retryable: bool,
@@ -47,7 +47,7 @@ enum Say {
     Script,
 }
 
-/// Says its lines, the last one for ever.
+/// Gives its answers in order, and repeats the last one.
 struct Actor {
     name: &'static str,
     lines: Mutex<VecDeque<Say>>,
@@ -103,7 +103,7 @@ impl Model for Actor {
     }
 }
 
-/// Writes down what it hears; a restart is a bar, and what was lost stands in brackets.
+/// Records what it receives: a bar for a restart, and lost usage in brackets.
 #[derive(Default)]
 struct Ear(String);
 
@@ -131,7 +131,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// One slot, three attempts, pauses up to ten seconds, and breakers that open after five failures for a minute.
+    /// One slot, three attempts, pauses up to ten seconds, and breakers that open for a minute after five failures.
     fn new(cast: &[(&'static str, &[Say])]) -> Self {
         let slots = Slots::new(1);
         let time =
@@ -182,7 +182,7 @@ async fn a_model_that_answers_is_asked_once_and_charged() {
     let answer = answer.unwrap();
     assert_eq!((heard.as_str(), answer.text.as_str(), answer.usage.cost_micros), ("hello", "hello", 320));
     assert_eq!((stage.pauses(), stage.chain().name()), (vec![], "a:one"));
-    // 800 letters are 200 tokens by the estimate, and the provider counted 300.
+    // The estimate for 800 letters is 200 tokens, and the provider counted 300.
     assert_eq!(stage.shared.estimator.ratio("a:one"), 1.1);
     assert_eq!(*stage.actors[0].asked.lock().unwrap(), [500], "an answer has the tokens that the model may use");
 }
@@ -194,19 +194,19 @@ async fn an_attempt_that_broke_off_is_taken_back() {
     let (answer, heard) = stage.ask().await;
     let answer = answer.unwrap();
     assert_eq!((answer.text.as_str(), heard.as_str()), ("two", "one|two"));
-    // It is paid for, with the one that answered.
+    // Its cost is added to that of the answer.
     assert_eq!(
         answer.usage,
         Usage { input_tokens: 500, output_tokens: 11, cost_micros: 320 + 202, ..Usage::default() }
     );
     assert_eq!(stage.pauses(), [500, 1000]);
-    // The fallback takes back what the first choice had said.
+    // The fallback discards the first choice's text.
     let stage = Stage::new(&[("a:one", &[Say::BreaksOff("x")]), ("b:two", &[Say::Words(&["y"])])]);
     let (answer, heard) = stage.ask().await;
     let answer = answer.unwrap();
     assert_eq!((answer.model.as_str(), heard.as_str()), ("b:two", "x|x|x|y"));
     assert_eq!(answer.usage.total(), 310 + 3 * 201);
-    // Where nobody answers, the last is taken back as well, and the cost is told.
+    // If no model answers, the last text is discarded as well, and the cost is reported.
     let stage = Stage::new(&[("a:one", &[Say::BreaksOff("x")])]);
     let (answer, heard) = stage.ask().await;
     assert_eq!((answer.is_err(), heard.as_str()), (true, "x|x|x|[600 3 606]"));
@@ -305,13 +305,13 @@ async fn an_endpoint_that_keeps_failing_is_left_alone_and_tried_again_later() {
     }
     stage.time.pauses.lock().unwrap().push(Duration::from_secs(60));
     assert_eq!(stage.ask().await.0.unwrap().text, "back");
-    // Without a fallback, the reason is told.
+    // Without a fallback, the error contains the reason.
     let stage = Stage::new(&[("a:one", &[DOWN])]);
     assert!(message(stage.ask().await.0).contains("connection refused (3 attempts)"));
     assert!(message(stage.ask().await.0).contains("connection refused (2 attempts)"));
     let told = message(stage.ask().await.0);
     assert!(told.contains("it failed 5 times in a row, and it is left alone for 59 s more"), "{told}");
-    // Nobody queues up for it.
+    // No call waits for it.
     let held = stage.shared.slots.acquire(crate::Priority::Interactive).await;
     let (chain, request) = (stage.chain(), Request::new(Role::Worker, String::new(), String::new()));
     let mut ear = Ear::default();
@@ -332,7 +332,7 @@ async fn what_is_built_in_needs_no_slot() {
     drop(held);
 }
 
-/// Dropping a call gives back its slot, also while it waits for an answer.
+/// Dropping a call releases its slot, even while it waits for an answer.
 #[tokio::test(flavor = "current_thread")]
 async fn a_call_that_is_dropped_leaves_nothing_behind() {
     struct Never;

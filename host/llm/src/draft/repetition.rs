@@ -1,24 +1,25 @@
-//! Whether a model only repeats itself. Small models get into a circle and stay there until the limit of their answer, which on a
-//! small machine takes minutes.
+//! Detects a model that only repeats itself. Small models can get into a loop that lasts until the limit of their answer, which
+//! takes minutes on a small machine.
 
-/// The last bytes of an answer that are looked at, and how often the same must stand there to be nothing else. A table, a drawing or
-/// a poem repeats itself, too, but for less long. Digits and signs are a token each, so of a word or two there are fewer bytes.
+/// The number of bytes at the end of an answer that are compared, and how often the same text must repeat in them. Tables,
+/// drawings and poems repeat themselves, too, but not for as long. Digits and signs are a token each, so for short repetitions
+/// fewer bytes are enough.
 const CIRCLES: [(usize, usize); 3] = [(600, 50), (2_000, 10), (6_000, 4)];
 
-/// Bytes after which is looked again.
+/// Number of bytes after which the end is compared again.
 const STEP: usize = 250;
 
-/// The end of an answer that is being heard.
+/// The end of an answer that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Repetition {
     tail: Vec<u8>,
-    /// Since it was looked at.
+    /// Bytes since the last comparison.
     unseen: usize,
     found: bool,
 }
 
 impl Repetition {
-    /// A piece of whatever the model writes: text, thoughts, arguments.
+    /// Adds a piece of the model's output: text, thoughts or arguments.
     pub(super) fn push(&mut self, piece: &str) {
         for part in piece.as_bytes().chunks(STEP) {
             self.tail.extend_from_slice(part);
@@ -30,7 +31,7 @@ impl Repetition {
         }
     }
 
-    /// Whether it has come to nothing but repetition.
+    /// Whether the output only repeats itself.
     pub(super) fn is_found(&self) -> bool {
         self.found
     }
@@ -45,7 +46,8 @@ impl Repetition {
     }
 }
 
-/// After how many bytes a text begins again, its own length if it does not: the text less its longest border (Knuth, Morris and Pratt).
+/// Returns the period of a text in bytes, or its length if it does not repeat: the text minus its longest border (Knuth, Morris
+/// and Pratt).
 fn period(text: &[u8]) -> usize {
     let mut borders = vec![0; text.len()];
     for end in 1..text.len() {

@@ -1,4 +1,4 @@
-//! `<think>…</think>` in an answer: local models write their thoughts into the text, where nobody wants them.
+//! `<think>…</think>` in an answer: local models write their thoughts into the text. They are removed.
 //!
 //! ```text
 //! <think>a</think> <think>b</think> answer     before the answer, one block or several
@@ -8,40 +8,39 @@
 
 use crate::quotes::Quotes;
 
-/// The names of the marks that models use, in any case, in `<…>` or `[…]`.
+/// The names in the marks of models, in any case, in `<…>` or `[…]`.
 const NAMES: [&str; 6] = ["think", "thinking", "thought", "thoughts", "reasoning", "seed:think"];
 
-/// Bytes of an opening mark, with its attributes.
+/// Maximum bytes of an opening mark with its attributes.
 const MAX_MARK: usize = 200;
 
-/// What a piece of the answer came to.
+/// The parts of a piece of the answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ThoughtPiece {
     pub answer: String,
     pub thought: String,
-    /// Whether all that was heard as the answer before this piece was thought.
+    /// Whether all earlier text of the answer turned out to be thought.
     pub voids: bool,
 }
 
-/// Takes thoughts out of a text that comes in pieces.
+/// Removes thoughts from a text that arrives in pieces.
 #[derive(Debug)]
 pub(super) struct Thoughts {
     state: ReadState,
-    /// Of the answer so far.
+    /// The quotes of the answer so far.
     quotes: Quotes,
-    /// Whether a closing mark in the answer is text: its opening mark was seen.
+    /// Whether a closing mark in the answer is text, because its opening mark was seen.
     opened: bool,
 }
 
 #[derive(Debug)]
 enum ReadState {
-    /// May still become a mark; held back. What comes before the mark is apart from its first letters, so that a model
-    /// that writes nothing but white space is not read from its beginning with every piece. White space between thoughts and answer
-    /// belongs to neither.
+    /// Held back, because it may become a mark. White space is kept apart from the mark's first letters, so that each piece of a
+    /// model that writes only white space is read once. White space between thoughts and answer belongs to neither.
     Beginning { space: String, mark: String, after_thoughts: bool },
-    /// Inside, until this mark; with the last characters, which may be its first part.
+    /// Inside of thoughts that end with this mark; `tail` contains the last characters, which may be the mark's beginning.
     Inside { close: String, tail: String },
-    /// With the last characters, which may be the first part of a mark.
+    /// `tail` contains the last characters, which may be the beginning of a mark.
     Answer { tail: String },
 }
 
@@ -52,19 +51,19 @@ impl Default for Thoughts {
     }
 }
 
-/// What a text begins with.
+/// The mark at the beginning of a text.
 #[derive(Debug, PartialEq, Eq)]
 enum Mark {
     None,
-    /// More of it has to come.
+    /// More text is needed.
     Maybe,
-    /// So many bytes, and how its closing mark is written, in lower case.
+    /// An opening mark of this many bytes, and the text of its closing mark in lower case.
     Open(usize, String),
     Close(usize),
 }
 
 impl Thoughts {
-    /// What `piece`, and what was held back, says.
+    /// Reads `piece` and the text that was held back.
     pub(super) fn push(&mut self, piece: &str) -> ThoughtPiece {
         let mut heard = ThoughtPiece::default();
         let mut piece = piece.to_owned();
@@ -116,7 +115,8 @@ impl Thoughts {
         }
     }
 
-    /// Takes a text of the answer. Returns what follows a closing mark without an opening one, before which all was thought.
+    /// Reads a text of the answer. Returns the text after a closing mark without an opening one; everything before it was
+    /// thought.
     fn answer(&mut self, text: &str, heard: &mut ThoughtPiece) -> Option<String> {
         for (at, c) in text.char_indices() {
             if matches!(c, '<' | '[') && !self.opened && !self.quotes.is_quoted() {
@@ -145,7 +145,7 @@ impl Thoughts {
         None
     }
 
-    /// What was held back, after the last piece. Thoughts without an end are not an answer.
+    /// Returns the text that was held back, after the last piece. Thoughts without an end are not an answer.
     pub(super) fn rest(&mut self) -> ThoughtPiece {
         let state = std::mem::replace(&mut self.state, ReadState::Answer { tail: String::new() });
         match state {
@@ -159,7 +159,7 @@ impl Thoughts {
         }
     }
 
-    /// Nothing of an answer is held back.
+    /// Whether no text of the answer is held back.
     pub(super) fn is_empty(&self) -> bool {
         match &self.state {
             ReadState::Beginning { space, mark, .. } => space.is_empty() && mark.is_empty(),
@@ -169,7 +169,7 @@ impl Thoughts {
     }
 }
 
-/// The mark that a text begins with.
+/// Returns the mark at the beginning of a text.
 fn read(text: &str) -> Mark {
     let head = text[..text.floor_char_boundary(MAX_MARK)].to_ascii_lowercase();
     let (from, to) = match head.as_bytes().first() {
@@ -184,7 +184,7 @@ fn read(text: &str) -> Mark {
     };
     let length = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != ':');
     let Some(length) = length else {
-        // Its name may go on.
+        // Its name may be incomplete.
         let may_be = text.len() <= MAX_MARK && NAMES.iter().any(|name| name.starts_with(inner));
         return if may_be { Mark::Maybe } else { Mark::None };
     };
@@ -207,7 +207,7 @@ fn read(text: &str) -> Mark {
 mod tests {
     use super::*;
 
-    /// The answer and the thoughts, the same however the text is cut into pieces.
+    /// Asserts that the answer and the thoughts do not depend on how the text is split.
     #[track_caller]
     fn check(text: &str, answer: &str, thought: &str) {
         for size in 1..=text.chars().count().max(1) {
@@ -252,8 +252,7 @@ mod tests {
         check("a</think>b</think>c", "b</think>c", "a");
     }
 
-    /// A character at a time. With time that grew with the square of it, this
-    /// test would not end.
+    /// One character at a time. If the time grew with the square of the length, this test would not end.
     #[test]
     fn white_space_without_end_is_read_once() {
         let mut thoughts = Thoughts::default();

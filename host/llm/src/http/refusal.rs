@@ -1,4 +1,4 @@
-//! What a provider says instead of an answer, and what that means for the call.
+//! Errors of providers, and their meaning for the call.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use serde_json::Value;
 use crate::LlmError;
 use kiso_store::secret::SecretValue;
 
-/// Characters of a provider's text that an error shows.
+/// Maximum characters of a provider's text in an error.
 const SHOWN: usize = 400;
 
-/// Keys that are shorter are not looked for: they would be found in half of all words, and hide nothing.
+/// Shorter keys are not searched for in texts: they would be found in many words.
 const LEAST_KEY: usize = 4;
 
-/// Tokens of an answer below which a provider is not asked to try again with less.
+/// If fewer output tokens than this are allowed, the request is not repeated with a smaller limit.
 const LEAST_LIMIT: u32 = 64;
 
-/// A refusal as a status or as an error object.
+/// A refusal by a status or an error object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// The status, or the one that the error object amounts to.
+    /// The status, or the equivalent of the error object.
     pub status: u16,
-    /// Everything that the provider said, in lower case, for looking up which field it did not like. Never shown.
+    /// The provider's whole text in lower case, for finding the refused field. Never shown.
     said: String,
-    /// What an error shows.
+    /// The text for errors.
     message: String,
     wait: Option<Duration>,
 }
 
 impl Refusal {
-    /// Of the head and the body of an answer.
+    /// Reads the refusal from the head and the body of a response.
     pub(super) fn read(
         status: StatusCode,
         location: Option<&str>,
@@ -40,7 +40,7 @@ impl Refusal {
     ) -> Self {
         let text = match serde_json::from_str::<Value>(body) {
             Ok(object) => message(&object),
-            // Web pages of gateways say no more than the status.
+            // Web pages of gateways add nothing to the status.
             Err(_) if body.trim_start().starts_with('<') => String::new(),
             Err(_) => body.to_owned(),
         };
@@ -55,7 +55,7 @@ impl Refusal {
         Self { status: status.as_u16(), said: without(body, key).to_lowercase(), message, wait }
     }
 
-    /// Of an error object that stands where an answer should.
+    /// Reads an error object in place of an answer.
     pub(super) fn object(error: &Value, key: Option<&SecretValue>) -> Self {
         Self {
             status: status_of(error),
@@ -65,14 +65,14 @@ impl Refusal {
         }
     }
 
-    /// Whether the request itself is at fault, and the provider names one of `words`, each in lower case.
+    /// Whether the request itself is invalid, and the provider names one of `words`, each in lower case.
     pub(crate) fn names(&self, words: &[&str]) -> bool {
         matches!(self.status, 400 | 422 | 500 | 501) && words.iter().any(|word| self.said.contains(word))
     }
 
-    /// Whether the provider says that it takes no pictures, and not that it does not like one of them.
+    /// Whether the provider accepts no pictures at all, instead of refusing a particular one.
     pub(crate) fn is_of_all_pictures(&self) -> bool {
-        // A content that has to be text is of the same kind.
+        // An error that says the content must be text counts, too.
         let none = [
             "image",
             "multimodal",
@@ -86,7 +86,7 @@ impl Refusal {
         self.is_of_content() && none.iter().any(|word| self.said.contains(word)) && !self.is_of_one_picture()
     }
 
-    /// Whether the provider does not like one of the pictures.
+    /// Whether the provider refuses a particular picture.
     pub(crate) fn is_of_one_picture(&self) -> bool {
         let one = [
             "could not process",
@@ -106,24 +106,24 @@ impl Refusal {
         matches!(self.status, 400 | 404 | 413 | 415 | 422 | 500 | 501)
     }
 
-    /// The limit of an answer's tokens to try instead of `sent`, where the provider finds that too large: the largest smaller number that
-    /// it names, or half.
+    /// Returns the output token limit to try instead of `sent`, if the provider finds that too large: the largest smaller number
+    /// in its text, or half.
     pub(crate) fn smaller_limit(&self, sent: u32) -> Option<u32> {
         let large = ["too large", "at most", "maximum", "exceed", "less than", "greater than", &format!("{sent} >")];
         if !self.names(&["max_tokens", "max_completion_tokens"]) || !large.iter().any(|word| self.said.contains(word)) {
             return None;
         }
         let numbers = self.said.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
-        // Names of models have numbers, too.
+        // Names of models contain numbers, too.
         let named = numbers.filter(|number| (sent / 16..sent).contains(number)).max();
         Some(named.unwrap_or(sent / 2)).filter(|smaller| *smaller >= LEAST_LIMIT)
     }
 
-    /// What it means for the call.
+    /// Converts it to an error of the call.
     pub(crate) fn into_error(self, model: &str) -> LlmError {
         let (model, message) = (model.to_owned(), self.message);
         match self.status {
-            // The status of too many requests, but of no credit: waiting does not help.
+            // This status normally means too many requests; here there is no credit, so waiting does not help.
             429 if self.said.contains("insufficient_quota") => {
                 LlmError::Unavailable { model, message, retryable: false, retry_after: None }
             }
@@ -135,8 +135,8 @@ impl Refusal {
     }
 }
 
-/// The status that an error object amounts to. Its code may be one, and its type has the names of both formats. What is
-/// not known counts as trouble of the provider, so that it is tried again.
+/// Returns the equivalent status of an error object. Its code may be one, and its type may be a name of either format. Unknown
+/// ones count as a failure of the provider, so that the call is retried.
 fn status_of(error: &Value) -> u16 {
     let error = error.get("error").filter(|error| !error.is_null()).unwrap_or(error);
     let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
@@ -161,9 +161,9 @@ fn status_of(error: &Value) -> u16 {
         .unwrap_or(500)
 }
 
-/// The sentence in an error object, wherever the provider puts it.
+/// Returns the message in an error object, wherever the provider puts it.
 fn message(object: &Value) -> String {
-    // Google answers with a list of one.
+    // Google answers with a list of one object.
     let object = object.get(0).unwrap_or(object);
     let error = object.get("error").filter(|error| !error.is_null()).unwrap_or(object);
     if let Some(text) = error.as_str() {
@@ -171,7 +171,7 @@ fn message(object: &Value) -> String {
     }
     let said = ["message", "detail", "msg"].iter().find_map(|name| error.get(name)).unwrap_or(error);
     let mut text = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
-    // OpenRouter says "Provider returned error" and puts what the provider said beside it.
+    // OpenRouter says "Provider returned error" and adds the provider's text.
     if let Some(raw) = error.pointer("/metadata/raw") {
         let raw = raw.as_str().map_or_else(|| raw.to_string(), str::to_owned);
         text = format!("{text}: {raw}");
@@ -179,8 +179,8 @@ fn message(object: &Value) -> String {
     text
 }
 
-/// A provider's text without the key, which it may repeat, without what steers a terminal or turns text around, on one
-/// line and not long.
+/// Returns a provider's text on one short line, without the key, which it may repeat, and without characters that control a
+/// terminal or the direction of text.
 pub(super) fn clean(text: &str, key: Option<&SecretValue>) -> String {
     let visible = without(text, key).chars().map(|c| if steers(c) { ' ' } else { c }).collect::<String>();
     let mut words = visible.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -254,7 +254,7 @@ mod tests {
     fn a_key_that_is_echoed_is_taken_out_and_a_long_text_cut() {
         let error = read(401, r#"{"error": {"message": "bad key sk-very-secret in sk-very-secret"}}"#).to_string();
         assert!(error.ends_with("401 Unauthorized: bad key [key] in [key]"), "{error}");
-        // Also where the cut would leave a part of it.
+        // Also if the cut would leave a part of it.
         let error = read(401, &format!("{} sk-very-secret", "x".repeat(SHOWN - 26))).to_string();
         assert!(!error.contains("sk-") && error.ends_with("x [key]"), "{error}");
         let error = read(400, &"ä".repeat(100_000)).to_string();

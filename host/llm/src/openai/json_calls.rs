@@ -1,5 +1,5 @@
-//! Calls of tools in an answer of JSON, for models whose server or template knows no tools: the system prompt says what there is to
-//! call, the answer is `{"say": "…", "calls": [{"tool": "…", "args": {…}}]}`, and results come back as what the user says.
+//! Tool calls as an answer in JSON, for models whose server or template does not support tools: the system prompt lists the
+//! tools, the answer is `{"say": "…", "calls": [{"tool": "…", "args": {…}}]}`, and results are sent as user messages.
 
 use std::fmt::Write as _;
 
@@ -14,13 +14,13 @@ use kiso_graph::run::MAX_BATCH;
 use kiso_plan::call::ToolCall;
 use kiso_plan::limits::Usage;
 
-/// Calls that an answer of a small model may have by its schema.
+/// Maximum calls in the schema for a small model.
 const FEW: usize = 4;
 
-/// The name of a call that was cut off before its own.
+/// The name of a call that was cut off before its own name.
 const NAMELESS: &str = "cut_off";
 
-/// The system prompt with what there is to call.
+/// Returns the system prompt with the list of tools.
 pub(super) fn described(system: &str, tools: &[ToolSpec]) -> String {
     let mut text = format!(
         "{}\n\nYou call tools by answering with one JSON object and nothing else: \
@@ -34,7 +34,7 @@ pub(super) fn described(system: &str, tools: &[ToolSpec]) -> String {
     text
 }
 
-/// The form of an answer.
+/// Returns the schema of an answer.
 pub(super) fn schema(request: &Request) -> Value {
     let call = |tool: &ToolSpec| {
         let args = portable(&tool.parameters).unwrap_or_else(|| json!({ "type": "object" }));
@@ -53,21 +53,21 @@ fn object(properties: &[(&str, Value)]) -> Value {
     json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false })
 }
 
-/// An earlier answer, as it would have been given in this form.
+/// Writes an earlier answer in this form.
 pub(super) fn written<'a>(text: Option<&str>, calls: impl Iterator<Item = (&'a str, &'a Value)>) -> String {
     let calls: Vec<Value> = calls.map(|(name, input)| json!({ "tool": name, "args": input })).collect();
     json!({ "say": text.unwrap_or_default(), "calls": calls }).to_string()
 }
 
-/// Passes on what an answer says, and none of its calls.
+/// Passes on the text of an answer, without its calls.
 pub(super) struct SaySink<'a> {
     sink: &'a mut dyn Sink,
-    /// Whether the answer is an object; `None` before its first letter, and while a code block begins.
+    /// Whether the answer is an object; `None` before its first letter, and at the beginning of a code block.
     object: Option<bool>,
-    /// What came before that was known.
+    /// The text before that was known.
     head: String,
     field: SayField,
-    /// What it passed on.
+    /// The text that was passed on.
     said: String,
 }
 
@@ -76,7 +76,7 @@ impl<'a> SaySink<'a> {
         Self { sink, object: None, head: String::new(), field: SayField::default(), said: String::new() }
     }
 
-    /// The completion of the answer that was heard, with its calls. `schema` is the one that was sent.
+    /// Returns the completion of the received answer, with its calls. `schema` is the one that was sent.
     pub(super) fn finish(self, completion: Completion, schema: Option<&Value>) -> Completion {
         let completion = Completion { calling: Calling::Json, ..completion };
         if self.object != Some(true) {
@@ -90,22 +90,22 @@ impl<'a> SaySink<'a> {
         let value =
             values.next().and_then(Result::ok).filter(|value| value.get("say").or(value.get("calls")).is_some());
         let Some(value) = value else {
-            // Another object is what the model says.
+            // Any other object is the model's text.
             if completion.stop == Stop::End {
-                return self.said(completion.text.clone(), completion);
+                return self.with_text(completion.text.clone(), completion);
             }
             let (calls, cut) = beginning(&completion.text, schema);
-            return self.said(String::new(), Completion { calls, cut, ..completion });
+            return self.with_text(String::new(), Completion { calls, cut, ..completion });
         };
         let text = value["say"].as_str().unwrap_or_default().to_owned();
         let written = value["calls"].as_array().map_or(&[][..], Vec::as_slice);
         let calls = read_all(written, schema);
         let stop = if calls.is_empty() { completion.stop } else { Stop::Calls };
-        self.said(text, Completion { calls, stop, ..completion })
+        self.with_text(text, Completion { calls, stop, ..completion })
     }
 
-    /// What was not heard before, because the object does not begin with it, is heard now.
-    fn said(self, text: String, completion: Completion) -> Completion {
+    /// Passes on text that was not passed on before, because the object did not begin with it.
+    fn with_text(self, text: String, completion: Completion) -> Completion {
         let text = if self.said.is_empty() { text } else { self.said.clone() };
         if self.said.is_empty() && !text.is_empty() {
             self.sink.text(&text);
@@ -152,7 +152,7 @@ impl Sink for SaySink<'_> {
     }
 }
 
-/// Whether an answer that begins like this is an object, perhaps in a code block.
+/// Whether an answer with this beginning is an object, possibly in a code block.
 fn begins_object(head: &str) -> Option<bool> {
     let text = head.trim_start();
     if !text.starts_with('`') {
@@ -181,8 +181,8 @@ fn read(call: &Value, number: usize, schema: Option<&Value>) -> Option<ToolCall>
     Some(ToolCall { cut, ..ToolCall::new(format!("call_{number}"), name, args.to_string()) })
 }
 
-/// The argument that is exactly as long as the schema lets it be, and how long that is: the server ended it for the model, and half a
-/// command line is another command line. One that is longer shows that the server does not follow the schema.
+/// Returns an argument that has exactly the maximum length of the schema, and that length: the server has cut it off, and half of
+/// a command line is a different command line. A longer one shows that the server ignores the schema.
 fn full<'a>(name: &str, args: &'a Value, schema: &Value) -> Option<(&'a str, u64)> {
     let forms = schema["properties"]["calls"]["items"]["anyOf"].as_array()?;
     let form = forms.iter().find(|form| form["properties"]["tool"]["enum"][0] == *name)?;
@@ -192,7 +192,7 @@ fn full<'a>(name: &str, args: &'a Value, schema: &Value) -> Option<(&'a str, u64
     })
 }
 
-/// The calls of an object that was cut off, and whether the last of them is the one whose end is missing.
+/// Returns the calls of an object that was cut off, and whether the last one is incomplete.
 fn beginning(text: &str, schema: Option<&Value>) -> (Vec<ToolCall>, bool) {
     let Some(mut rest) = member(text, "calls").and_then(|calls| calls.strip_prefix('[')) else {
         return (Vec::new(), false);
@@ -220,7 +220,7 @@ fn beginning(text: &str, schema: Option<&Value>) -> (Vec<ToolCall>, bool) {
     (calls, cut)
 }
 
-/// What stands behind the name of a member in an object whose end may be missing.
+/// Returns the text after the name of a member, in an object that may be incomplete.
 fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = object.trim_start().strip_prefix('{')?;
     loop {
@@ -234,7 +234,7 @@ fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     }
 }
 
-/// The value at the beginning of a text, which is taken away from it.
+/// Parses the value at the beginning of a text, and removes it from there.
 fn next<T: DeserializeOwned>(text: &mut &str) -> Option<T> {
     let mut values = Deserializer::from_str(text).into_iter::<T>();
     let value = values.next()?.ok()?;

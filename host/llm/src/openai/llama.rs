@@ -1,27 +1,27 @@
-//! What a llama.cpp server says of itself, and what it takes that others do not: it says who it is with every answer.
+//! Properties of a llama.cpp server, and its special features. Each answer names the server.
 
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-/// What a server calls itself in the header `server`.
+/// The server's name in the header `server`.
 pub(super) const NAME: &str = "llama.cpp";
 
-/// Slots that are told apart; a server with more is asked as one with so many.
+/// Maximum slots that are used; further ones of a server are ignored.
 const MAX_SLOTS: u64 = 64;
 
-/// A server that was asked about itself.
+/// A server whose properties were requested.
 #[derive(Debug)]
 pub(super) struct LlamaServer {
-    /// Whether the template of its model shows tools. One that does not leaves them out without a word.
+    /// Whether the template of its model includes tools. Other templates ignore them without an error.
     pub tools: bool,
-    /// Whether it shows its model pictures.
+    /// Whether its model gets pictures.
     pub vision: Option<bool>,
     slots: Mutex<SlotTable>,
 }
 
 impl LlamaServer {
-    /// From its properties; `None` where it does not say them.
+    /// Reads the properties; `None` if the server does not return them.
     pub(super) fn new(properties: Option<&Value>) -> Self {
         let of = |pointer: &str| properties.and_then(|properties| properties.pointer(pointer));
         let slots = of("/total_slots").and_then(Value::as_u64).unwrap_or(0).min(MAX_SLOTS);
@@ -32,19 +32,19 @@ impl LlamaServer {
         }
     }
 
-    /// The slot that requests with this key have, so that they find there what they had it read before.
+    /// Returns the slot for requests with this key, so that they find their cached prompt there.
     pub(super) fn slot(&self, key: &str) -> Option<u64> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).of(key)
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).slot_for(key)
     }
 }
 
-/// Which conversation has which slot; the one that was asked last stands at the end.
+/// The key of each slot's conversation; the most recently used slot is the last one.
 #[derive(Debug)]
 struct SlotTable(Vec<(u64, String)>);
 
 impl SlotTable {
-    /// A new conversation gets the slot of the one that was asked the longest time ago.
-    fn of(&mut self, key: &str) -> Option<u64> {
+    /// A new conversation gets the least recently used slot.
+    fn slot_for(&mut self, key: &str) -> Option<u64> {
         if key.is_empty() || self.0.is_empty() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! What of a request an endpoint takes.
+//! The parts of a request that an endpoint supports.
 
 use serde_json::Value;
 
@@ -7,39 +7,39 @@ use crate::http::Refusal;
 use crate::vision::Vision;
 use crate::{Answer, Calling, Form, Request, ToolChoice};
 
-/// Fields and forms of a request that not every endpoint takes.
+/// Fields and forms of a request that not every endpoint supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestShape {
     pub format: Format,
-    /// Whether a refusal of the format is not a reason to go without: the administrator said that it works.
+    /// Whether a refusal of the format does not disable it, because the administrator declared that it is supported.
     fixed: bool,
     pub calling: Calling,
-    /// The same for calls of tools.
+    /// The same for tool calls.
     calls_fixed: bool,
-    /// `tool_choice`: shows tools that are not to be called.
+    /// `tool_choice`: lists tools that must not be called.
     pub tool_choice: bool,
     /// `stream_options`.
     pub usage: bool,
-    /// The name of the field that limits the answer: newer models of OpenAI want the longer one, others know only the
-    /// shorter.
+    /// The name of the field that limits the answer: newer models of OpenAI need the longer one, others only know the shorter
+    /// one.
     pub limit: &'static str,
-    /// The most tokens of an answer that the model takes, as far as it is known.
+    /// The maximum output tokens of the model, if known.
     pub most: u32,
     pub temperature: bool,
     pub vision: Vision,
-    /// `prompt_cache_key`: has requests that begin alike answered where the beginning was read before.
+    /// `prompt_cache_key`: routes requests with the same beginning to a server that has cached it.
     pub cache_key: bool,
-    /// A message of the user may follow the results of tools. Mistral wants the model to speak first.
+    /// Whether a user message may follow the results of tools. Mistral requires a message of the model first.
     pub notes: bool,
-    /// The system prompt may be a message of its own. Templates of some local models know only two roles.
+    /// Whether the system prompt may be a separate message. Templates of some local models only know two roles.
     pub system: bool,
 }
 
-/// How an answer in JSON is asked for, beside what the prompt says. Each is tried if the one before was refused.
+/// How to request an answer in JSON, besides the prompt. Each is tried if the one before was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Format {
     Schema,
-    /// Some JSON; older endpoints know only this.
+    /// Any JSON; older endpoints only support this.
     Object,
     Plain,
 }
@@ -66,19 +66,18 @@ impl RequestShape {
         }
     }
 
-    /// With calls as JSON, where the server is known not to show its model any tools; `None` where they are asked for so already,
-    /// or the administrator said that it does.
+    /// Returns the shape with calls as JSON, for a server that hides the tools from its model; `None` if calls are already
+    /// requested as JSON, or if the administrator declared that tools are supported.
     pub(super) fn without_tools(self) -> Option<Self> {
         let native = self.calling == Calling::Native && !self.calls_fixed;
         native.then_some(Self { calling: Calling::Json, ..self })
     }
 
-    /// Without what the refusal of `body` names; `None` if it names nothing that can be left out or put
-    /// differently.
+    /// Returns the shape without the feature that the refusal of `body` names; `None` if it names no optional feature.
     pub(super) fn without(self, refusal: &Refusal, request: &Request, body: &Value) -> Option<Self> {
         let sent = |field: &str| body.get(field).is_some();
         let limit = body.get(self.limit).and_then(Value::as_u64).and_then(|sent| u32::try_from(sent).ok());
-        // Servers say so in their own words, and "max_tokens is too large" is not a refusal of the field.
+        // Servers use their own words, and "max_tokens is too large" is not a refusal of the field.
         if let Some(most) = limit.and_then(|sent| refusal.smaller_limit(sent)) {
             return Some(Self { most, ..self });
         }
@@ -114,7 +113,7 @@ impl RequestShape {
         if body["messages"][0]["role"] == "system" && (alternate || refusal.names(&["system role not supported"])) {
             return Some(Self { system: false, ..self });
         }
-        // llama.cpp makes a grammar of the schema and complains about that.
+        // llama.cpp makes a grammar of the schema, and its error is about the grammar.
         let format = ["response_format", "response format", "json_schema", "json_object", "schema", "grammar"];
         if sent("response_format") && !self.fixed && refusal.names(&format) {
             let format = if self.format == Format::Schema { Format::Object } else { Format::Plain };
@@ -126,7 +125,7 @@ impl RequestShape {
         None
     }
 
-    /// How the form of the answer to `request` is asked for.
+    /// Returns how the form of the answer to `request` is requested.
     pub(super) fn form(self, request: &Request) -> Form {
         match (&request.answer, self.format) {
             (Answer::Text, _) if !self.calls_json(request) => Form::Prompt,
@@ -136,12 +135,12 @@ impl RequestShape {
         }
     }
 
-    /// Whether the answer to `request` is asked for as JSON because it may call tools.
+    /// Whether the answer to `request` is requested as JSON because it may call tools.
     pub(super) fn calls_json(self, request: &Request) -> bool {
         self.calling == Calling::Json && !request.tools.is_empty() && request.tool_choice == ToolChoice::Auto
     }
 
-    /// The endpoint answered to `other`. What it refused before, it is not sent again.
+    /// Records that the endpoint answered to `other`: features that it refused are not used again.
     pub(super) fn learn(&mut self, other: Self) {
         self.format = self.format.max(other.format);
         if other.calling == Calling::Json {

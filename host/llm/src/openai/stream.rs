@@ -1,4 +1,4 @@
-//! What chunks of a chat completion say, and whole completions, which look nearly the same.
+//! Interprets chunks of a chat completion, and whole completions, which have nearly the same form.
 
 use serde_json::{Deserializer, Value};
 
@@ -11,23 +11,23 @@ use kiso_base::net::sse::SseEvent;
 /// The last event of most streams.
 const DONE: &str = "[DONE]";
 
-/// The name of an event that is an error, and the kind of an object that is one.
+/// The name of an error event, and the type of an error object.
 const ERROR: &str = "error";
 
-/// Where providers put thoughts.
+/// The fields in which providers put thoughts.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
-/// An answer that comes in.
+/// An answer that is being received.
 pub(super) struct CompletionStream<'a> {
     wire: &'a Wire,
     heard: PartialAnswer<'a>,
-    /// For each call of the draft.
+    /// One entry for each call of the draft.
     begun: Vec<Begun>,
 }
 
-/// What tells the pieces of one call from those of the next.
+/// Distinguishes the pieces of one call from those of the next.
 struct Begun {
-    /// As the provider gave it.
+    /// As given by the provider.
     index: Option<u64>,
     args: Braces,
 }
@@ -37,7 +37,7 @@ impl<'a> EventReader<'a> for CompletionStream<'a> {
         let data = event.data.trim();
         let json = data.strip_suffix(DONE).inspect(|_| self.heard.done = true).unwrap_or(data);
         let mut content = false;
-        // More than one value, where a server forgets the blank line between events.
+        // Several values, if a server omits the blank line between events.
         for chunk in Deserializer::from_str(json).into_iter::<Value>() {
             match chunk {
                 Ok(chunk) if event.name == ERROR => return Err(self.wire.error_object(&chunk)),
@@ -64,14 +64,14 @@ impl<'a> CompletionStream<'a> {
     }
 
     fn chunk(&mut self, chunk: &Value) -> Result<bool, CallError> {
-        // vLLM and Mistral say what it is and have no object within it.
+        // vLLM and Mistral name the type and have no object inside.
         let flat = chunk["object"] == ERROR || chunk["type"] == ERROR;
         if flat || chunk.get("error").is_some_and(|error| !error.is_null()) {
             return Err(self.wire.error_object(chunk));
         }
         self.usage(chunk);
         let choices = chunk["choices"].as_array().map_or(&[][..], Vec::as_slice);
-        // Only one was asked for; whoever sends more numbers them.
+        // Only one was requested; a server that sends more numbers them.
         let Some(choice) = choices.iter().find(|choice| choice["index"].as_u64().unwrap_or(0) == 0) else {
             return Ok(false);
         };
@@ -84,13 +84,13 @@ impl<'a> CompletionStream<'a> {
             self.call(call["index"].as_u64(), call["id"].as_str().unwrap_or_default(), &call["function"])?;
             content = true;
         }
-        // What calls were called before they were tools; some local servers still say so.
+        // The older form of tool calls, which some local servers still use.
         if delta["function_call"].is_object() {
             self.call(Some(0), "", &delta["function_call"])?;
             content = true;
         }
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
-            // A refusal in words has ended the answer already.
+            // A refusal as text has already ended the answer.
             let stop = self.stop(reason)?;
             self.heard.complete = true;
             self.heard.draft.stop = Some(if self.heard.draft.stop == Some(Stop::Filter) { Stop::Filter } else { stop });
@@ -120,7 +120,7 @@ impl<'a> CompletionStream<'a> {
         heard
     }
 
-    /// A piece of a call, or a whole one.
+    /// Reads a piece of a call, or a whole one.
     fn call(&mut self, index: Option<u64>, id: &str, function: &Value) -> Result<(), LlmError> {
         let name = function["name"].as_str().unwrap_or_default();
         let args = &function["arguments"];
@@ -131,7 +131,7 @@ impl<'a> CompletionStream<'a> {
                 if call.id.is_empty() {
                     id.clone_into(&mut call.id);
                 }
-                // Some repeat the whole name with every piece of the arguments.
+                // Some servers repeat the whole name with every piece of the arguments.
                 if call.name != name {
                     call.name.push_str(name);
                 }
@@ -150,9 +150,9 @@ impl<'a> CompletionStream<'a> {
         Ok(())
     }
 
-    /// The call that a piece continues; `None` if it begins one. Pieces are told apart by their index. Without one, or
-    /// where every call has the same, a new id or a name after arguments begins the next call; where all have the same
-    /// index and no ids, after arguments that are whole.
+    /// Returns the call that a piece continues; `None` if it begins a new one. Pieces are distinguished by their index. Without
+    /// an index, or if every call has the same one, a new id, or a name after arguments, begins the next call. If all have the
+    /// same index and no ids, the next call begins after complete arguments.
     fn position(&self, index: Option<u64>, id: &str, name: &str, args: &Value) -> Option<usize> {
         let position = match index {
             Some(_) => self.begun.iter().rposition(|begun| begun.index == index)?,
@@ -164,7 +164,7 @@ impl<'a> CompletionStream<'a> {
             && !name.is_empty()
             && match index {
                 None => !call.args.is_empty(),
-                // A name that is repeated with nothing to it is still the same call's.
+                // A repeated name without anything else still belongs to the same call.
                 Some(_) => self.begun[position].args.whole && (name != call.name || !is_blank(args)),
             };
         (!(other_id && !name.is_empty() || other_name)).then_some(position)
@@ -183,17 +183,17 @@ impl<'a> CompletionStream<'a> {
     }
 
     fn usage(&mut self, chunk: &Value) {
-        // Groq counts in a place of its own.
+        // Groq has its own field for the counts.
         let Some(counted) =
             chunk.get("usage").or_else(|| chunk.pointer("/x_groq/usage")).filter(|usage| usage.is_object())
         else {
             return;
         };
-        // Some count along with every chunk; the last is the whole.
+        // Some servers send counts with every chunk; the last one is the total.
         let usage = &mut self.heard.draft.usage;
         usage.input_tokens = counted["prompt_tokens"].as_u64().unwrap_or(usage.input_tokens);
         usage.output_tokens = counted["completion_tokens"].as_u64().unwrap_or(usage.output_tokens);
-        // OpenAI's place, and DeepSeek's.
+        // The fields of OpenAI and DeepSeek.
         let cached = [counted.pointer("/prompt_tokens_details/cached_tokens"), counted.get("prompt_cache_hit_tokens")];
         let cached = cached.into_iter().flatten().find_map(Value::as_u64);
         usage.cached_tokens = cached.unwrap_or(usage.cached_tokens).min(usage.input_tokens);
@@ -201,8 +201,8 @@ impl<'a> CompletionStream<'a> {
     }
 }
 
-/// Whether arguments that come in pieces are whole: a value in braces that has ended. Each piece is looked at once; to
-/// parse all that came with each would take time that grows with the square of it.
+/// Detects whether arguments that arrive in pieces are complete: a value in braces that has ended. Each piece is read once;
+/// parsing everything with each piece would take time that grows with the square of the length.
 #[derive(Debug, Default)]
 struct Braces {
     depth: usize,
@@ -237,9 +237,9 @@ fn is_blank(args: &Value) -> bool {
     args.as_str().map_or(args.is_null(), |args| args.trim().is_empty())
 }
 
-/// Dollars as millionths, rounded up: a cap on cost must not be passed by small amounts.
+/// Converts dollars to millionths, rounded up: small amounts must not exceed a cap on cost.
 fn micros(dollars: f64) -> u64 {
-    // A product such as 0.0023 × 10⁶ is a hair above the number that is meant. What is not an amount becomes 0.
+    // A product such as 0.0023 × 10⁶ is slightly above the exact value. Invalid amounts become 0.
     (dollars * 1e6 - 1e-6).ceil() as u64
 }
 

@@ -1,12 +1,12 @@
-//! Whether a JSON Schema fits what OpenAI calls strict. Only then may `strict` be true, which makes the provider follow
-//! the schema to the letter; otherwise it is refused whole.
+//! Whether a JSON Schema meets OpenAI's rules for strict schemas. Only then may `strict` be true, which makes the provider
+//! enforce the schema exactly; otherwise it refuses the request.
 
 use serde_json::Value;
 
-/// Keywords that a strict schema may have, besides those that are looked into.
+/// Keywords that a strict schema may contain, besides those that are checked further.
 const KNOWN: [&str; 7] = ["type", "description", "enum", "const", "title", "$ref", "$schema"];
 
-/// Every object closed, every property required, and no keyword that is not known to be taken.
+/// Whether every object is closed, every property required, and every keyword known to be supported.
 pub(super) fn fits(schema: &Value) -> bool {
     schema["type"] == "object" && part_fits(schema)
 }

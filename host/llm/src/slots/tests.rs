@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 type Waiting = Pin<Box<dyn Future<Output = Slot>>>;
 
-/// Begins to wait, and takes what is free at once.
+/// Begins to wait; returns a free slot at once.
 fn wait(slots: &Slots, priority: Priority) -> Result<Slot, Waiting> {
     let slots = slots.clone();
     let mut waiting: Waiting = Box::pin(async move { slots.acquire(priority).await });
@@ -22,7 +22,7 @@ fn poll(waiting: &mut Waiting) -> Option<Slot> {
     }
 }
 
-/// Those who wait, with a name each, in the order in which they began.
+/// The waiters, each with a name, in the order in which they began.
 struct Crowd {
     slots: Slots,
     waiting: Vec<(String, Waiting)>,
@@ -38,13 +38,13 @@ impl Crowd {
         self.waiting.push((name.to_owned(), waiting));
     }
 
-    /// The one that got a slot.
+    /// Returns the waiter that got a slot.
     fn granted(&mut self) -> Option<(String, Slot)> {
         let (at, slot) = self.waiting.iter_mut().enumerate().find_map(|(at, (_, w))| Some((at, poll(w)?)))?;
         Some((self.waiting.remove(at).0, slot))
     }
 
-    /// Passes one slot from hand to hand until nobody waits; who had it, in order.
+    /// Passes one slot on until nobody waits; returns its holders in order.
     fn drain(&mut self, held: Slot) -> String {
         drop(held);
         let mut order = Vec::new();
@@ -96,7 +96,7 @@ fn who_goes_away_leaves_no_hole() {
     drop(crowd.waiting.remove(1));
     assert_eq!(slots.waiting(), 2);
     drop(held);
-    // i1 has its slot but goes away before it sees it.
+    // i1 has been granted a slot, but is dropped before it takes it.
     drop(crowd.waiting.remove(0));
     let (name, slot) = crowd.granted().expect("i3 is next");
     assert_eq!((name.as_str(), slots.free(), slots.waiting()), ("i3", 0, 0));
@@ -129,11 +129,11 @@ async fn never_more_than_allowed_are_under_way() {
 #[derive(Debug, Clone)]
 enum Do {
     Join(usize),
-    /// One who waits goes away, perhaps one who was granted a slot and did not look yet.
+    /// A waiter is dropped, perhaps one that was granted a slot and has not taken it.
     Leave(usize),
-    /// A slot is given back.
+    /// A slot is released.
     Release(usize),
-    /// Everybody looks whether there is a slot.
+    /// All waiters are polled.
     Look,
 }
 
@@ -175,7 +175,7 @@ proptest! {
             }
             let state = slots.lock();
             let queued: usize = state.queues.iter().map(|queue| queue.waiting.len()).sum();
-            // Granted and not looked at yet: they are in `waiting`, but not in a queue any more.
+            // Waiters with a granted slot that they have not taken: they are in `waiting`, but no longer in a queue.
             let granted = waiting.len() - queued;
             prop_assert_eq!(held.len() + granted + state.free, count);
             prop_assert!(state.free == 0 || queued == 0, "something is free and somebody waits");
@@ -190,7 +190,7 @@ proptest! {
     }
 }
 
-/// Fewer slots: calls in flight go on, and theirs are not passed on until the number is right.
+/// Fewer slots: running calls continue, and their slots are not passed on until the number is reached.
 #[test]
 fn the_number_follows_the_configuration() {
     let slots = Slots::new(3);
@@ -205,7 +205,7 @@ fn the_number_follows_the_configuration() {
     drop(held);
     drop(second);
     assert_eq!(slots.free(), 2);
-    // Down and up again before anything is given back.
+    // The number shrinks and grows again before a release.
     let held: Vec<_> = (0..2).map(|_| wait(&slots, Priority::Interactive).ok().unwrap()).collect();
     slots.resize(1);
     slots.resize(2);

@@ -1,4 +1,4 @@
-//! The ways in which models write calls.
+//! The forms in which models write calls.
 
 use serde_json::{Deserializer, Map, Value};
 
@@ -6,13 +6,13 @@ use serde_json::{Deserializer, Map, Value};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WrittenCall {
     pub name: String,
-    /// An object, or the text that was in its place.
+    /// An object, or the text in its place.
     pub args: Value,
-    /// The text that it was read from.
+    /// The source text.
     pub written: String,
 }
 
-/// What stands between calls and around them, in lower case.
+/// Text between calls and around them, in lower case.
 const AROUND: [&str; 19] = [
     "<tool_calls>",
     "</tool_calls>",
@@ -36,23 +36,23 @@ const AROUND: [&str; 19] = [
 ];
 
 impl WrittenCall {
-    /// Of an object with a name and arguments.
-    pub(super) fn of(map: &Map<String, Value>) -> Option<Self> {
+    /// Reads an object with a name and arguments.
+    pub(super) fn from_object(map: &Map<String, Value>) -> Option<Self> {
         if let Some(function) = map.get("function").and_then(Value::as_object) {
-            return Self::of(function);
+            return Self::from_object(function);
         }
         let name = ["name", "tool", "function"].iter().find_map(|key| map.get(*key)?.as_str())?.trim();
         let args = ["arguments", "parameters", "args", "input"].iter().find_map(|key| map.get(*key));
         let args = match args {
             None | Some(Value::Null) => Value::Object(Map::new()),
-            // As an API sends them.
+            // In the form of an API.
             Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone())),
             Some(other) => other.clone(),
         };
         (!name.is_empty()).then(|| Self { name: name.to_owned(), args, written: String::new() })
     }
 
-    /// Arguments that were written as text become what the schema says they are.
+    /// Converts arguments that were written as text to the types of the schema.
     pub(super) fn fit(&mut self, parameters: &Value) {
         let Some(args) = self.args.as_object_mut() else { return };
         for (name, value) in args {
@@ -79,7 +79,7 @@ fn is_of(value: &Value, wanted: &str) -> bool {
     }
 }
 
-/// All calls of a text that is nothing but calls, from its first mark on.
+/// Returns all calls of a text that contains only calls, from its first mark on.
 pub(super) fn calls(text: &str) -> Option<Vec<WrittenCall>> {
     let (mut rest, mut calls) = (text, Vec::new());
     loop {
@@ -131,10 +131,10 @@ fn skip(text: &str) -> Option<&str> {
     AROUND.iter().find_map(|mark| strip(text, mark))
 }
 
-/// `{"name": …, "arguments": {…}}`, or a list of such objects.
+/// Reads `{"name": …, "arguments": {…}}`, or a list of such objects.
 fn objects(text: &str) -> Option<(Vec<WrittenCall>, &str)> {
     let (value, after) = value(text)?;
-    let one = |value: &Value| WrittenCall::of(value.as_object()?);
+    let one = |value: &Value| WrittenCall::from_object(value.as_object()?);
     let calls = match &value {
         Value::Array(items) => items.iter().map(one).collect::<Option<Vec<_>>>()?,
         other => vec![one(other)?],
@@ -148,7 +148,7 @@ fn value(text: &str) -> Option<(Value, &str)> {
     Some((value, &text[values.byte_offset()..]))
 }
 
-/// Behind `<function=`: `exec>{…}</function>` or `exec><parameter=command>echo a</parameter></function>`.
+/// Reads the text after `<function=`: `exec>{…}</function>` or `exec><parameter=command>echo a</parameter></function>`.
 fn function(text: &str) -> Option<(WrittenCall, &str)> {
     let (name, after) = text.split_once('>')?;
     let name = name.trim().trim_matches('"').to_owned();
@@ -161,7 +161,7 @@ fn function(text: &str) -> Option<(WrittenCall, &str)> {
     parameters(name, after, "<parameter=", "</function>")
 }
 
-/// Behind `<invoke name=`: `"exec"><parameter name="command">echo a</parameter></invoke>`.
+/// Reads the text after `<invoke name=`: `"exec"><parameter name="command">echo a</parameter></invoke>`.
 fn invoke(text: &str) -> Option<(WrittenCall, &str)> {
     let (name, after) = text.split_once('>')?;
     parameters(name.trim().trim_matches(['"', '\'']).to_owned(), after.trim_start(), "<parameter name=", "</invoke>")
@@ -175,18 +175,18 @@ fn parameters<'a>(name: String, text: &'a str, open: &str, close: &str) -> Optio
         args.insert(key.trim().trim_matches(['"', '\'']).to_owned(), Value::from(bare(value)));
         rest = after.trim_start();
     }
-    // Models forget it, and write what is around it.
+    // Models may forget it, and write the outer closing mark.
     let rest = strip(rest, close).unwrap_or(rest);
     (!name.is_empty()).then_some((WrittenCall { name, args: Value::Object(args), written: String::new() }, rest))
 }
 
-/// Without the line breaks between the marks and the value.
+/// Removes the line breaks between the marks and the value.
 fn bare(value: &str) -> &str {
     let value = value.strip_prefix('\n').unwrap_or(value);
     value.strip_suffix('\n').unwrap_or(value)
 }
 
-/// Behind `<tool_call>`: `exec`, then `<arg_key>command</arg_key><arg_value>echo a</arg_value>`.
+/// Reads the text after `<tool_call>`: `exec`, then `<arg_key>command</arg_key><arg_value>echo a</arg_value>`.
 fn keyed(text: &str) -> Option<(WrittenCall, &str)> {
     let text = text.trim_start();
     let end = text.find('<')?;
@@ -207,7 +207,7 @@ fn keyed(text: &str) -> Option<(WrittenCall, &str)> {
     Some((WrittenCall { name: name.to_owned(), args: Value::Object(args), written }, rest))
 }
 
-/// Behind `[TOOL_CALLS]`: a list of objects, or `exec[ARGS]{…}`.
+/// Reads the text after `[TOOL_CALLS]`: a list of objects, or `exec[ARGS]{…}`.
 fn mistral(text: &str) -> Option<(Vec<WrittenCall>, &str)> {
     let text = text.trim_start();
     if text.starts_with(['{', '[']) {
@@ -220,7 +220,7 @@ fn mistral(text: &str) -> Option<(Vec<WrittenCall>, &str)> {
     named.then(|| (vec![WrittenCall { name, args, written: String::new() }], after))
 }
 
-/// Behind the mark of a call: `function<｜tool▁sep｜>exec`, then a code block with the arguments.
+/// Reads the text after the mark of a call: `function<｜tool▁sep｜>exec`, then a code block with the arguments.
 fn deepseek(text: &str) -> Option<(WrittenCall, &str)> {
     let rest = text.strip_prefix("function")?.strip_prefix("<｜tool▁sep｜>")?;
     let at = rest.find('{')?;

@@ -1,21 +1,21 @@
-//! Holds back what may be a call while an answer streams, so that nobody reads the protocol as words.
+//! Holds back text that may be a call while an answer streams, so that nobody sees the protocol as text.
 
 use super::{MarkAt, mark_at};
 use crate::quotes::Quotes;
 
-/// Text that passes on its words, and keeps all from the first mark on.
+/// Passes on text, and keeps everything from the first mark on.
 #[derive(Debug, Default)]
 pub(crate) struct HeldText {
     quotes: Quotes,
-    /// Whether something other than white space has passed.
+    /// Whether anything other than white space was passed on.
     begun: bool,
     held: String,
-    /// Whether a mark was found: nothing more passes.
+    /// Whether a mark was found: nothing more is passed on.
     closed: bool,
 }
 
 impl HeldText {
-    /// What of the text so far can be shown.
+    /// Returns the part of the text so far that can be shown.
     pub(crate) fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         if self.closed {
@@ -39,7 +39,7 @@ impl HeldText {
         self.held.drain(..shown).collect()
     }
 
-    /// Whether an answer that begins like this may be a JSON call as a whole, or begins with a mark.
+    /// Whether an answer with this beginning may be a JSON call as a whole, or begins with a mark.
     fn beginning(&self, text: &str) -> MarkAt {
         const INFO: usize = 16;
         let whole = MarkAt::Here(super::Misuse::Call);
@@ -72,7 +72,7 @@ impl HeldText {
         if text.starts_with(['<', '[']) { mark_at(text, true) } else { MarkAt::Nowhere }
     }
 
-    /// What was held back.
+    /// Returns the text that was held back.
     pub(crate) fn rest(&mut self) -> String {
         std::mem::take(&mut self.held)
     }

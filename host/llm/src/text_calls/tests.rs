@@ -17,7 +17,7 @@ fn answer(text: &str, request: &Request) -> TextReading {
     read(Completion { text: text.to_owned(), ..Completion::default() }, request)
 }
 
-/// The calls of an answer, and the words before them; what is wrong with it otherwise.
+/// Returns the calls of an answer and the text before them, or its error.
 fn shown(text: &str, request: &Request) -> String {
     match answer(text, request) {
         TextReading::Plain(_) => "plain".to_owned(),
