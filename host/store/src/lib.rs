@@ -1,4 +1,5 @@
-//! All that kiso keeps: [`store::Store`] is the database with one writer, and the entry point; the others are made of it.
+//! Everything that kiso stores. The entry point is [`store::Store`], the database with its single writer; the other modules use
+//! it.
 
 pub mod memory;
 pub mod scratchpad;

@@ -1,11 +1,11 @@
-//! What is remembered beyond a session's window.
+//! The memory beyond a session's window.
 //!
 //! - **Core memory**: one JSON document, always in context ([`core()`], [`update_core`], [`render_core`]).
-//! - **Archival memory**: passages, found by their words, and by their meaning where a model gives them vectors ([`save`],
+//! - **Archival memory**: passages, found by their words, and also by their meaning if a model computes vectors ([`save`],
 //!   [`search`], [`ingest_turn`]).
-//! - **Observational memory**: the few lines of facts and passages that matter for a goal ([`digest`]).
+//! - **Observational memory**: the few facts and passages that are relevant for a goal ([`digest`]).
 //!
-//! Texts that get here were cleaned of secrets by the caller.
+//! The caller has removed secrets from all texts.
 
 mod chunk;
 mod core;
@@ -23,44 +23,44 @@ use kiso_plan::label::Label;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-/// Largest text that is saved at once: a long article. A book belongs into the workspace.
+/// Maximum size of a text that is saved at once: a long article. A book belongs into the workspace.
 pub const MAX_TEXT: usize = 256 << 10;
 
-/// Most passages that a search gives.
+/// Maximum passages that a search returns.
 pub const MAX_HITS: u32 = 50;
 
-/// The k of reciprocal rank fusion, as its authors chose it (Cormack, Clarke and Büttcher, 2009): the first of one list does
-/// not outweigh what stands well in both.
+/// The k of reciprocal rank fusion, as its authors chose it (Cormack, Clarke and Büttcher, 2009): the first result of one list
+/// does not outweigh a good result of both.
 pub const RANKS: f64 = 60.0;
 
-/// The least likeness of a passage that nobody has asked for: those of unrelated texts are often above what a search takes for near.
+/// The minimum likeness of a passage for a digest. Unrelated texts often exceed the minimum for a search.
 const UNASKED: f32 = 0.5;
 
-/// Words that a fact or passage must share with a goal to be told unasked; of a goal of so few words that this is more than a third
-/// of them, one is enough.
+/// Words that a fact or passage must have in common with a goal to be in its digest. One is enough if this number is more than a
+/// third of the goal's words.
 const SHARED: usize = 2;
 
-/// What a digest takes of a prompt at most, in tokens.
+/// Maximum size of a digest in tokens.
 const DIGEST_TOKENS: usize = 800;
 
-/// Longest line of a digest, in characters.
+/// Maximum characters of a line of a digest.
 const DIGEST_LINE: usize = 280;
 
-/// Of a reply, that much is remembered with the message that it answers, in characters: what was said to whom matters,
-/// the whole text stands in the log.
+/// Maximum characters of a reply that are remembered with the message that it answers: the topic matters, and the whole text is
+/// in the log.
 const REPLY: usize = 600;
 
-/// What became of a text that was saved.
+/// The result of saving a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SaveReport {
-    /// Passages that the text has.
+    /// Number of passages of the text.
     pub passages: usize,
-    /// Those of them that were not known yet.
+    /// Number of new ones among them.
     pub new: usize,
 }
 
-/// Remembers a text, cut up into passages; those that are known already are not kept again. `source` says where it is
-/// from, such as "turn". A text over [`MAX_TEXT`] is refused with [`StoreError::Quota`].
+/// Saves a text as passages; known ones are not stored again. `source` is its origin, such as "turn". A text over [`MAX_TEXT`] is
+/// refused with [`StoreError::Quota`].
 pub async fn save(
     store: &Store,
     text: &str,
@@ -86,18 +86,18 @@ pub async fn save(
     write.await
 }
 
-/// What a question means, as far as somebody could tell: its vector, and who gave it.
+/// The meaning of a query: its vector, and the model of the vector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     pub vector: Vector,
-    /// The name under which the vectors of that model are kept.
+    /// The name of the model's vectors in the store.
     pub embedder: String,
-    /// The least likeness of a passage that counts as near.
+    /// The minimum likeness of a passage that counts as similar.
     pub least: f32,
 }
 
-/// The passages that fit the question best, at most `limit` and [`MAX_HITS`]: by their words, and, where its meaning is
-/// given, by that. The question is plain text.
+/// Returns the best passages for the query, at most `limit` and [`MAX_HITS`]: by their words and, if `meaning` is given, by their
+/// meaning. The query is plain text.
 pub async fn search(
     store: &Store,
     question: &str,
@@ -109,8 +109,9 @@ pub async fn search(
     Ok(read.await?.into_iter().map(|(chunk, _)| chunk).collect())
 }
 
-/// [`search`] in a view, with the likeness of each passage; 0 for those that only words find. Passages that both words and meaning
-/// find come before those that only one does (reciprocal rank fusion): each list gives a passage 1 / ([`RANKS`] + its place).
+/// [`search`] in a view, with the likeness of each passage; 0 for those found only by words. Passages found by both words and
+/// meaning come before those found by one of them (reciprocal rank fusion): each list gives a passage 1 / ([`RANKS`] + its
+/// position).
 fn find(
     view: &View<'_>,
     question: &str,
@@ -130,7 +131,7 @@ fn find(
         *score.entry(*id).or_default() += 1.0 / (RANKS + place as f64 + 1.0);
     }
     let mut best: Vec<(i64, f64)> = score.into_iter().collect();
-    // Of two that are equally good, the newer one.
+    // The newer one of two equally good ones.
     best.sort_by(|(a, score_a), (b, score_b)| score_b.total_cmp(score_a).then(b.cmp(a)));
     let likeness: HashMap<i64, f32> = near.into_iter().collect();
     let mut known: HashMap<i64, Chunk> = by_words.into_iter().map(|chunk| (chunk.id, chunk)).collect();
@@ -140,7 +141,7 @@ fn find(
             Some(chunk) => Some(chunk),
             None => view.chunk(id)?,
         };
-        // Words do not find what another version has replaced.
+        // The word search already excludes passages that another version has replaced.
         let chunk = match chunk {
             Some(Chunk { source, session: Some(session), at_ms, .. })
                 if source == TURN && view.is_turn_replaced(&session, at_ms)? =>
@@ -154,7 +155,7 @@ fn find(
     Ok(found)
 }
 
-/// Times at which was said what stands in a prompt already, in its window or in its summary.
+/// The times of messages that a prompt already contains, in its window or its summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownTimes {
     pub session: SessionName,
@@ -168,8 +169,8 @@ impl ShownTimes {
     }
 }
 
-/// What is known that matters for a goal: facts and passages that speak of it, by turns; each a line with its day, none twice, at most
-/// `limit` lines. What stands in the prompt as it was `told` is left out.
+/// Returns the facts and passages that are relevant for a goal: alternately, each on a line with its date, without duplicates, at
+/// most `limit` lines. Leaves out what the prompt already contains (`told`).
 pub async fn digest(
     store: &Store,
     goal: &str,
@@ -186,7 +187,7 @@ pub async fn digest(
         let told =
             |session: Option<&SessionName>, at_ms: i64| told.as_ref().is_some_and(|told| told.has(session, at_ms));
         let mut passages = find(view, &goal, meaning.as_ref(), MAX_HITS)?;
-        // Nobody asked for them: what `/new` put away comes back only when it is looked for.
+        // Nobody has asked for them: texts from before `/new` are only found by a search.
         passages.retain(|(chunk, likeness)| {
             chunk.source != SUMMARY
                 && !(chunk.source == TURN && told(chunk.session.as_ref(), chunk.at_ms))
@@ -194,7 +195,7 @@ pub async fn digest(
         });
         let mut facts = view.find_facts(&goal, MAX_HITS)?;
         facts.retain(|fact| !(fact.source == USER && told(fact.session.as_ref(), fact.at_ms)) && matters(&fact.text));
-        // What somebody else may have written is found by who looks for it, and told to nobody unasked.
+        // Text that somebody else may have written is found by a search, but never added to a prompt automatically.
         if view.has_labels()? {
             let ordinary = |kind, id| view.label(kind, id).map(|label| label.is_ordinary());
             facts = retained(facts, |fact| ordinary(LabelledRow::Fact, fact.id))?;
@@ -206,7 +207,7 @@ pub async fn digest(
     let mut facts = facts.into_iter().map(|fact| (fact.text, fact.at_ms));
     let mut passages = passages.into_iter().map(|(chunk, _)| (chunk.text, chunk.at_ms));
     let (mut digest, mut seen, mut used) = (Vec::new(), Vec::<String>::new(), 0);
-    // By turns, so that neither pushes the other out.
+    // Alternately, so that neither kind displaces the other.
     let turns = std::iter::from_fn(|| {
         let turn = [facts.next(), passages.next()];
         turn.iter().any(Option::is_some).then_some(turn)
@@ -228,12 +229,12 @@ pub async fn digest(
     Ok(digest)
 }
 
-/// What is remembered as it stands in a prompt: of two that contradict each other, the later one is true.
+/// Returns a text with its date for a prompt: of two contradicting ones, the later one is true.
 pub fn with_day(text: &str, at_ms: i64) -> String {
     format!("{text} ({})", day(at_ms))
 }
 
-/// Those that `keep` says yes to.
+/// Returns the items for which `keep` returns true.
 fn retained<T>(all: Vec<T>, keep: impl Fn(&T) -> Result<bool, StoreError>) -> Result<Vec<T>, StoreError> {
     let mut kept = Vec::with_capacity(all.len());
     for one in all {
@@ -244,7 +245,7 @@ fn retained<T>(all: Vec<T>, keep: impl Fn(&T) -> Result<bool, StoreError>) -> Re
     Ok(kept)
 }
 
-/// Remembers a turn that says something lasting: what the user wrote, and the beginning of the reply.
+/// Saves a turn with lasting information: the user's message, and the beginning of the reply.
 pub async fn ingest_turn(
     store: &Store,
     session: &SessionName,
@@ -253,7 +254,7 @@ pub async fn ingest_turn(
     label: &Label,
     at_ms: i64,
 ) -> Result<SaveReport, StoreError> {
-    // A message may be longer than anything that is remembered; its beginning says what it is about.
+    // A message may exceed the maximum; its beginning contains its topic.
     let message = message.trim();
     let message = &message[..message.floor_char_boundary(MAX_TEXT - 8 * REPLY)];
     if message.is_empty() {
@@ -264,19 +265,19 @@ pub async fn ingest_turn(
     save(store, &text, TURN, Some(session), label, at_ms).await
 }
 
-/// Source of the passages of turns.
+/// The source of passages from turns.
 const TURN: &str = "turn";
 
-/// Source of the passages of summaries.
+/// The source of passages from summaries.
 const SUMMARY: &str = "summary";
 
-/// Forgets the passages of a summary that is not in force any more.
+/// Deletes the passages of a summary that is no longer in use.
 pub fn forget_summary(tx: &Tx<'_>, session: &SessionName, summary: &str) -> Result<(), StoreError> {
     chunks(summary).iter().try_for_each(|chunk| tx.delete_chunk_of(chunk, SUMMARY, session))
 }
 
-/// Remembers the summary of a session, with the transaction that keeps it: it holds what the one before held, whose passages
-/// go. Where memory is full, it is not remembered.
+/// Saves the summary of a session as passages, in the transaction that stores it, and deletes those of the previous summary,
+/// whose content it includes. Does nothing if the memory is full.
 pub fn keep_summary(
     tx: &Tx<'_>,
     session: &SessionName,
@@ -299,7 +300,7 @@ pub fn keep_summary(
     Ok(())
 }
 
-/// The text with all space between its words made one space, at most `max` characters.
+/// Returns the text with white space collapsed, at most `max` characters.
 fn one_line(text: &str, max: usize) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -425,7 +426,7 @@ mod tests {
             let stated = NewFact { session: Some(session), ..fact(&format!("Quay {at_ms} is for the ferry"), 90) };
             store.write(move |tx| tx.add_fact(&stated, at_ms)).await.unwrap();
         }
-        // The summary has what was said until 10, the window what was said since 50.
+        // The summary covers messages until 10, the window those since 50.
         let told = ShownTimes { session: here, times: vec![0..=10, 50..=i64::MAX] };
         let lines = digest(&store, "the ferry", None, Some(told), 9).await.unwrap();
         let mut lines: Vec<_> = lines.iter().map(|line| line.rsplit_once(" (").unwrap().0).collect();
@@ -436,7 +437,7 @@ mod tests {
         );
     }
 
-    /// What one list has first does not push out what stands in both.
+    /// The first result of one list does not displace results of both.
     #[tokio::test]
     async fn words_and_meaning_are_fused_by_their_ranks() {
         let (_dir, store) = open();

@@ -6,7 +6,7 @@
 //!  saved by name  ─▶ notes   ─┘   preview in prompt  └─▶ file_read, scratchpad
 //! ```
 //!
-//! In a prompt stands a preview, head and tail, with the name under which the whole is to be had.
+//! A prompt contains a preview (beginning and end) and the key of the whole text.
 
 use serde_json::Value;
 
@@ -16,34 +16,34 @@ use kiso_plan::estimate::{quarters, tokens};
 use kiso_plan::label::Label;
 use kiso_plan::plan::Violation;
 
-/// Where the steps of the run that is under way are kept.
+/// The key of the current run's steps.
 pub const LEDGER: &str = "run_step_ledger";
 
-/// What the host puts away is numbered behind one of these: `input-1`, `tool-1`, `context-1`, `history-1`.
+/// The keys of texts that the host archives have one of these stems and a number: `input-1`, `tool-1`, `context-1`, `history-1`.
 const STEMS: [&str; 4] = ["input", "tool", "context", HISTORY];
 
-/// The stem of what was said in a session.
+/// The stem of a session's archived messages.
 const HISTORY: &str = "history";
 
-/// Longest key, in bytes. It is repeated in prompts.
+/// Maximum bytes of a key. Prompts repeat it.
 pub const MAX_KEY: usize = 64;
 
-/// Bytes that refs may add to the arguments of one call; what a skill takes at most.
+/// Maximum bytes that refs may add to the arguments of one call; a skill's maximum.
 pub const MAX_RESOLVED: usize = 1 << 20;
 
-/// Refs that the arguments of one call may have.
+/// Maximum refs in the arguments of one call.
 const MAX_REFS: usize = 32;
 
-/// Lines that a search looks through are shown up to this length, in characters.
+/// Maximum characters of a line in search results.
 const MAX_LINE: usize = 240;
 
-/// What the note about the gap of a preview takes, in tokens.
+/// Tokens of the note about a preview's gap.
 const NOTE_TOKENS: usize = 16;
 
 pub const REF: &str = "ref:";
 const MARK: &str = "[Full result saved as ref:";
 
-/// A key is one word, so that it can be told from the text around it: 1 to 64 ASCII letters, digits, `_`, `-` and `.`,
+/// A key is one word, so that it can be distinguished from the text around it: 1 to 64 ASCII letters, digits, `_`, `-` and `.`,
 /// beginning with a letter or digit.
 pub fn check_key(key: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -56,8 +56,8 @@ pub fn check_key(key: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether entries of this key are the host's alone. A model that could write them would change what the host said, or
-/// take the numbers of what is put away next.
+/// Whether only the host may write entries with this key. A model that could write them would change the host's texts, or use up
+/// the numbers of future ones.
 pub fn is_hosts(key: &str) -> bool {
     let numbered = |stem: &&str| {
         key.strip_prefix(*stem)
@@ -67,12 +67,13 @@ pub fn is_hosts(key: &str) -> bool {
     key == LEDGER || STEMS.iter().any(numbered)
 }
 
-/// The key of a text that is exactly `ref:KEY`.
+/// Returns the key of a text that is exactly `ref:KEY`.
 pub fn parse_ref(text: &str) -> Option<&str> {
     text.trim().strip_prefix(REF).filter(|key| check_key(key).is_ok())
 }
 
-/// The text in at most `limit_tokens`: itself where it fits, else its head and its tail, with the gap between them counted.
+/// Returns the text in at most `limit_tokens`: all of it if it fits, otherwise its beginning and end, with the size of the gap
+/// between them.
 pub fn truncate_middle(text: &str, limit_tokens: usize) -> String {
     if tokens(text) <= limit_tokens {
         return text.to_owned();
@@ -85,7 +86,7 @@ pub fn truncate_middle(text: &str, limit_tokens: usize) -> String {
             used <= room
         }
     };
-    // The head says what a text is; the end of a log says how it ended.
+    // The beginning shows what a text is; the end of a log shows its result.
     let head: usize = text.chars().take_while(fits(room - room / 3)).map(char::len_utf8).sum();
     let tail: usize = text.chars().rev().take_while(fits(room / 3)).map(char::len_utf8).sum();
     let gap = &text[head..text.len() - tail];
@@ -97,15 +98,14 @@ pub fn truncate_middle(text: &str, limit_tokens: usize) -> String {
     format!("{}\n[… {count} characters{lines} left out …]\n{tail}", &text[..head])
 }
 
-/// What stands in a prompt in the place of a text that was put away under `key`: a preview and the mark, together in about
-/// `limit_tokens`.
+/// Returns the replacement of a text that was archived under `key`: a preview and the mark, together about `limit_tokens`.
 pub fn preview(text: &str, key: &str, limit_tokens: usize) -> String {
     let mark = mark(key);
     let room = limit_tokens.saturating_sub(tokens(&mark) + 1);
     format!("{}\n{mark}", truncate_middle(text, room))
 }
 
-/// Says where the whole of a text is.
+/// Returns the mark that names the key of the whole text.
 pub fn mark(key: &str) -> String {
     format!("{MARK}{key}]")
 }
@@ -116,17 +116,17 @@ pub fn is_archived(text: &str) -> bool {
     last.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(']')).is_some_and(|key| check_key(key).is_ok())
 }
 
-/// Whether a text is to be put away before it goes into a prompt: it is over the limit by more than a tenth, for which a preview would not
-/// pay, and was not put away already. A text that is far over the limit carries a forged mark, and does not get by with it.
+/// Whether to archive a text before it goes into a prompt: it exceeds the limit by more than a tenth (a preview would not pay off
+/// for less), and was not archived before. The mark of a text far above the limit is forged, and ignored.
 pub fn is_too_large(text: &str, limit_tokens: usize) -> bool {
     let size = tokens(text);
     size > limit_tokens.saturating_add(limit_tokens / 10)
         && !(is_archived(text) && size <= limit_tokens.saturating_mul(2))
 }
 
-/// Puts a text away under a new key, `STEM-1`, `STEM-2` …, and returns the key. Of a text that is larger than an entry may be
-/// ([`MAX_ENTRY_BYTES`]) head and tail are kept, with a note between them. [`StoreError::Quota`] means that what was saved by name
-/// fills the scratchpad.
+/// Archives a text under a new key, `STEM-1`, `STEM-2` …, and returns the key. For a text larger than an entry
+/// ([`MAX_ENTRY_BYTES`]), the beginning and the end are stored with a note between them. Fails with [`StoreError::Quota`] if
+/// named entries fill the scratchpad.
 pub async fn put_away(
     store: &Store,
     session: &SessionName,
@@ -147,8 +147,8 @@ pub async fn put_away(
     write.await
 }
 
-/// Puts the messages of a session away before they are summarized, under `history-` and the number of the last one: what is
-/// tried again takes the same place. Returns the key.
+/// Archives the messages of a session before they are summarized, under `history-` and the number of the last one, so that a
+/// repetition uses the same key. Returns the key.
 pub async fn put_history_away(
     store: &Store,
     session: &SessionName,
@@ -167,7 +167,7 @@ pub async fn put_history_away(
     write.await
 }
 
-/// The text in at most `max` bytes.
+/// Shortens the text to at most `max` bytes.
 pub fn fit(text: String, max: usize) -> String {
     const NOTE: usize = 80;
     if text.len() <= max {
@@ -179,7 +179,7 @@ pub fn fit(text: String, max: usize) -> String {
     format!("{}\n[… {} bytes left out: too large to keep …]\n{}", &text[..head], tail - head, &text[tail..])
 }
 
-/// Saves a text under a name, in the place of an older one.
+/// Saves a text under a name, replacing an older one.
 pub async fn save(
     store: &Store,
     session: &SessionName,
@@ -196,18 +196,17 @@ pub async fn save(
     write.await
 }
 
-/// A line in which something was found.
+/// A line that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     pub key: String,
-    /// From 1.
+    /// Counted from 1.
     pub line: usize,
-    /// The line around what was found, at most 240 characters.
+    /// The part of the line around the match, at most 240 characters.
     pub text: String,
 }
 
-/// The lines of a session's entries that contain `wanted` without regard to case, of the newest entries first; at most
-/// `limit`.
+/// Returns lines of a session's entries that contain `wanted`, ignoring case; newest entries first, at most `limit` lines.
 pub fn search(view: &View<'_>, session: &SessionName, wanted: &str, limit: usize) -> Result<Vec<Hit>, StoreError> {
     let wanted = wanted.trim().to_lowercase();
     let mut hits = Vec::new();
@@ -221,7 +220,7 @@ pub fn search(view: &View<'_>, session: &SessionName, wanted: &str, limit: usize
             }
             let lower = line.to_lowercase();
             if let Some(at) = lower.find(&wanted) {
-                // Lower case may be longer, so this is where it is found but for a few characters.
+                // Lower case may be longer, so the position may be a few characters off.
                 let before = lower[..at].chars().count();
                 let text = line.chars().skip(before.saturating_sub(MAX_LINE / 3)).take(MAX_LINE).collect();
                 hits.push(Hit { key: key.to_owned(), line: index + 1, text });
@@ -232,8 +231,8 @@ pub fn search(view: &View<'_>, session: &SessionName, wanted: &str, limit: usize
     Ok(hits)
 }
 
-/// Replaces every string that is exactly `ref:KEY`, at any depth, by the text of that key. Where a key is missing or the texts
-/// are too large nothing is replaced, and every violation is told with its path.
+/// Replaces every string that is exactly `ref:KEY`, at any depth, by the text of that key. If a key is missing or the texts are
+/// too large, replaces nothing and returns every violation with its path.
 pub fn resolve_refs<E>(
     args: &mut Value,
     mut lookup: impl FnMut(&str) -> Result<Option<String>, E>,
@@ -275,8 +274,7 @@ pub fn resolve_refs<E>(
     Ok(violations)
 }
 
-/// [`resolve_refs`] with the entries of a session. Returns the arguments with the label of what was put into them, or what is wrong with
-/// them.
+/// [`resolve_refs`] with the entries of a session. Returns the arguments and the label of the inserted texts, or the errors.
 pub async fn resolve(
     store: &Store,
     session: &SessionName,
@@ -300,7 +298,7 @@ pub async fn resolve(
     read.await
 }
 
-/// Path as people read it, JSON pointer, and key of every ref.
+/// Collects the readable path, the JSON pointer, and the key of every ref.
 fn refs(value: &Value, path: &mut String, pointer: &mut String, places: &mut Vec<(String, String, String)>) {
     let (path_end, pointer_end) = (path.len(), pointer.len());
     match value {
@@ -333,7 +331,7 @@ fn refs(value: &Value, path: &mut String, pointer: &mut String, places: &mut Vec
     }
 }
 
-/// "; near: ref:a, ref:b", or which keys there are.
+/// Returns "; near: ref:a, ref:b", or the list of keys.
 pub fn near(key: &str, known: &[String]) -> String {
     const SHOWN: usize = 5;
     let mut close: Vec<(usize, &String)> = known
@@ -384,7 +382,7 @@ mod tests {
         for other in ["", "[Full result saved as ref:a] and more", "[Full result saved as ref:a b]"] {
             assert!(!is_archived(other), "{other}");
         }
-        // Whoever writes the mark under a huge text does not get it into a prompt.
+        // Writing the mark under a huge text does not get it into a prompt.
         assert!(is_too_large(&format!("{text}[Full result saved as ref:tool-3]"), 100));
     }
 
@@ -463,7 +461,7 @@ mod tests {
         assert_eq!(args, Ok((json!({ "text": "gamma", "n": 1 }), Label::session())));
         let args = resolve(&store, &s, json!({ "text": "ref:tool-3" })).await.unwrap();
         assert!(args.unwrap_err()[0].to_string().contains("near: ref:tool-1, ref:tool-2"));
-        // However they came there.
+        // However these keys were created.
         for key in ["tool-9223372036854775807", "tool-99x"] {
             save(&store, &s, key, "mine".to_owned(), &Label::session(), 3).await.unwrap();
         }

@@ -1,14 +1,14 @@
-//! Secrets of one run, and keeping them out of everything that is written down.
+//! The secrets of one run, and their redaction in everything that is stored.
 //!
-//! Two kinds exist: those of the environment, set by an administrator as `KISO_SKILL_NAME_KEY` (NAME in upper case, with
-//! `__` for `-`), and those that a user put into a message. The latter are taken out of it by the host ([`found`]) before
-//! anything is stored, or by the planner, and kept by the [`vault`]. What a skill may ask for is decided by its manifest
-//! and its grant, not here.
+//! There are two kinds: secrets of the environment, which an administrator sets as `KISO_SKILL_NAME_KEY` (NAME in upper case,
+//! with `__` for `-`), and secrets that a user writes in a message. The host ([`found`]) removes the latter from the message
+//! before anything is stored, or the planner does, and the [`vault`] stores them. The manifest and the grant of a skill decide
+//! which secrets it may get; this module does not.
 //!
-//! A value is looked for in the ways in which it may stand in a text: `form` has those that are another text altogether (hexadecimal,
-//! base64), which `finder` looks for all at once; `decoder` undoes what encoders write character by character (URLs, JSON, HTML, CSV, a shell's
-//! quotes) while it reads; `stream` does both for a text that comes in pieces, and `document` for JSON. [`spellings`] lists exact forms for
-//! whoever must find a value in bytes.
+//! A value is searched for in all the ways that a text may contain it. `form` lists those that are completely different texts
+//! (hexadecimal, base64), and `finder` searches for all of them at once. `decoder` decodes characters that URLs, JSON, HTML, CSV
+//! or a shell's quotes escape. `stream` does both for a text in pieces, and `document` for JSON. [`spellings`] lists exact forms
+//! for a search in bytes.
 
 mod decoder;
 mod derived;
@@ -36,7 +36,7 @@ use kiso_base::home::SkillName;
 
 const PREFIX: &str = "KISO_SKILL_";
 
-/// A value that is never printed, and overwritten in memory when it goes.
+/// A value that is never printed, and is overwritten in memory when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretValue(String);
 
@@ -45,7 +45,7 @@ impl SecretValue {
         SecretValue(value)
     }
 
-    /// The value itself. Where this is called, a secret leaves.
+    /// Returns the value itself. Each call is a place where a secret leaves kiso's protection.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -67,7 +67,7 @@ impl Drop for SecretValue {
     fn drop(&mut self) {
         let mut bytes = std::mem::take(&mut self.0).into_bytes();
         bytes.fill(0);
-        // Otherwise the compiler may leave out a write that nobody reads.
+        // Otherwise the compiler may remove a write that is never read.
         std::hint::black_box(&bytes);
     }
 }
@@ -77,17 +77,17 @@ impl Drop for SecretValue {
 pub struct Secrets {
     /// By the name of the variable.
     environment: BTreeMap<String, SecretValue>,
-    /// By the name that the planner gave.
+    /// By the name from the planner or the host.
     session: BTreeMap<String, SecretValue>,
-    /// Keys of providers, only to be kept out of texts.
+    /// Keys of providers, which are only redacted.
     keys: BTreeMap<String, SecretValue>,
-    /// What is looked for in texts; made when it is first asked for.
+    /// The search for these values; created on first use.
     finder: OnceLock<Arc<Finder>>,
 }
 
 impl Secrets {
-    /// Takes the secrets out of the process's environment, given as [`std::env::vars_os`] gives it. Variables that are
-    /// empty or not UTF-8 do not count.
+    /// Collects the secrets in the process's environment, in the form of [`std::env::vars_os`]. Ignores variables that are empty
+    /// or not UTF-8.
     pub fn from_environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Secrets {
         let environment = variables
             .into_iter()
@@ -99,23 +99,22 @@ impl Secrets {
         Secrets { environment, ..Secrets::default() }
     }
 
-    /// Adds a secret that the user gave in a message. A later one of the same name replaces it; [`Secrets::displaced`]
-    /// says what must be kept of the one before.
+    /// Adds a secret from a user's message. It replaces an earlier one of the same name; [`Secrets::displaced`] returns what to
+    /// keep of that one.
     pub fn add_session(&mut self, name: String, value: SecretValue) {
         log_redaction::add(&name, &value);
         self.session.insert(name, value);
         self.finder = OnceLock::new();
     }
 
-    /// What the secret of that name was, with a free name for it, if it is another one now: an old password is still
-    /// one that nobody should read, and may be in use elsewhere.
+    /// Returns the current secret of that name with an unused name for it, if its value is different: an old password must still
+    /// be redacted, and may be in use elsewhere.
     pub fn displaced(&self, name: &str, value: &SecretValue) -> Option<(String, SecretValue)> {
         let old = self.session.get(name).filter(|old| *old != value)?;
         Some((self.free_name(name, old), old.clone()))
     }
 
-    /// The name under which a value from a message is kept: the one that it has, or `stem`, `stem_2` and so on, whichever
-    /// is the first that is free.
+    /// Returns the name for a value from a message: its existing name, or the first unused one of `stem`, `stem_2` and so on.
     pub fn name_for(&self, stem: &str, value: &SecretValue) -> String {
         match self.session.iter().find(|(_, known)| *known == value) {
             Some((name, _)) => name.clone(),
@@ -131,35 +130,35 @@ impl Secrets {
         free.expect("there is no end of numbers")
     }
 
-    /// Adds the key of a model's provider, by the name of its variable. No skill can ask for it.
+    /// Adds the key of a model's provider, by the name of its variable. No skill can get it.
     pub fn add_key(&mut self, variable: String, value: SecretValue) {
         log_redaction::keep(&variable, &value);
         self.keys.insert(variable, value);
         self.finder = OnceLock::new();
     }
 
-    /// A secret of the environment that was set for this skill.
+    /// Returns a secret of the environment that was set for this skill.
     pub fn environment(&self, skill: &SkillName, key: &str) -> Option<&SecretValue> {
         self.environment.get(&variable(skill, key))
     }
 
-    /// A secret that the user gave.
+    /// Returns a secret that the user gave.
     pub fn session(&self, name: &str) -> Option<&SecretValue> {
         self.session.get(name)
     }
 
-    /// Secrets that the user gave and that a skill declares by the end of their names.
+    /// Returns the secrets from the user whose names match a skill's declaration.
     pub fn session_by_end<'a>(&'a self, declared: &'a str) -> impl Iterator<Item = (&'a str, &'a SecretValue)> {
         let named = self.session.iter().filter(move |(name, _)| is_declared_as(declared, name));
         named.map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The names of the secrets that the user gave.
+    /// Returns the names of the secrets from the user.
     pub fn session_names(&self) -> impl Iterator<Item = &str> {
         self.session.keys().map(String::as_str)
     }
 
-    /// The text with every value of a known secret replaced by "[secret NAME]", in each of its [`form`]s.
+    /// Returns the text with every value of a known secret replaced by "[secret NAME]", in each of its [`form`]s.
     pub fn redact(&self, text: &str) -> String {
         if self.nothing_to_hide() {
             return text.to_owned();
@@ -174,13 +173,13 @@ impl Secrets {
         clean
     }
 
-    /// Whether no text can hold what is looked for: there are no secrets, or none that is long enough to be told from a word.
+    /// Whether there is nothing to redact: no secrets, or only values as short as words.
     pub fn nothing_to_hide(&self) -> bool {
         let of_all = [&self.session, &self.environment, &self.keys];
         of_all.iter().all(|values| values.is_empty()) || self.finder().is_empty()
     }
 
-    /// [`Secrets::redact`] for a text that arrives in pieces. Secrets that are added later are not looked for.
+    /// [`Secrets::redact`] for a text that arrives in pieces. It ignores secrets that are added later.
     pub fn streaming(&self) -> RedactionStream {
         match self.nothing_to_hide() {
             true => RedactionStream::new([]),
@@ -188,7 +187,7 @@ impl Secrets {
         }
     }
 
-    /// Every form in which a value may stand in a text.
+    /// Returns the search for all forms of all values.
     fn finder(&self) -> &Finder {
         self.finder.get_or_init(|| {
             let values = self.session.iter().chain(&self.environment).chain(&self.keys);
@@ -198,16 +197,16 @@ impl Secrets {
     }
 }
 
-/// Whether the name that a skill declares covers the secret `name`: they are the same, or the declared one is `*` and the end of the
-/// other, as `*password` is of `tax_password` and of `tax_password_2`.
+/// Whether the name that a skill declares covers the secret `name`: they are equal, or the declared one is `*` and an ending, as
+/// `*password` covers `tax_password` and `tax_password_2`.
 pub fn is_declared_as(declared: &str, name: &str) -> bool {
     let Some(end) = declared.strip_prefix('*') else { return declared == name };
     let without_number = name.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('_');
     name.ends_with(end) || without_number.is_some_and(|stem| stem.ends_with(end))
 }
 
-/// The variable that holds a secret of a skill, such as `KISO_SKILL_SEARCH_API_KEY`. A dash becomes two underscores:
-/// with one, the skill `web` could name a key that is the variable of the skill `web-search`.
+/// Returns the variable of a skill's secret, such as `KISO_SKILL_SEARCH_API_KEY`. A dash becomes two underscores: with one, a key
+/// of the skill `web` could have the same variable as one of `web-search`.
 pub fn variable(skill: &SkillName, key: &str) -> String {
     format!("{PREFIX}{}_{key}", skill.as_str().replace('-', "__")).to_ascii_uppercase()
 }
@@ -239,7 +238,7 @@ mod tests {
         secrets
     }
 
-    /// Asserts that the text becomes `clean` however it is cut.
+    /// Asserts that the text becomes `clean` however it is split.
     #[track_caller]
     fn in_pieces(secrets: &Secrets, text: &str, clean: &str) {
         for step in [1, 2, 3, 7] {
@@ -321,7 +320,7 @@ mod tests {
         }
     }
 
-    /// The encoders of other programs: each escapes characters of its own choice.
+    /// The encoders of other programs: each escapes different characters.
     #[test]
     fn values_are_found_as_other_programs_write_them() {
         let secrets = secrets(&[], &[("pw", "a&b<c/d\"e'f"), ("word", "ża>b\u{1f511}c\\"), ("line", "n1\tn2/n3\nn4")]);

@@ -8,11 +8,11 @@
 //!  read(…).await ────▶ a reader's connection, its own snapshot; never waits for the writer
 //! ```
 //!
-//! A write is answered when it is on disk: the log is synced at each commit (`synchronous = FULL`; WAL's usual `NORMAL`
-//! could lose the last commits in a power cut, and an event that a step relied on would be gone). Since a sync is slow,
-//! writes that wait while one is under way share the next. Each still succeeds or fails alone.
+//! A write is answered when it is on disk: the log is synced at each commit (`synchronous = FULL`; with WAL's usual `NORMAL`, a
+//! power cut could lose the last commits, and with them an event that a step relied on). Since a sync is slow, writes that arrive
+//! during one share the next. Each still succeeds or fails alone.
 //!
-//! Several processes may use one store. Each opens it by itself and SQLite's locks do the rest.
+//! Several processes may use one store. Each opens it itself, and SQLite's locks coordinate them.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -175,23 +175,23 @@ use file::connect_file;
 use readers::Readers;
 use writer::{Pending, Shipping, Work, WriterFile};
 
-/// Writes that may wait for the writer. More callers than that wait for a place, so that a slow disk slows the work
-/// down instead of filling the memory.
+/// Maximum writes in the writer's queue. Further callers wait for a place, so that a slow disk slows down the work instead of
+/// filling the memory.
 const QUEUE: usize = 256;
 
-/// How long to wait for another process that holds the write lock. Its transactions take milliseconds, so this is
-/// reached only when a process hangs with the lock held.
+/// How long to wait for another process that holds the write lock. Its transactions take milliseconds, so this is only reached if
+/// a process hangs with the lock held.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// Bytes of a page in a new store; one from before keeps its pages of 4 KiB. A commit writes each page that it changes whole,
-/// and most of what a step changes are a few bytes in each of a dozen tables and indexes.
+/// Bytes of a page in a new store; older stores keep their pages of 4 KiB. A commit writes whole pages, and a typical step
+/// changes a few bytes in each of a dozen tables and indexes.
 const PAGE: i64 = 1_024;
 
-/// Bytes of the log from which it is moved into the file. A page that changes with each message is then written to its place
-/// once for hundreds of messages, which an SD card outlives longer; after a crash, this much is read again.
+/// Size of the log in bytes at which it is moved into the file. A page that changes with each message is then written to its
+/// place once for hundreds of messages, which makes an SD card last longer. After a crash, this much is read again.
 const LOG: i64 = 16 << 20;
 
-/// A handle on the store. Cheap to clone; the file is closed when the last one goes, or with [`Store::close`].
+/// A handle to the store. Cheap to clone; the file is closed when the last one is dropped, or by [`Store::close`].
 #[derive(Debug, Clone)]
 pub struct Store(Arc<Shared>);
 
@@ -200,7 +200,7 @@ struct Shared {
     path: PathBuf,
     readers: Arc<Readers>,
     writer: Mutex<Option<Writer>>,
-    /// The last notice of the feed that this process knows of.
+    /// The last notice of the feed that this process knows.
     feed: watch::Sender<i64>,
     bell: watch::Sender<()>,
     max_sessions: Arc<AtomicU64>,
@@ -212,15 +212,15 @@ struct Writer {
     thread: JoinHandle<()>,
 }
 
-/// What can be read, in one snapshot. The functions stand in the files of their tables.
+/// Read access to one snapshot. Its functions are in the files of their tables.
 #[derive(Debug)]
 pub struct View<'a> {
     conn: &'a Connection,
-    /// Sessions that there may be.
+    /// Maximum sessions.
     max_sessions: u64,
 }
 
-/// A transaction: all of it is done, or, when its closure returns an error, nothing. It can read what it wrote.
+/// A transaction: it is committed as a whole, or, if its closure returns an error, rolled back. It can read its own writes.
 #[derive(Debug)]
 pub struct Tx<'a>(View<'a>);
 
@@ -239,26 +239,26 @@ impl<'a> Deref for Tx<'a> {
 }
 
 impl Store {
-    /// Opens the file, makes it (0600) where there is none, and brings its tables up to date.
+    /// Opens the file. Creates it (0600) if it does not exist, and migrates its tables to the current version.
     ///
-    /// Refuses a database of a newer kiso, one whose migrations are not ours, and what is not a database.
+    /// Refuses a database of a newer kiso, one with other migrations, and files that are not databases.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         Store::open_file(path, None).map_err(|error| error.in_file(path))
     }
 
-    /// [`Store::open`], and each commit goes to `log` before anybody hears of it or reads it. There must be nothing in a
-    /// write-ahead log beside the file; what migrations change is the first commit.
+    /// Like [`Store::open`]; additionally passes each commit to `log` before it is answered or can be read. There must be no
+    /// write-ahead log beside the file. Changes by migrations are the first commit.
     pub fn open_logged(path: &Path, log: Box<dyn CommitLog>) -> Result<Store, StoreError> {
         let shipper = Shipper::new(path, log);
         let store = Store::open_file(path, Some(shipper)).map_err(|error| error.in_file(path))?;
-        // What migrations have changed is kept with it.
+        // Ships the changes by migrations.
         store.write_blocking(|_| Ok(()))?;
         Ok(store)
     }
 
     fn open_file(path: &Path, shipper: Option<Shipper>) -> Result<Store, StoreError> {
         integrity::check_not_lost(path)?;
-        // SQLite would make it readable for all; what it adds later (-wal, -shm) copies the mode of the first.
+        // SQLite would make it readable for all; its other files (-wal, -shm) copy the permissions of this one.
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(StoreError::from_io(error)),
             _ => {}
@@ -290,8 +290,8 @@ impl Store {
         })))
     }
 
-    /// Does the work in a transaction and answers when it is on disk. Once it stands in the queue the work is
-    /// done, even if the caller stops waiting.
+    /// Does the work in a transaction, and answers when it is on disk. Once it is in the queue, the work is done even if the
+    /// caller stops waiting.
     pub async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         F: FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -302,7 +302,7 @@ impl Store {
         answered.await.unwrap_or(Err(StoreError::Closed)).map_err(|error| self.0.readers.noted(error))
     }
 
-    /// [`Store::write`] for callers that are not asynchronous. Panics inside a runtime of tokio.
+    /// [`Store::write`] for callers that are not async. Panics inside a tokio runtime.
     pub fn write_blocking<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         F: FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -313,7 +313,7 @@ impl Store {
         answered.blocking_recv().unwrap_or(Err(StoreError::Closed)).map_err(|error| self.0.readers.noted(error))
     }
 
-    /// Leaves work for the writer that nobody waits for; where too much waits already, it is not done.
+    /// Queues work for the writer that nobody waits for. If the queue is full, the work is dropped.
     pub fn post<F>(&self, work: F)
     where
         F: FnOnce(&Tx<'_>) -> Result<(), StoreError> + Send + 'static,
@@ -324,8 +324,8 @@ impl Store {
         }
     }
 
-    /// Sets how many sessions there may be; a write that would make one more fails with [`StoreError::Sessions`]. What is
-    /// there already stays.
+    /// Sets the maximum number of sessions; a write that would create a further one fails with [`StoreError::Sessions`]. Existing
+    /// sessions stay.
     pub fn limit_sessions(&self, max: u64) {
         self.0.max_sessions.store(max, Ordering::Relaxed);
     }
@@ -348,8 +348,8 @@ impl Store {
         })
     }
 
-    /// [`Store::read`] of a few rows that an index leads to, where it is called: to go to another thread and back takes many
-    /// times as long. Where others read, it is done as any read.
+    /// [`Store::read`] for a few rows that an index finds, on the calling thread: moving to another thread and back takes many
+    /// times as long. If no connection is free, it behaves like a normal read.
     pub async fn peek<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         F: FnOnce(&View<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -361,34 +361,33 @@ impl Store {
         }
     }
 
-    /// [`Store::read`] on the thread of the caller.
+    /// [`Store::read`] on the calling thread.
     pub fn read_blocking<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.0.readers.read(work)
     }
 
-    /// Changes when this process has committed something that is in the feed. What other processes write is seen with
-    /// the next change.
+    /// Changes when this process has committed something to the feed. Changes by other processes are seen with the next change.
     pub fn feed_changes(&self) -> watch::Receiver<i64> {
         self.0.feed.subscribe()
     }
 
-    /// Tells the queue and the schedule of this process that there may be work for them, which was just committed. What
-    /// other processes leave for them they find by looking, a moment later.
+    /// Tells the queue and the schedule of this process that there may be committed work for them. They find work of other
+    /// processes by polling, a moment later.
     pub fn ring(&self) {
         self.0.bell.send_replace(());
     }
 
-    /// Hears [`Store::ring`].
+    /// Receives [`Store::ring`].
     pub fn bell(&self) -> watch::Receiver<()> {
         self.0.bell.subscribe()
     }
 
-    /// Whether anybody in this process hears it: whether it is a daemon.
+    /// Whether anything in this process receives it, that is, whether the process is a daemon.
     pub fn is_attended(&self) -> bool {
         self.0.bell.receiver_count() > 0
     }
 
-    /// What was found wrong with the file since it was opened, if anything was: by a read, a write or a check.
+    /// Returns the damage to the file that a read, a write or a check has found since it was opened, if any.
     pub fn damage(&self) -> Option<&str> {
         self.0.readers.damage()
     }
@@ -398,7 +397,7 @@ impl Store {
         &self.0.path
     }
 
-    /// Finishes the writes that wait, moves the log into the file and closes it. Later calls of any handle fail with
+    /// Finishes the queued writes, moves the log into the file and closes it. Later calls on any handle fail with
     /// [`StoreError::Closed`].
     pub fn close(&self) {
         self.0.close();
@@ -415,10 +414,10 @@ impl Shared {
         let Some(Writer { jobs, thread }) = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return;
         };
-        // SQLite moves the log into the file when the last connection goes, so the readers go first.
+        // SQLite moves the log into the file when the last connection is closed, so the readers are closed first.
         self.readers.close();
         drop(jobs);
-        // The last handle may have been owned by a job.
+        // A job may have owned the last handle.
         if thread.thread().id() != std::thread::current().id() {
             let _ = thread.join();
         }
@@ -437,18 +436,18 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     conn.busy_timeout(BUSY)?;
     leave_log(&conn, true)?;
     conn.pragma_update(None, "foreign_keys", true)?;
-    // What is replaced or deleted may have held a secret; nothing of it stays in free space.
+    // Replaced or deleted data may have contained a secret; none of it stays in free space.
     conn.pragma_update(None, "secure_delete", true)?;
     conn.pragma_update(None, "synchronous", "FULL")?;
-    // On macOS a plain fsync leaves the data in the drive's cache; elsewhere this does nothing.
+    // On macOS, a plain fsync leaves the data in the drive's cache; on other systems, this has no effect.
     conn.pragma_update(None, "fullfsync", true)?;
-    // A log that grew beyond that gives its space back.
+    // A larger log is truncated.
     conn.pragma_update(None, "journal_size_limit", LOG)?;
-    // Else a statement is planned anew for each value that it gets, which takes longer than carrying it out. A plan that fits a
-    // value needs statistics, which are not kept here.
+    // Otherwise, SQLite prepares a statement again for each bound value, which takes longer than running it. A plan for a
+    // particular value would need statistics, which this store does not have.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(64);
-    // Has to come before the first thing that is written to the file (see `space`); later it would be a write each time.
+    // Must come before the first write to the file (see `space`); later, it would be a write each time.
     if conn.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0))? == 0 {
         conn.pragma_update(None, "page_size", PAGE)?;
         conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
@@ -460,14 +459,14 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(conn)
 }
 
-/// Whether the log is left as it is when the connection goes, instead of being moved into the file: into one that turns
-/// out to be damaged nothing is written.
+/// Whether the log stays when the connection is closed, instead of being moved into the file: nothing is written into a file that
+/// turns out to be damaged.
 fn leave_log(conn: &Connection, leave: bool) -> Result<(), StoreError> {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave)?;
     Ok(())
 }
 
-/// Of two processes that switch a new file to WAL at once one is told "busy", without the wait that other statements get.
+/// If two processes switch a new file to WAL at once, one gets "busy" without the wait that other statements get.
 fn use_wal(conn: &Connection) -> Result<(), StoreError> {
     let deadline = std::time::Instant::now() + BUSY;
     loop {

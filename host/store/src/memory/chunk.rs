@@ -1,14 +1,14 @@
-//! Cutting a text into passages.
+//! Splits a text into passages.
 
-/// Small paragraphs are joined up to this size, in bytes: a search finds a passage by a few words, and what stands around
-/// them must say what it is about.
+/// Small paragraphs are joined up to this size in bytes: a search finds a passage by a few words, and the text around them must
+/// show what it is about.
 const WANTED: usize = 1_000;
 
-/// No passage is longer, in bytes. Below what the store takes.
+/// Maximum bytes of a passage, below the store's limit.
 const LONGEST: usize = 2_000;
 
-/// The passages of a text: whole paragraphs, as many as fit together; a paragraph that is too long is cut at the end of
-/// a line or a sentence, else between words, else anywhere. Nothing is left out but space.
+/// Splits a text into passages of whole paragraphs, as many as fit. A paragraph that is too long is split at the end of a line or
+/// a sentence, otherwise between words, otherwise anywhere. Only white space is left out.
 pub fn chunks(text: &str) -> Vec<String> {
     let mut chunks: Vec<String> = Vec::new();
     let mut open = false;
@@ -27,7 +27,7 @@ pub fn chunks(text: &str) -> Vec<String> {
     chunks
 }
 
-/// What stands between empty lines.
+/// Returns the texts between empty lines.
 fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {
@@ -49,7 +49,7 @@ fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A paragraph in parts of at most [`LONGEST`] bytes.
+/// Splits a paragraph into parts of at most [`LONGEST`] bytes.
 fn parts(paragraph: &str) -> impl Iterator<Item = &str> {
     let mut rest = paragraph;
     std::iter::from_fn(move || {
@@ -63,14 +63,14 @@ fn parts(paragraph: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where a text that is too long is cut best.
+/// Returns the best place to split a text that is too long.
 fn cut(text: &str) -> usize {
     let mut end = LONGEST;
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     let window = &text[..end];
-    // Not so early that a passage of three words is left.
+    // Not so early that a passage has only a few words.
     let late = |at: &usize| *at > LONGEST / 2;
     let sentence = |mark: &str| window.rfind(mark).map(|at| at + mark.len());
     let found = ["\n", ". ", "! ", "? ", "。", "; ", " "].into_iter().find_map(|mark| sentence(mark).filter(late));

@@ -1,13 +1,14 @@
-//! Core memory: the document that every context begins with.
+//! Core memory: the document at the beginning of every context.
 
 use serde_json::{Map, Value};
 
 use crate::store::{Store, StoreError};
 
-/// The document as JSON text. It is in every prompt, so it must stay small; more belongs into the archival memory.
+/// Maximum bytes of the document as JSON. It is part of every prompt, so it must stay small; larger texts belong into the
+/// archival memory.
 pub const MAX_CORE_BYTES: usize = 16 << 10;
 
-/// Objects and lists inside each other. What is deeper is not a list of things to know about a person.
+/// Maximum nesting of objects and lists. Facts about a person need no more.
 pub const MAX_CORE_DEPTH: usize = 8;
 
 /// Why the document was not changed.
@@ -25,18 +26,18 @@ pub enum CoreError {
     Store(#[from] StoreError),
 }
 
-/// The document; an empty object where nothing was written yet.
+/// Returns the document; an empty object if nothing was written yet.
 pub async fn core(store: &Store) -> Result<Value, StoreError> {
     store.peek(|view| Ok(parse(view.core_memory()?))).await
 }
 
-/// Changes the document by a JSON merge patch (RFC 7396): members are set, `null` removes one. Returns the new document.
-/// Reading and writing are one transaction, so that of two changes at once none is lost.
+/// Changes the document by a JSON merge patch (RFC 7396): sets members, and removes those with `null`. Returns the new document.
+/// Reads and writes in one transaction, so that concurrent changes are not lost.
 pub async fn update_core(store: &Store, patch: Value, at_ms: i64) -> Result<Value, CoreError> {
     if !patch.is_object() {
         return Err(CoreError::NoObject);
     }
-    // Also bounds the work of the merge.
+    // This also limits the work of the merge.
     check(&patch)?;
     let write = store.write(move |tx| {
         let mut document = parse(tx.core_memory()?);
@@ -50,7 +51,7 @@ pub async fn update_core(store: &Store, patch: Value, at_ms: i64) -> Result<Valu
     write.await?
 }
 
-/// The document as text for a prompt: a line for each value, such as `user.name: Ada`. Empty for an empty document.
+/// Formats the document for a prompt: a line for each value, such as `user.name: Ada`. Empty for an empty document.
 pub fn render_core(document: &Value) -> String {
     let mut lines = String::new();
     render(document, &mut String::new(), &mut lines);
@@ -97,7 +98,7 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// A value with line breaks could look like several values.
+/// A value with line breaks could be mistaken for several values.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

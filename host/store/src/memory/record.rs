@@ -1,4 +1,4 @@
-//! What is remembered as lines of JSON, to be kept elsewhere or moved to another home.
+//! Export and import of the memory as lines of JSON, for a backup or another home.
 //!
 //! ```json
 //! {"type":"core","document":{"user":{"city":"Oslo"}}}
@@ -6,8 +6,8 @@
 //! {"type":"passage","text":"…","source":"turn","session":"main","at_ms":1700000000000}
 //! ```
 //!
-//! A file is looked at from end to end before anything of it is taken, so that a bad line changes nothing; and what is
-//! known already is not taken again, so that an import that was cut off is simply done once more.
+//! An import checks the whole file first, so an invalid line changes nothing. It skips known records, so an interrupted import
+//! can simply be repeated.
 
 use std::io::{self, BufRead, Read, Seek};
 
@@ -19,16 +19,16 @@ use crate::store::{MAX_CHUNK_BYTES, MAX_CHUNKS, MAX_FACT_BYTES, MAX_FACTS, NewFa
 use kiso_base::home::SessionName;
 use kiso_base::json::{self, JsonError};
 
-/// Longest line in bytes: the largest core memory, each of its characters escaped.
+/// Maximum bytes of a line: the largest core memory with each character escaped.
 const MAX_LINE: u64 = 128 << 10;
 
-/// Lines of a file: what the memory can hold at all.
+/// Maximum lines of a file: the capacity of the memory.
 const MAX_LINES: u64 = MAX_CHUNKS + MAX_FACTS as u64 + 1;
 
-/// Longest word that says where something is from, in characters.
+/// Maximum characters of a source.
 const MAX_SOURCE: usize = 64;
 
-/// Lines that are written at once. More would keep a daemon on the same home waiting.
+/// Lines that are written in one transaction. More would make a daemon on the same home wait.
 const BATCH: usize = 200;
 
 /// Lines that are read at once.
@@ -38,7 +38,7 @@ const PAGE: u32 = 200;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Record {
-    /// Core memory. Its members are set; what the home has beside them stays.
+    /// Core memory. Its members are set; other members in the home stay.
     Core { document: Value },
     /// A fact; `confidence` in percent.
     Fact {
@@ -59,15 +59,15 @@ pub enum Record {
     },
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryImport {
-    /// Whether there was a line of core memory.
+    /// Whether there was a line with core memory.
     pub core: bool,
-    /// Facts and passages that were not known.
+    /// Numbers of new facts and passages.
     pub facts: u64,
     pub passages: u64,
-    /// Those that were.
+    /// Number of known ones.
     pub known: u64,
 }
 
@@ -86,7 +86,7 @@ pub enum MemoryImportError {
     Store(#[from] StoreError),
 }
 
-/// Gives everything that is remembered, line by line: core memory, facts, passages, each oldest first.
+/// Exports the whole memory line by line: core memory, facts, passages, each oldest first.
 pub fn export<E: From<StoreError>>(store: &Store, mut write: impl FnMut(&Record) -> Result<(), E>) -> Result<(), E> {
     let document = store.read_blocking(|view| Ok(core::parse(view.core_memory()?)))?;
     if document.as_object().is_some_and(|members| !members.is_empty()) {
@@ -101,7 +101,7 @@ pub fn export<E: From<StoreError>>(store: &Store, mut write: impl FnMut(&Record)
     }
     let mut after = i64::MIN;
     loop {
-        // In parts, so that a reader who is slow keeps nobody from tidying up the store.
+        // In parts, so that a slow reader does not block the store's cleanup.
         let chunks = store.read_blocking(|view| view.chunks_after(after, PAGE))?;
         let Some(last) = chunks.last() else { return Ok(()) };
         after = last.id;
@@ -112,8 +112,8 @@ pub fn export<E: From<StoreError>>(store: &Store, mut write: impl FnMut(&Record)
     }
 }
 
-/// Takes what an export wrote. `clean` takes secrets out of a text. A session that this home does not have is left out of
-/// the line that names it.
+/// Imports an exported file. `clean` removes secrets from a text. If this home does not have the session of a line, the line is
+/// stored without a session.
 pub fn import(
     store: &Store,
     mut file: impl BufRead + Seek,
@@ -143,7 +143,7 @@ pub fn import(
     }
 }
 
-/// Reads the file to its end; nothing is written.
+/// Reads the file to its end without writing anything.
 fn check(
     store: &Store,
     file: &mut (impl BufRead + Seek),
@@ -203,20 +203,20 @@ fn take(tx: &Tx<'_>, record: Record, imported: &mut MemoryImport, at_ms: i64) ->
     Ok(())
 }
 
-/// The records of a file, each checked by itself and cleaned.
+/// The records of a file, each validated and cleaned.
 struct Lines<'a, F> {
     file: &'a mut F,
     clean: &'a dyn Fn(&str) -> String,
-    /// Of the line that was read last, from 1.
+    /// Number of the line that was read last, from 1.
     number: u64,
 }
 
 impl<F: BufRead> Lines<'_, F> {
-    /// The next record; empty lines count and say nothing.
+    /// Returns the next record. Empty lines are counted and skipped.
     fn next(&mut self) -> Result<Option<Record>, MemoryImportError> {
         loop {
             let mut line = Vec::new();
-            // One byte more, to tell a line that is as long as it may be from one that is longer.
+            // One byte more, to detect a line that is too long.
             let read = self.file.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line)?;
             if read == 0 {
                 return Ok(None);
@@ -267,7 +267,7 @@ impl<F: BufRead> Lines<'_, F> {
     }
 }
 
-/// What was wrong with a line, without the place that the parser names: it is the line's own, and always line 1.
+/// Returns the error in a line without the parser's position, whose line is always 1.
 fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
@@ -276,7 +276,7 @@ fn plain(error: &serde_json::Error) -> String {
     }
 }
 
-/// The document with every text in it cleaned, names included.
+/// Returns the document with every text cleaned, including names.
 fn cleaned(value: Value, clean: &dyn Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(clean(&text)),
@@ -344,7 +344,7 @@ mod tests {
         let new = MemoryImport { core: true, facts: 3, passages: 450, known: 0 };
         assert_eq!(take_in(&other, &text(&records)).unwrap(), new);
         assert_eq!(take_in(&other, &text(&records)).unwrap(), known);
-        // The other home has no session of that name, and gets none.
+        // The other home has no session of that name, and none is created.
         assert!(
             other.read_blocking(|view| view.list_sessions(&crate::store::Placement::ALL, None, 5)).unwrap().is_empty()
         );

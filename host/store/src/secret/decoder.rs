@@ -1,5 +1,5 @@
-//! Text as it reads when its escapes are undone: those of URLs, JSON, HTML, CSV and shells, whichever characters were escaped,
-//! and escapes of escapes. Text and value are compared in this form, so it does not matter who escaped what of it.
+//! Decodes the escapes in a text: those of URLs, JSON, HTML, CSV and shells, of any characters, and nested escapes. Text and
+//! value are compared in this form, so it does not matter which characters were escaped.
 //!
 //! | written by | escape | decoded |
 //! |---|---|---|
@@ -9,25 +9,25 @@
 //! | HTML | `&amp;`, `&#39;`, `&#x27;` | the character |
 //! | CSV, SQL, shells | `""`, `''`, `'\''` | one quote |
 //!
-//! The number of backslashes before a quote depends on how many encoders it passed, and not on the text. So any number of
-//! backslashes is decoded to one, and each byte that encoders may write with a backslash gets one: `"` becomes `\"`, `/` becomes
-//! `\/`, and a line break `\n`. Quotes that follow one another become one.
+//! The number of backslashes before a quote depends only on the number of encoders. So any number of backslashes is decoded to
+//! one, and each byte that encoders may escape with a backslash gets one: `"` becomes `\"`, `/` becomes `\/`, and a line break
+//! `\n`. Several quotes in a row become one.
 
-/// A byte of the decoded text, and where it stands in the text itself.
+/// A byte of the decoded text, with its place in the original text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DecodedByte {
     pub byte: u8,
     pub start: usize,
     pub end: usize,
-    /// False for the `n` of a line break and the like, which a value cannot begin with.
+    /// False for the `n` of a line break and similar letters, which cannot begin a value.
     begins: bool,
-    /// False for a backslash that the text does not have, which a value cannot end with.
+    /// False for a backslash that is not in the original text, which cannot end a value.
     ends: bool,
-    /// Escapes in the text before this byte, and with it.
+    /// Number of escapes in the text before this byte, and including it.
     escapes: (usize, usize),
 }
 
-/// True if the text from one decoded byte to another may be a value. Text without an escape is searched as it is.
+/// Whether the text from one decoded byte to another may be a value. Text without an escape is searched in its original form.
 pub(super) fn may_be_value(first: &DecodedByte, last: &DecodedByte) -> bool {
     first.begins && last.ends && first.escapes.0 < last.escapes.1
 }
@@ -35,42 +35,42 @@ pub(super) fn may_be_value(first: &DecodedByte, last: &DecodedByte) -> bool {
 /// Decodes a text that may arrive in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    /// `%`, or `%` and a digit: may be the beginning of an encoded byte.
+    /// `%`, or `%` and a digit, which may be the beginning of an encoded byte.
     percent: Vec<Unit>,
-    /// The same for the other escapes, each in the place of the next byte of the one before it.
+    /// Beginnings of the other escapes, each in place of the next byte of the one before it.
     escapes: Vec<Escape>,
     writer: Writer,
 }
 
-/// A byte on its way through the decoder.
+/// A byte inside the decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Unit {
     byte: u8,
     start: usize,
     end: usize,
-    /// How many escapes inside one another the text has in its place.
+    /// Number of nested escapes in its place.
     depth: u32,
 }
 
 /// The beginning of an escape.
 #[derive(Debug)]
 enum Escape {
-    /// `&` and more.
+    /// `&` and following bytes.
     Entity(Vec<Unit>),
-    /// Backslashes, and behind them `u` and digits.
+    /// Backslashes, followed by `u` and digits.
     Backslash { backslashes: Vec<Unit>, code: Vec<Unit> },
 }
 
 /// The longest entity is `&#x10ffff;`; some programs write zeros before the digits.
 const LONGEST_ENTITY: usize = 12;
 
-/// Escapes that may begin inside one another: a text of nothing but `&` must not be held back until its end.
+/// Maximum nested beginnings of escapes, so that a text of many `&` is not held back until its end.
 const DEEPEST: usize = 8;
 
 const ENTITIES: [(&[u8], char); 5] =
     [(b"&amp;", '&'), (b"&lt;", '<'), (b"&gt;", '>'), (b"&quot;", '"'), (b"&apos;", '\'')];
 
-/// By byte: whether an escape begins with it, or a backslash is put before it.
+/// For each byte: whether an escape begins with it, or a backslash is added before it.
 static IS_SPECIAL: [bool; 256] = {
     let special = b"%+&\\\"'/\n\r\t\x08\x0C";
     let mut table = [false; 256];
@@ -83,7 +83,7 @@ static IS_SPECIAL: [bool; 256] = {
 };
 
 impl Decoder {
-    /// The next byte of the text, which stands at `at`; `out` gets what is settled by it.
+    /// Takes the next byte of the text, at position `at`. Appends the bytes that are now final to `out`.
     pub(super) fn push(&mut self, byte: u8, at: usize, out: &mut Vec<DecodedByte>) {
         self.push_unit(Unit { byte, start: at, end: at + 1, depth: 0 }, out);
     }
@@ -117,7 +117,7 @@ impl Decoder {
         self.follow(first, out);
     }
 
-    /// Takes a byte that is not part of a URL's escape.
+    /// Takes a byte that is not part of a URL escape.
     fn follow(&mut self, unit: Unit, out: &mut Vec<DecodedByte>) {
         let is_deep = self.escapes.len() >= DEEPEST;
         match (self.escapes.last_mut(), unit.byte) {
@@ -138,7 +138,7 @@ impl Decoder {
                 entity.push(unit);
                 self.end_entity(out);
             }
-            // The next byte of an escape may be escaped itself, but for digits and letters.
+            // The next byte of an escape may be escaped itself, except for digits and letters.
             (Some(Escape::Entity(_)) | None, b'\\') if !is_deep => {
                 self.escapes.push(Escape::Backslash { backslashes: vec![unit], code: Vec::new() });
             }
@@ -154,7 +154,7 @@ impl Decoder {
         }
     }
 
-    /// The entity has its semicolon.
+    /// Ends an entity at its semicolon.
     fn end_entity(&mut self, out: &mut Vec<DecodedByte>) {
         let Some(Escape::Entity(entity)) = self.escapes.pop() else { return };
         if let Some(c) = character_of(&bytes_of(&entity)) {
@@ -165,11 +165,11 @@ impl Decoder {
         }
     }
 
-    /// `\u` and four digits are there.
+    /// Ends a `\u` escape after its four digits.
     fn end_code(&mut self, out: &mut Vec<DecodedByte>) {
         let Some(Escape::Backslash { backslashes, code }) = self.escapes.pop() else { return };
-        // Each encoder doubles all backslashes: of six before `u`, two belong to it, and the others are backslashes of the text.
-        // So is one that was a deeper escape itself.
+        // Each encoder doubles all backslashes: of six before `u`, two belong to the escape, and the others are backslashes of
+        // the text. The same for one that was itself a deeper escape.
         let depth = backslashes.last().map(|last| last.depth);
         let alike = backslashes.iter().rev().take_while(|one| Some(one.depth) == depth).count();
         let (others, own) = backslashes.split_at(backslashes.len() - (1 << alike.trailing_zeros()));
@@ -200,8 +200,8 @@ impl Decoder {
         }
     }
 
-    /// Goes on with what an escape stands for: it may be the beginning of the next. Nothing is in `percent` here, because no
-    /// escape ends with a percent sign.
+    /// Continues with the decoded character, which may begin the next escape. `percent` is empty here, because no escape ends
+    /// with a percent sign.
     fn push_character(&mut self, c: char, escape: &[Unit], out: &mut Vec<DecodedByte>) {
         let [first, .., last] = escape else { return };
         for byte in c.encode_utf8(&mut [0; 4]).bytes() {
@@ -209,7 +209,7 @@ impl Decoder {
         }
     }
 
-    /// The text is at its end.
+    /// Ends the text.
     pub(super) fn finish(&mut self, out: &mut Vec<DecodedByte>) {
         while !self.percent.is_empty() {
             self.settle_percent(out);
@@ -218,12 +218,12 @@ impl Decoder {
         self.writer.finish(out);
     }
 
-    /// True if everything is settled.
+    /// Whether everything is final.
     fn is_idle(&self) -> bool {
         self.percent.is_empty() && self.escapes.is_empty() && self.writer.unsettled().is_none()
     }
 
-    /// Where the first byte stands that is not settled.
+    /// Returns the position of the first byte that is not final.
     pub(super) fn unsettled(&self) -> Option<usize> {
         let in_escape = self.escapes.first().and_then(|escape| match escape {
             Escape::Entity(entity) => entity.first(),
@@ -234,10 +234,10 @@ impl Decoder {
     }
 }
 
-/// Writes the bytes that are left, with one backslash where there may be any number.
+/// Writes the remaining bytes, with one backslash in place of any number.
 #[derive(Debug, Default)]
 struct Writer {
-    /// Backslashes whose next byte has not come, as one.
+    /// A pending backslash (or several as one), whose next byte has not arrived.
     backslash: Option<Unit>,
     /// The first half of a character that JSON writes as two, and its escape.
     high: Option<(u32, Vec<Unit>)>,
@@ -256,7 +256,7 @@ impl Writer {
         }
     }
 
-    /// Writes half of a character: as the whole when its other half is there, and as its escape if that does not follow.
+    /// Writes half of a character: the whole character once its other half is there, or its escape if that does not follow.
     fn write_surrogate(&mut self, half: u32, escape: Vec<Unit>, out: &mut Vec<DecodedByte>) {
         if let Some((high, first)) = self.high.take() {
             let low = half.checked_sub(0xDC00);
@@ -328,7 +328,7 @@ impl Writer {
     }
 }
 
-/// The byte that follows the backslash if encoders may write this one with a backslash; `None` for all others.
+/// Returns the byte after the backslash if encoders may escape this byte with a backslash; `None` for all others.
 fn letter_after_backslash(byte: u8) -> Option<u8> {
     match byte {
         b'"' | b'\'' | b'/' => Some(byte),
@@ -345,7 +345,7 @@ fn is_in_entity(byte: u8) -> bool {
     byte == b'#' || byte.is_ascii_alphanumeric()
 }
 
-/// The character that an entity stands for; `None` if the entity is unknown.
+/// Returns the character of an entity; `None` if the entity is unknown.
 fn character_of(entity: &[u8]) -> Option<char> {
     let number = match entity {
         [b'&', b'#', b'x' | b'X', digits @ .., b';'] => number_of(digits, 16)?,
@@ -355,7 +355,7 @@ fn character_of(entity: &[u8]) -> Option<char> {
     char::from_u32(number)
 }
 
-/// The number that these digits write; `None` if there are none, or too many.
+/// Parses digits; `None` if there are none, or too many.
 fn number_of(digits: &[u8], radix: u32) -> Option<u32> {
     let add = |number: u32, digit: &u8| number.checked_mul(radix)?.checked_add(char::from(*digit).to_digit(radix)?);
     digits.iter().try_fold(0, add).filter(|_| !digits.is_empty())
@@ -369,7 +369,7 @@ fn digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// True if there may be an escape in the text.
+/// Whether the text may contain an escape.
 pub(super) fn has_escapes(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut last = 0;
@@ -387,7 +387,7 @@ struct ShortEscape {
     byte: u8,
 }
 
-/// Reads the escape at the beginning of the bytes, unless it takes the decoder to say what it is.
+/// Reads the escape at the beginning of the bytes, unless the full decoder is necessary.
 fn short_escape(bytes: &[u8]) -> Option<ShortEscape> {
     const OPENERS: &[u8] = b"\\%&+";
     let short = |length, byte| Some(ShortEscape { length, has_backslash: false, byte });
@@ -416,7 +416,7 @@ fn short_escape(bytes: &[u8]) -> Option<ShortEscape> {
     }
 }
 
-/// The decoded text alone. Most escapes are read here: the decoder is for those inside others.
+/// Returns only the decoded text. Most escapes are read here; the full decoder is for nested ones.
 pub(super) fn decoded_text(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let (mut decoder, mut out, mut settled) = (Decoder::default(), Vec::with_capacity(bytes.len()), Vec::new());
@@ -453,7 +453,7 @@ pub(super) fn decoded_text(text: &str) -> Vec<u8> {
     out
 }
 
-/// The decoded text, of which each byte knows where it stood.
+/// Returns the decoded text with the original position of each byte.
 pub(super) fn decode(text: &str) -> Vec<DecodedByte> {
     let (mut decoder, mut out) = (Decoder::default(), Vec::with_capacity(text.len()));
     for (at, byte) in text.bytes().enumerate() {
@@ -463,8 +463,8 @@ pub(super) fn decode(text: &str) -> Vec<DecodedByte> {
     out
 }
 
-/// A value as it is looked for in decoded text; `None` if it would not be text any more, because what is found must begin
-/// and end between two characters, or if fewer than `least` characters would be left of it.
+/// Returns a value in the form for searching decoded text; `None` if it is no longer valid UTF-8, because matches must begin and
+/// end between characters, or if it has fewer than `least` characters.
 pub(super) fn decoded_value(value: &str, least: usize) -> Option<String> {
     let decoded = String::from_utf8(decoded_text(value)).ok()?;
     (decoded.chars().filter(|c| *c != '\\').count() >= least).then_some(decoded)

@@ -1,5 +1,5 @@
-//! Redaction of what has a form: events, prompts' pieces, results. A value is looked for in texts only. In the words and
-//! numbers that the program itself wrote it would be a coincidence, and what came out could not be read again.
+//! Redaction of structured data: events, pieces of prompts, results. Only texts are searched. A match in the program's own words
+//! and numbers would be a coincidence, and the redacted document could not be parsed again.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,26 +14,26 @@ const WORDS: [&str; 17] = [
     "status", "to", "type", "why",
 ];
 
-/// Members that hold JSON of somebody else, or a text that is meant to be JSON; no member in it is ours.
+/// Members that contain JSON from outside, or a text that should be JSON; none of their members are the program's.
 const FOREIGN: [&str; 3] = ["args", "data", "parameters"];
 
-/// A number with fewer digits is found everywhere.
+/// Numbers with fewer digits are not searched for, because they are found everywhere.
 const LEAST_DIGITS: usize = 6;
 
 impl Secrets {
-    /// `value` with every text in it redacted.
+    /// Returns `value` with every text redacted.
     pub fn redact_document<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<T, serde_json::Error> {
-        // To take it apart and put it together again costs more than all else that is done with it.
+        // Converting it to JSON and back is the most expensive step here.
         if self.nothing_to_hide() && !json::is_document_deeper(&value, json::MAX_RESULT)? {
             return Ok(value);
         }
         let mut clean = self.redacted(&value)?;
-        // What goes on from here is written down, and must be readable then.
+        // The result is stored, and must be readable then.
         json::flatten(&mut clean, json::MAX_RESULT);
         serde_json::from_value(clean)
     }
 
-    /// The JSON of `value` with every text in it redacted.
+    /// Returns the JSON of `value` with every text redacted.
     pub fn redact_to_json<T: Serialize>(&self, value: &T) -> Result<String, serde_json::Error> {
         if self.nothing_to_hide() {
             return serde_json::to_string(value);
@@ -41,14 +41,14 @@ impl Secrets {
         Ok(self.redacted(value)?.to_string())
     }
 
-    /// JSON of somebody else, with every text in it redacted, its members' names included.
+    /// Redacts every text in JSON from outside, including members' names.
     pub fn redact_value(&self, value: &mut Value) {
         if !self.nothing_to_hide() {
             self.walk(value, false);
         }
     }
 
-    /// A text that is JSON, or is meant to be.
+    /// Redacts a text that is JSON, or should be.
     pub fn redact_json_text(&self, text: &str) -> String {
         if self.nothing_to_hide() {
             return text.to_owned();
@@ -57,7 +57,7 @@ impl Secrets {
             Ok(mut value) => {
                 let before = value.clone();
                 self.redact_value(&mut value);
-                // As it was written, where nothing stands in it.
+                // Unchanged if it contains no secrets.
                 if value == before { text.to_owned() } else { value.to_string() }
             }
             Err(_) => self.redact(text),
@@ -132,7 +132,7 @@ mod tests {
         report
     }
 
-    /// Whatever word or number of ours a secret happens to be, the document is read again.
+    /// The document can be parsed again, whatever word or number of the program a secret is equal to.
     #[test]
     fn words_and_numbers_of_the_program_stay() {
         let result = StepResult::Executed { task: 1000, report: Box::new(report()), call: None };

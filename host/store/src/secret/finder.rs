@@ -1,5 +1,5 @@
-//! Which of many forms stand in a text, in one pass over it: a session may have a hundred secrets, each of them a dozen forms,
-//! and a text a megabyte. One search for each form would hold a thread of the runtime up for seconds.
+//! Finds which of many forms a text contains, in one pass: a session may have a hundred secrets, each with a dozen forms, and a
+//! text may have a megabyte. A search for each form would block a thread of the runtime for seconds.
 
 use std::fmt;
 
@@ -8,26 +8,26 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use super::decoder;
 use super::form::SecretForm;
 
-/// Forms by the names of their secrets, and what finds them.
+/// The forms with the names of their secrets, and their search automatons.
 pub(super) struct Finder {
     forms: Vec<(String, SecretForm)>,
-    /// In the text as it is.
+    /// For the original text.
     plain: Search,
-    /// In the decoded text.
+    /// For the decoded text.
     decoded: Search,
 }
 
-/// Bytes of a form that the automaton knows; what follows them is compared. Whole values, of which each may have kilobytes,
-/// would make it as large as all of them together many times over.
+/// Bytes of a form in the automaton; the rest is compared afterwards. Whole values of several kilobytes each would make the
+/// automaton very large.
 const BEGINNING: usize = 16;
 
-/// An automaton of the beginnings of forms, and where in the list the form of each of its patterns stands.
+/// An automaton for the beginnings of forms, and the index of the form of each pattern.
 struct Search {
     automaton: AhoCorasick,
     forms: Vec<usize>,
 }
 
-/// The patterns are secret.
+/// Written by hand, because the patterns are secret.
 impl fmt::Debug for Finder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Finder").field("forms", &self.forms.len()).finish()
@@ -43,7 +43,7 @@ impl Finder {
                 let form = forms[*at].1.text.expose().as_bytes();
                 &form[..form.len().min(BEGINNING)]
             });
-            // A DFA would search a little faster, and take minutes and gigabytes to build for some thousand patterns.
+            // A DFA would search a little faster, but take minutes and gigabytes to build for a few thousand patterns.
             let automaton = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(beginnings);
             let automaton = automaton.expect("some thousand short patterns fit");
             Search { automaton, forms: wanted }
@@ -52,7 +52,7 @@ impl Finder {
         Finder { forms, plain, decoded }
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether there is nothing to search for.
     pub(super) fn is_empty(&self) -> bool {
         self.forms.is_empty()
     }
@@ -61,7 +61,7 @@ impl Finder {
         &self.forms
     }
 
-    /// The forms that stand in the text, in their order. Some may stand there only with what cannot be a value.
+    /// Returns the forms that the text contains, in the order of the list. Some matches may not be values.
     pub(super) fn standing(&self, text: &str) -> Vec<(String, SecretForm)> {
         let mut stands = vec![false; self.forms.len()];
         self.plain.mark(&self.forms, text, &mut stands);
@@ -75,8 +75,8 @@ impl Finder {
 }
 
 impl Search {
-    /// Looks for a whole form once, where its beginning was seen, so that a text of nothing but beginnings costs no more
-    /// than one search for each form.
+    /// Searches for a whole form once after its beginning was found, so that a text of many beginnings costs at most one search
+    /// for each form.
     fn mark(&self, forms: &[(String, SecretForm)], text: &str, stands: &mut [bool]) {
         let mut left = self.forms.len();
         if left == 0 {

@@ -1,33 +1,33 @@
-//! The forms in which a value may stand in a text: as it is, in JSON, in hexadecimal and in base64; each of them also with any
-//! of its characters escaped as the [`decoder`] knows it: for a URL, JSON, HTML, CSV or a shell.
+//! The forms in which a text may contain a value: unchanged, in JSON, in hexadecimal and in base64; also with any of the
+//! characters escaped in the ways of the [`decoder`]: for a URL, JSON, HTML, CSV or a shell.
 //!
-//! This keeps what a program or a model passes on in the usual ways from being written down. It is no wall against one
-//! that wants to hide a value: reversed, or with a letter between any two, it is another text.
+//! This prevents values from being stored when programs or models pass them on in the usual ways. It does not stop a program that
+//! hides a value on purpose, such as by reversing it or adding letters.
 
 use super::{SecretValue, decoder};
 use data_encoding::{Encoding, HEXLOWER, HEXUPPER};
 
-/// Values that are shorter are not looked for in texts: they would be found in half of all words, and hide nothing.
+/// Shorter values are not searched for: they would be found in many words, and are not secret.
 const LEAST: usize = 4;
 
-/// From here on, the characters of base64 that depend on the value alone are too many to stand there by chance.
+/// From this length on, enough characters of base64 depend only on the value to exclude matches by chance.
 const LEAST_BASE64: usize = 6;
 
-/// A part of a value between colons is looked for alone if it is this long: of `ID:KEY`, the key is the secret.
+/// Minimum length of a part between colons that is searched for by itself: in `ID:KEY`, the key is the secret.
 const LEAST_PART: usize = 16;
 
-/// How deep JSON inside JSON is looked into.
+/// Levels of JSON inside of JSON that are searched.
 const LEVELS: usize = 4;
 
-/// What to look for.
+/// A text to search for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SecretForm {
     pub text: SecretValue,
-    /// True to search the decoded text, false to search the text as it is.
+    /// Whether to search the decoded text instead of the original one.
     pub is_decoded: bool,
 }
 
-/// Every form in which a value may stand in a text, the value itself first; none of one that is too short to be looked for.
+/// Returns every form in which a text may contain a value, the value itself first; none if it is too short to search for.
 pub(super) fn forms_of(value: &SecretValue) -> Vec<SecretForm> {
     let value = value.expose();
     if value.chars().count() < LEAST {
@@ -52,7 +52,8 @@ pub(super) fn forms_of(value: &SecretValue) -> Vec<SecretForm> {
     forms
 }
 
-/// What to look for in bytes that may repeat a value: each of its forms, encoded for a URL too, and those of its long parts.
+/// Returns the forms to search for in bytes that may repeat a value: each of its forms, also encoded for a URL, and those of its
+/// long parts.
 pub fn spellings(value: &SecretValue) -> Vec<SecretValue> {
     let parts = value.expose().split(':').filter(|part| part.len() >= LEAST_PART && part.len() < value.expose().len());
     let parts: Vec<_> = parts.map(|part| SecretValue::new(part.to_owned())).collect();
@@ -77,7 +78,7 @@ fn percent_encoded(value: &str, digits: &Encoding) -> SecretValue {
     SecretValue::new(value.bytes().map(encode).collect())
 }
 
-/// The value, and as it stands in JSON inside JSON, each level with its escapes.
+/// Returns the value, and its form in JSON inside of JSON, each level with its escapes.
 fn in_json(value: &str) -> Vec<SecretValue> {
     let mut forms = Vec::new();
     let mut form = SecretValue::new(value.to_owned());
@@ -94,8 +95,8 @@ fn in_json(value: &str) -> Vec<SecretValue> {
     forms
 }
 
-/// The characters that depend on the value alone, wherever it stands in what is encoded: after a multiple of three bytes,
-/// or one or two more, in both alphabets.
+/// Returns the characters that depend only on the value, for each position in the encoded bytes (a multiple of three, plus zero,
+/// one or two), in both alphabets.
 fn in_base64(value: &[u8]) -> Vec<SecretValue> {
     let alphabets = [b"+/", b"-_"].map(|last| {
         let mut alphabet: Vec<u8> = (b'A'..=b'Z').chain(b'a'..=b'z').chain(b'0'..=b'9').collect();
@@ -108,7 +109,7 @@ fn in_base64(value: &[u8]) -> Vec<SecretValue> {
             byte if byte < before => 0,
             byte => value.get(byte - before).map_or(0, |value| value >> (7 - at % 8) & 1),
         };
-        // Groups of six bits that are all of the value.
+        // Groups of six bits that belong completely to the value.
         let groups = (before * 8).div_ceil(6)..(before + value.len()) * 8 / 6;
         for alphabet in &alphabets {
             let letter = |group: usize| {
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(texts("jkäl")[1..], ["6A6BC3A46C", "6a6bc3a46c"]);
     }
 
-    /// Against what `base64` says of the value after zero, one and two other bytes.
+    /// Compared with the output of `base64` for the value after zero, one and two other bytes.
     #[test]
     fn base64_is_known_wherever_the_value_stands() {
         let forms = texts("hunter22");

@@ -1,9 +1,8 @@
-//! Finding credentials in what a user writes, before anything of it is stored or shown to a model.
+//! Finds credentials in a user's message, before any of it is stored or shown to a model.
 //!
-//! Two kinds are found: values whose form says what they are (`ghp_…`, a private key, the password in a URL), and values
-//! that a label announces ("password: …", "пароль — …", "パスワードは…です"). A label alone is not a secret, and neither is
-//! what describes one: the "password reset page" stays. In doubt the text stays as it is; the planner may still name a
-//! secret that was not found here.
+//! Two kinds are found: values with a recognizable form (`ghp_…`, a private key, the password in a URL), and values after a label
+//! ("password: …", "пароль — …", "パスワードは…です"). A label alone is not a secret, and neither is a description: the "password reset
+//! page" stays. In doubt, the text stays unchanged; the planner may still list a secret that was not found here.
 
 mod format;
 mod label;
@@ -13,11 +12,11 @@ use std::ops::Range;
 
 use super::{SecretValue, Secrets};
 
-/// Credentials of one text that are kept, which is what a session may have. Each is looked for in all of the text, so that
+/// Maximum credentials of a text that are stored, which is a session's maximum. Each is searched for in the whole text, so
 /// thousands would take hours.
 const MAX_FOUND: usize = 100;
 
-/// Stands for those beyond them: they are taken out, and nobody can ask for them.
+/// Replaces further ones: they are removed, and cannot be used.
 const NAMELESS: &str = "[secret]";
 
 /// A credential in a text.
@@ -25,16 +24,16 @@ const NAMELESS: &str = "[secret]";
 pub struct Credential {
     /// Such as `github_token`; a second password is `password_2`.
     pub name: String,
-    /// Where the value stands, in bytes.
+    /// The place of the value, in bytes.
     pub range: Range<usize>,
 }
 
-/// The credentials in a text, in order, with the name that tells what each is. The same value has the same name
-/// everywhere, and no two values have one.
+/// Returns the credentials in a text, in order, with names that describe them. Equal values have the same name, and different
+/// values have different names.
 pub fn find(text: &str) -> Vec<Credential> {
     let mut spans: Vec<(Range<usize>, String)> = format::spans(text);
     spans.extend(label::spans(text));
-    // What a form says is more telling than a label, and stands before it in the list.
+    // A name by form is more precise than one by label, and comes before it in the list.
     spans.sort_by_key(|(range, _)| range.start);
     let mut merged: Vec<(Range<usize>, String)> = Vec::new();
     for (range, name) in spans {
@@ -63,8 +62,8 @@ pub fn find(text: &str) -> Vec<Credential> {
     found
 }
 
-/// The credentials whose form says what they are, in order and without overlap; what only a label announces is not among
-/// them.
+/// Returns the credentials that are recognized by their form, in order and without overlap; not those that are only found by a
+/// label.
 pub(super) fn by_form(text: &str) -> Vec<(Range<usize>, String)> {
     let mut spans = format::spans(text);
     spans.sort_by_key(|(range, _)| range.start);
@@ -77,8 +76,8 @@ pub(super) fn by_form(text: &str) -> Vec<(Range<usize>, String)> {
     spans
 }
 
-/// The text with `[secret NAME]` in the place of each credential, and the credentials by name. None gets the name of
-/// another one that is `known` already.
+/// Returns the text with `[secret NAME]` in place of each credential, and the credentials by name. The names are different from
+/// those in `known`, except for equal values.
 pub fn extract(text: &str, known: &Secrets) -> (String, Vec<(String, SecretValue)>) {
     let mut values: Vec<(String, SecretValue)> = Vec::new();
     let (mut all, mut new) = (known.clone(), Secrets::default());
@@ -100,7 +99,7 @@ pub fn extract(text: &str, known: &Secrets) -> (String, Vec<(String, SecretValue
         }
     }
     rest.push_str(&text[copied..]);
-    // Not only where they were found: a value may be repeated where nothing announces it.
+    // Not only at the found places: a value may be repeated without a label.
     if values.is_empty() { (rest, values) } else { (new.redact(&rest), values) }
 }
 

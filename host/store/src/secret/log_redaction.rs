@@ -1,8 +1,8 @@
-//! Keeping secrets out of the log.
+//! Redacts secrets in the log.
 //!
-//! Who writes a line of the log rarely knows which values are secret: a wrong URL, the message of a failing endpoint. So
-//! every value that becomes a secret of anything in this process is noted here, and the log asks before it writes. What
-//! has the form of a credential is hidden as well, known or not.
+//! Code that writes to the log rarely knows which values are secret: a wrong URL, the message of a failing endpoint. So every
+//! secret value of this process is registered here, and the log uses this before it writes. Credentials that are recognizable by
+//! their form are redacted as well, registered or not.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -12,32 +12,32 @@ use std::sync::{PoisonError, RwLock};
 use super::form::{SecretForm, forms_of};
 use super::{SecretValue, decoder, found};
 
-/// Values of sessions that are remembered: those of a busy day. Of more, the one that was noted first is forgotten; a run
-/// that begins notes those of its session again.
+/// Maximum registered values of sessions: those of a busy day. Beyond that, the oldest one is dropped; a new run registers those
+/// of its session again.
 const MAX_KNOWN: usize = 4_096;
 
-/// A value and the forms in which it may stand in a line.
+/// A value and the forms in which a line may contain it.
 struct Known {
     name: String,
     value: SecretValue,
     forms: Vec<SecretForm>,
-    /// Of the process, and not of a session.
+    /// Belongs to the process, not to a session.
     kept: bool,
 }
 
-/// The values that are known.
+/// The registered values.
 #[derive(Default)]
 struct KnownValues(VecDeque<Known>);
 
-/// The log is one for the process, and so is this.
+/// One for the process, like the log.
 static KNOWN: RwLock<KnownValues> = RwLock::new(KnownValues(VecDeque::new()));
 
-/// Notes a value of a session. One that is too short to be told from other words is not.
+/// Registers a value of a session, unless it is as short as ordinary words.
 pub fn add(name: &str, value: &SecretValue) {
     note(name, value, false);
 }
 
-/// Notes a value that is never forgotten: of the environment.
+/// Registers a value of the environment, which is never dropped.
 pub fn keep(name: &str, value: &SecretValue) {
     note(name, value, true);
 }
@@ -48,7 +48,7 @@ fn note(name: &str, value: &SecretValue, kept: bool) {
     }
 }
 
-/// The text with `[secret NAME]` in the place of every value that was noted, and of every credential by its form.
+/// Returns the text with `[secret NAME]` in place of every registered value, and of every credential with a recognizable form.
 pub fn redacted(text: &str) -> String {
     KNOWN.read().unwrap_or_else(PoisonError::into_inner).redacted(text)
 }
@@ -68,7 +68,7 @@ impl KnownValues {
             forms.push(debugged);
         }
         if self.0.len() >= MAX_KNOWN {
-            // Nobody has thousands of variables; if somebody has, they stay.
+            // A process normally has no thousands of variables; if it does, they stay.
             if let Some(oldest) = self.0.iter().position(|known| !known.kept) {
                 self.0.remove(oldest);
             }
@@ -94,7 +94,7 @@ impl KnownValues {
             }
             spans.extend(beginning(text, known));
         }
-        // Where two touch, all of both goes, under the name of the longer one: a value may stand inside a credential.
+        // If two touch, both are redacted under the name of the longer one: a value may be part of a credential.
         spans.sort_by_key(|(range, _)| range.start);
         let mut merged: Vec<(Range<usize>, String, usize)> = Vec::new();
         for (range, name) in spans {
@@ -118,7 +118,7 @@ impl KnownValues {
     }
 }
 
-/// Where a value stands in a text, also where one place overlaps the next.
+/// Returns the places of a value in a text, including overlapping ones.
 fn places<'a>(text: &'a str, value: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -128,7 +128,7 @@ fn places<'a>(text: &'a str, value: &'a str) -> impl Iterator<Item = Range<usize
     })
 }
 
-/// What stands there of a long value that was cut off: messages show the beginning of a text that is too long for them.
+/// Returns the beginning of a long value at the end of a text: messages show the beginning of long texts.
 fn beginning(text: &str, known: &Known) -> Option<(Range<usize>, String)> {
     const TELLING: usize = 12;
     let value = known.value.expose();
@@ -138,13 +138,13 @@ fn beginning(text: &str, known: &Known) -> Option<(Range<usize>, String)> {
     Some((at..at + length, known.name.clone()))
 }
 
-/// As Rust's `{:?}` shows it, without the quotes.
+/// Returns the value in the form of Rust's `{:?}`, without the quotes.
 fn debugged(value: &SecretValue) -> SecretValue {
     let shown = format!("{:?}", value.expose());
     SecretValue::new(shown[1..shown.len() - 1].to_owned())
 }
 
-/// What follows the word "Bearer" in a header, where it is long enough to be a token.
+/// Returns the words after "Bearer" that are long enough to be a token.
 fn bearer(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
     const LEAST: usize = 12;
     let token = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
@@ -160,7 +160,7 @@ fn bearer(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
 mod tests {
     use super::*;
 
-    /// Values that no other test of the same process knows.
+    /// Values that no other test of the same process uses.
     fn known(values: &[(&str, &str)]) -> KnownValues {
         let mut known = KnownValues::default();
         for (name, value) in values {

@@ -1,8 +1,8 @@
-//! Keeping secrets out of a text that arrives in pieces.
+//! Redacts secrets in a text that arrives in pieces.
 //!
-//! Each known value is followed through the text with the automaton of Knuth, Morris and Pratt, whose state says how much
-//! of the value the text ends with. What may still become a value is held back; everything before that is settled. Some
-//! are followed through the decoded text, of which each byte knows where it stood.
+//! Each known value is searched for with the automaton of Knuth, Morris and Pratt, whose state is the length of the value's
+//! beginning at the end of the text so far. Text that may still become a value is held back; everything before it is final. Some
+//! values are searched for in the decoded text, in which each byte has its original position.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -11,21 +11,21 @@ use std::fmt;
 use super::decoder::{DecodedByte, Decoder, may_be_value};
 use super::form::SecretForm;
 
-/// Cleans a text piece by piece. However it is cut, the pieces together are what [`super::Secrets::redact`] makes of the
-/// whole.
+/// Redacts a text piece by piece. However it is split, the joined result is that of [`super::Secrets::redact`] for the whole
+/// text.
 pub struct RedactionStream {
     values: Vec<Value>,
     decoder: Decoder,
     /// The last bytes of the decoded text, as many as the longest value has.
     decoded: VecDeque<DecodedByte>,
     longest: usize,
-    /// What is not settled yet; it may hold the beginning of a secret.
+    /// Text that is not final; it may contain the beginning of a secret.
     held: String,
-    /// Where `held` begins, counted from the beginning of the text in bytes.
+    /// The position of `held` in the whole text, in bytes.
     start: usize,
-    /// Up to here the text is hidden by a value that was found.
+    /// The end of the last found value: text before it is hidden.
     hidden_to: usize,
-    /// Values that were found and stand, at least in part, in `held`: where, how long, which.
+    /// Found values that are at least partly in `held`: position, length, index.
     found: Vec<(usize, usize, usize)>,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Debug for RedactionStream {
 }
 
 impl RedactionStream {
-    /// `forms` are names and what to look for; of two that are equal the first gives the name. None is empty.
+    /// `forms` contains names and texts to search for; of equal texts, the first one gives the name. None is empty.
     pub(super) fn new(forms: impl IntoIterator<Item = (String, SecretForm)>) -> RedactionStream {
         let values: Vec<Value> = forms.into_iter().map(|(name, form)| Value::new(name, form)).collect();
         let decoded = values.iter().filter(|value| value.form.is_decoded);
@@ -62,7 +62,7 @@ impl RedactionStream {
         }
     }
 
-    /// The next piece of the text; returns what can be let out now, which may be nothing.
+    /// Takes the next piece of the text. Returns the text that is now final, possibly none.
     pub fn push(&mut self, piece: &str) -> String {
         let begin = self.start + self.held.len();
         for (which, value) in self.values.iter_mut().enumerate().filter(|(_, value)| !value.form.is_decoded) {
@@ -87,7 +87,7 @@ impl RedactionStream {
         self.settle(settled)
     }
 
-    /// Follows the piece through the decoded text.
+    /// Searches the piece in its decoded form.
     fn decode(&mut self, piece: &str, begin: usize) {
         let mut decoded = Vec::new();
         for (at, byte) in piece.bytes().enumerate() {
@@ -113,7 +113,7 @@ impl RedactionStream {
         }
     }
 
-    /// The text is at its end: returns the rest.
+    /// Ends the text and returns the rest.
     pub fn finish(mut self) -> String {
         let mut decoded = Vec::new();
         self.decoder.finish(&mut decoded);
@@ -121,9 +121,9 @@ impl RedactionStream {
         self.settle(self.start + self.held.len())
     }
 
-    /// Lets out what stands before `end`. No value that is yet to be found begins there.
+    /// Returns the text before `end`, which is final: no value can begin there any more.
     fn settle(&mut self, end: usize) -> String {
-        // Where two begin at the same place, the longer one hides more.
+        // If two begin at the same place, the longer one hides more.
         self.found.sort_by_key(|(at, length, which)| (*at, Reverse(*length), *which));
         let mut clean = String::new();
         let mut copied = self.start.max(self.hidden_to);
@@ -133,7 +133,7 @@ impl RedactionStream {
                 later.push((at, length, which));
                 continue;
             }
-            // The rest of a value that begins inside another goes too.
+            // The rest of a value that begins inside another one is hidden, too.
             if at >= self.hidden_to {
                 clean.push_str(&self.held[copied - self.start..at - self.start]);
                 clean.push_str("[secret ");
@@ -168,7 +168,7 @@ impl Value {
         Value { name, form, shorter, state: 0 }
     }
 
-    /// True if the text with this byte ends with the whole value.
+    /// Takes a byte. Returns whether the text now ends with the whole value.
     fn advance(&mut self, byte: u8) -> bool {
         let bytes = self.form.text.expose().as_bytes();
         while self.state > 0 && bytes[self.state] != byte {
@@ -249,7 +249,7 @@ mod tests {
             }
             let whole = secrets.redact(&text);
             prop_assert_eq!(pieces(&secrets, &split(&text, &cuts)).concat(), whole.clone());
-            // The names and the brackets have none of the letters that values are made of, but for the "e" and "s".
+            // The names and the brackets share no letters with the values, except for "e" and "s".
             for value in &values {
                 prop_assert!(!whole.contains(value.as_str()), "{}", whole);
             }

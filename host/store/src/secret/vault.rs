@@ -1,8 +1,8 @@
-//! The vault: what must be kept and may not stand in clear in the store.
+//! The vault: encrypts data that must not be stored in plain text.
 //!
-//! Values are sealed with AES-256-GCM under a key of their own, which is derived (HKDF-SHA256) from the home's key: that
-//! one also signs compiled code, and a key that does two things can be made to do one in the name of the other. Each
-//! sealed value is bound to what it is for, so that it cannot be moved to another place in the store and opened there.
+//! Values are encrypted with AES-256-GCM under a key that is derived (HKDF-SHA256) from the home's key. The home's key also signs
+//! compiled code, and one key should not serve two purposes. Each sealed value is bound to its purpose, so that it cannot be
+//! moved to another place in the store and decrypted there.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,16 +16,16 @@ use super::SecretValue;
 use crate::store::{Store, StoreError};
 use kiso_base::home::{Home, SessionName};
 
-/// What begins every sealed text. The rest of it is hexadecimal.
+/// The prefix of every sealed text. The rest of it is hexadecimal.
 pub const SEALED: &str = crate::store::SEALED;
 
-/// What the texts of runs are sealed for, from their message on.
+/// The purpose for the texts of runs, including their messages.
 pub const SEALED_RUN: &str = "run";
 
-/// Keeps this key apart from everything else that is derived from the home's.
+/// Separates this key from everything else that is derived from the home's key.
 const INFO: &[u8] = b"kiso vault 1: values at rest";
 
-/// Seals and opens. Cheap to clone; the key is not printed.
+/// Seals and opens values. Cheap to clone; the key is not printed.
 #[derive(Clone)]
 pub struct Vault {
     key: std::sync::Arc<LessSafeKey>,
@@ -37,10 +37,10 @@ impl fmt::Debug for Vault {
     }
 }
 
-/// Why something was not sealed or opened. Never says what it was.
+/// Why something was not sealed or opened. Never contains the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
-    /// Another home's key, another purpose, or bytes that were changed: they cannot be told apart.
+    /// Another home's key, another purpose, or changed bytes: these cannot be distinguished.
     #[error("what was sealed for {purpose:?} cannot be opened: it was changed, or sealed with the key of another home")]
     Closed { purpose: String },
     #[error("the system provides no random numbers")]
@@ -50,7 +50,7 @@ pub enum VaultError {
 }
 
 impl Vault {
-    /// The vault of a home.
+    /// Opens the vault of a home.
     pub fn open(home: &Home) -> Vault {
         Vault::with_key(home.key().as_bytes())
     }
@@ -59,14 +59,14 @@ impl Vault {
     fn with_key(master: &[u8; 32]) -> Vault {
         let derived = Salt::new(HKDF_SHA256, &[]).extract(master);
         let info = [INFO];
-        // A key of this length for this algorithm is never refused.
+        // A key of this length is always valid for this algorithm.
         let key = derived.expand(&info, &AES_256_GCM).map(UnboundKey::from).expect("HKDF gives 32 bytes");
         Vault { key: std::sync::Arc::new(LessSafeKey::new(key)) }
     }
 
-    /// Nonce and ciphertext. `purpose` must be given again to open it.
+    /// Returns the nonce and the ciphertext. `purpose` is needed again to open it.
     pub fn seal(&self, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, VaultError> {
-        // 96 random bits: even after a billion values an equal pair is less likely than one in a billion.
+        // 96 random bits: even after a billion values, the probability of an equal pair is less than one in a billion.
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).map_err(|_| VaultError::NoRandom)?;
         let mut sealed = Vec::with_capacity(NONCE_LEN + plain.len() + MAX_TAG_LEN);
@@ -75,12 +75,12 @@ impl Vault {
         let nonce = Nonce::assume_unique_for_key(nonce);
         let aad = Aad::from(purpose.as_bytes());
         let tag = self.key.seal_in_place_separate_tag(nonce, aad, &mut sealed[NONCE_LEN..]);
-        // Only a text of 64 GiB would be refused.
+        // Only a value of 64 GiB would be refused.
         sealed.extend_from_slice(tag.map_err(|_| closed(purpose))?.as_ref());
         Ok(sealed)
     }
 
-    /// What was sealed for this purpose.
+    /// Decrypts a value that was sealed for this purpose.
     pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, VaultError> {
         let (nonce, rest) = sealed.split_at_checked(NONCE_LEN).ok_or_else(|| closed(purpose))?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| closed(purpose))?;
@@ -91,7 +91,7 @@ impl Vault {
         Ok(bytes)
     }
 
-    /// The text as it may stand in a column of text: [`SEALED`] and hexadecimal digits.
+    /// Seals a text for a text column: [`SEALED`] and hexadecimal digits.
     pub fn seal_text(&self, purpose: &str, text: &str) -> Result<String, VaultError> {
         let sealed = self.seal(purpose, text.as_bytes())?;
         let mut out = SEALED.to_owned();
@@ -99,12 +99,12 @@ impl Vault {
         Ok(out)
     }
 
-    /// Seals a document of JSON so that it stays one: a string.
+    /// Seals a JSON document as a JSON string.
     pub fn seal_json(&self, purpose: &str, json: &str) -> Result<String, VaultError> {
         Ok(serde_json::Value::from(self.seal_text(purpose, json)?).to_string())
     }
 
-    /// The document that [`Vault::seal_json`] sealed, or one that is in clear; `None` where this key does not open it.
+    /// Returns the document that [`Vault::seal_json`] sealed, or one that is not sealed; `None` if this key does not open it.
     pub fn open_json(&self, purpose: &str, json: &str) -> Option<serde_json::Value> {
         match serde_json::from_str(json).ok()? {
             serde_json::Value::String(sealed) if is_sealed(&sealed) => {
@@ -114,14 +114,14 @@ impl Vault {
         }
     }
 
-    /// The text in clear. One that is not sealed passes through.
+    /// Returns the text in the clear. A text that is not sealed is returned unchanged.
     pub fn open_text<'a>(&self, purpose: &str, text: &'a str) -> Result<Cow<'a, str>, VaultError> {
         let Some(sealed) = sealed_bytes(text) else { return Ok(Cow::Borrowed(text)) };
         let plain = self.unseal(purpose, &sealed)?;
         String::from_utf8(plain).map(Cow::Owned).map_err(|_| closed(purpose))
     }
 
-    /// Keeps the secrets of a session, so that a run that is taken up again has them.
+    /// Stores the secrets of a session, so that a resumed run has them.
     pub async fn save(
         &self,
         store: &Store,
@@ -139,8 +139,8 @@ impl Vault {
         Ok(write.await?)
     }
 
-    /// The secrets of a session, by name. One that cannot be opened fails all: work that lacks a secret without a word
-    /// would fail later, and elsewhere.
+    /// Returns the secrets of a session, by name. If one cannot be opened, all fail: a silently missing secret would cause an
+    /// unrelated error later.
     pub async fn load(&self, store: &Store, session: &SessionName) -> Result<Vec<(String, SecretValue)>, VaultError> {
         let of = session.clone();
         let sealed = store.peek(move |view| view.secrets(&of)).await?;
@@ -158,7 +158,7 @@ pub fn is_sealed(text: &str) -> bool {
     sealed_bytes(text).is_some()
 }
 
-/// Names of sessions have no '/', so no two pairs give the same purpose.
+/// Names of sessions contain no '/', so no two pairs have the same purpose.
 fn of_session(session: &SessionName, name: &str) -> String {
     format!("secret/{session}/{name}")
 }

@@ -1,6 +1,7 @@
-//! Cards that runs wait for, what was answered, and what need not be asked again.
+//! Cards that runs wait for, their answers, and remembered decisions.
 //!
-//! A card is written with the event that asks, and its answer in one transaction with the word to the queue that the run may go on.
+//! A card is written in the transaction of the event that asks. Its answer is written in one transaction with the change that
+//! lets the queue continue the run.
 
 use rusqlite::{OptionalExtension, Row};
 use schemars::JsonSchema;
@@ -12,25 +13,25 @@ use super::{RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 use kiso_plan::approval::{Card, CardAccess, CardAnswer};
 
-/// Cards that wait at once, all sessions together.
+/// Maximum cards that wait at once, in all sessions together.
 pub const MAX_PENDING_CARDS: u64 = 100;
 
-/// Decisions that are remembered.
+/// Maximum remembered decisions.
 pub const MAX_APPROVAL_RULES: u64 = 500;
 
-/// Cards that a page of a listing has at most.
+/// Maximum cards in a page of a listing.
 const MAX_PAGE: u32 = 500;
 
-/// How a card stands.
+/// The state of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, EnumString, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum ApprovalState {
     Pending,
     Answered,
-    /// Nobody answered in time.
+    /// It expired without an answer.
     Expired,
-    /// Its run ended before.
+    /// Its run ended first.
     Withdrawn,
 }
 
@@ -50,18 +51,18 @@ pub struct ApprovalLine {
     pub answer: Option<CardAnswer>,
 }
 
-/// A decision that is remembered.
+/// A remembered decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ApprovalRule {
     pub id: i64,
-    /// None where it holds in every session.
+    /// `None` if it applies to all sessions.
     pub session: Option<SessionName>,
-    /// The tool that was called.
+    /// The called tool.
     pub tool: String,
     pub access: Vec<CardAccess>,
     /// Milliseconds since 1970 (UTC).
     pub made_ms: i64,
-    /// None where it holds as long as its session.
+    /// `None` if it applies as long as its session exists.
     pub until_ms: Option<i64>,
 }
 
@@ -78,20 +79,20 @@ const COLUMNS: &str = "a.id, r.id, s.name, a.state, a.asked_ms, a.card, a.answer
      JOIN runs r ON r.num = a.run JOIN sessions s ON s.id = r.session";
 
 impl View<'_> {
-    /// The card of that number.
+    /// Returns the card with this number.
     pub fn approval(&self, id: i64) -> Result<Option<ApprovalLine>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE a.id = ?1"))?;
         Ok(query.query_row([id], line).optional()?)
     }
 
-    /// The card that the event `seq` of the run asks with.
+    /// Returns the card that the run's event `seq` asks with.
     pub fn approval_of(&self, run: &RunId, seq: u32) -> Result<Option<ApprovalLine>, StoreError> {
         let num = self.num(run)?;
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE a.run = ?1 AND a.seq = ?2"))?;
         Ok(query.query_row((num, seq), line).optional()?)
     }
 
-    /// The card that a message shows.
+    /// Returns the card that a message shows.
     pub fn approval_in_message(&self, message: i64) -> Result<Option<ApprovalLine>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} WHERE a.id = (SELECT approval FROM approval_messages WHERE message = ?1)"
@@ -99,7 +100,7 @@ impl View<'_> {
         Ok(query.query_row([message], line).optional()?)
     }
 
-    /// The number of the card that a message shows.
+    /// Returns the number of the card that a message shows.
     pub fn approval_number_in_message(&self, message: i64) -> Result<Option<i64>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT approval FROM approval_messages WHERE message = ?1")?;
         Ok(query.query_row([message], |row| row.get(0)).optional()?)
@@ -114,8 +115,8 @@ impl View<'_> {
         Ok(query.exists((id, session.as_str()))?)
     }
 
-    /// Cards, the latest first: those that wait or all, of one session or of every one, with numbers below `before`. Of a session are also
-    /// those that its messages show, which its subagents ask.
+    /// Returns cards, latest first: waiting ones or all, of one session or of all, with numbers below `before`. Those of a
+    /// session include cards of its subagents that its messages show.
     pub fn approvals(
         &self,
         session: Option<&SessionName>,
@@ -135,7 +136,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How many cards wait.
+    /// Number of waiting cards.
     pub fn count_pending_approvals(&self) -> Result<u64, StoreError> {
         let mut query = self
             .conn
@@ -144,7 +145,7 @@ impl View<'_> {
         Ok(count.unsigned_abs())
     }
 
-    /// Whether the time of a card that waits is over.
+    /// Whether a waiting card has expired.
     pub fn has_expired_approvals(&self, now_ms: i64) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT 1 FROM approvals INDEXED BY approvals_pending WHERE state = 'pending' AND expires_ms <= ?1 LIMIT 1",
@@ -152,7 +153,7 @@ impl View<'_> {
         Ok(query.exists([now_ms])?)
     }
 
-    /// The runs of a session that wait for a person.
+    /// Returns the runs of a session that wait for a person.
     pub fn runs_waiting(&self, session: &SessionName) -> Result<Vec<RunId>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id FROM runs INDEXED BY runs_unfinished WHERE status = 'running' AND waiting IS NOT NULL
@@ -162,7 +163,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Decisions that are remembered and hold at `now_ms`: those that hold in this session, or all.
+    /// Returns the remembered decisions that are valid at `now_ms`: those for this session, or all.
     pub fn approval_rules(&self, session: Option<&SessionName>, now_ms: i64) -> Result<Vec<ApprovalRule>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT a.id, s.name, a.tool, a.access, a.made_ms, a.until_ms FROM approval_rules a
@@ -186,7 +187,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// A run asks with its event `seq`, and waits from now on. Returns the card's number.
+    /// Records the card of the run's event `seq`; the run waits from now on. Returns the card's number.
     pub fn ask_approval(&self, run: &RunId, seq: u32, card: &Card, at_ms: i64) -> Result<i64, StoreError> {
         let num = self.num(run)?;
         let body = kiso_base::json::text(card);
@@ -199,7 +200,7 @@ impl Tx<'_> {
         Ok(id)
     }
 
-    /// A message shows a card.
+    /// Records that a message shows a card.
     pub fn show_approval(&self, message: i64, id: i64) -> Result<(), StoreError> {
         let mut insert =
             self.conn.prepare_cached("INSERT INTO approval_messages (message, approval) VALUES (?1, ?2)")?;
@@ -207,7 +208,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// A person answers; false where the card waits no more. The queue takes the run up.
+    /// Records a person's answer; the queue then continues the run. Returns false if the card is no longer waiting.
     pub fn answer_approval(&self, id: i64, answer: &CardAnswer, at_ms: i64) -> Result<bool, StoreError> {
         let body = kiso_base::json::text(answer);
         let mut update = self.conn.prepare_cached(
@@ -219,7 +220,7 @@ impl Tx<'_> {
         Ok(run.is_some())
     }
 
-    /// The time of these cards is over: their runs go on without an answer.
+    /// Expires cards whose time has passed: their runs continue without an answer.
     pub fn expire_approvals(&self, now_ms: i64) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE approvals SET state = 'expired', ended_ms = ?1 WHERE state = 'pending' AND expires_ms <= ?1
@@ -229,7 +230,7 @@ impl Tx<'_> {
         runs.into_iter().try_for_each(|run| self.go_on(run, now_ms))
     }
 
-    /// A run need not wait for its card any more.
+    /// Lets a run continue that was waiting for its card.
     fn go_on(&self, run: i64, at_ms: i64) -> Result<(), StoreError> {
         let mut update = self
             .conn
@@ -238,7 +239,7 @@ impl Tx<'_> {
         self.tell_run(run)
     }
 
-    /// Nobody needs an answer to the cards of a run any more.
+    /// Withdraws the cards of a run.
     pub(super) fn withdraw_approvals(&self, run: i64, at_ms: i64) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE approvals SET state = 'withdrawn', ended_ms = ?2 WHERE run = ?1 AND state = 'pending'",
@@ -260,7 +261,7 @@ impl Tx<'_> {
              VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
         for rule in rules {
-            // Without its session it would hold in all.
+            // Without its session, it would apply to all.
             let session = match &rule.session {
                 Some(name) => match self.session_id(name)? {
                     Some(id) => Some(id),
@@ -274,7 +275,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Forgets a decision; false where there is none of that number.
+    /// Forgets a decision. Returns false if there is none with this number.
     pub fn forget_approval(&self, id: i64) -> Result<bool, StoreError> {
         Ok(self.conn.prepare_cached("DELETE FROM approval_rules WHERE id = ?1")?.execute([id])? > 0)
     }

@@ -1,5 +1,5 @@
-//! Work that is done after a reply was delivered: titles, summaries, facts, memory. It is written down with the reply, so
-//! that a crash between the two loses none of it.
+//! Work after a reply was delivered: titles, summaries, facts, memory. It is recorded in the transaction of the reply, so that a
+//! crash loses none of it.
 
 use rusqlite::OptionalExtension;
 use strum::{EnumString, IntoStaticStr};
@@ -8,7 +8,7 @@ use super::sessions::session_name;
 use super::{RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// How often a piece of work may fail before it is given up: a model that never answers is not asked for ever.
+/// Maximum failures of a piece of work before it is given up, so that a model that never answers is not called forever.
 pub const MAX_ATTEMPTS: u32 = 5;
 
 /// A piece of work.
@@ -19,7 +19,7 @@ pub struct Due {
     pub session: SessionName,
     /// The run whose turn it is about.
     pub run: Option<RunId>,
-    /// How often it failed so far.
+    /// Number of failures so far.
     pub attempts: u32,
 }
 
@@ -30,14 +30,14 @@ pub enum DueKind {
     Title,
     /// Summarize its older messages.
     Summary,
-    /// Consolidate the facts; of a run, drop those that it has made untrue.
+    /// Consolidate the facts; if a run is given, drop facts that it has made outdated.
     Facts,
     /// Remember the turn of a run.
     Memory,
 }
 
 impl View<'_> {
-    /// Whether any work is due at this time. To take it is a write, and most of the time there is none.
+    /// Whether any work is due at this time. Most of the time there is none, and claiming it would be a write.
     pub fn is_work_due(&self, now_ms: i64) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM background WHERE due_ms <= ?1)")?;
         Ok(query.query_row([now_ms], |row| row.get(0))?)
@@ -45,7 +45,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Writes down a piece of work. The same work that still waits is not added again.
+    /// Adds a piece of work, unless the same work is already waiting.
     pub fn add_work(
         &self,
         kind: DueKind,
@@ -62,8 +62,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Takes the work that is due the longest at this time, of `session` only where one is given. It is nobody else's until
-    /// `until_ms`; then, if it was neither struck out nor put off, whoever took it has died, and it is due again.
+    /// Claims the work that has been due longest at this time, optionally only of `session`. Nobody else can claim it until
+    /// `until_ms`. If it was neither finished nor put off by then, its process has died, and it is due again.
     pub fn claim_work(
         &self,
         now_ms: i64,
@@ -90,20 +90,19 @@ impl Tx<'_> {
         Ok(row.optional()?)
     }
 
-    /// Puts work off that could not be tried: it becomes due again at `due_ms`, and the attempt does not count.
+    /// Postpones work that could not be tried to `due_ms`; the attempt does not count.
     pub fn put_off_work(&self, id: i64, due_ms: i64) -> Result<(), StoreError> {
         self.conn.prepare_cached("UPDATE background SET due_ms = ?2 WHERE id = ?1")?.execute((id, due_ms))?;
         Ok(())
     }
 
-    /// Strikes out work that is done.
+    /// Removes finished work.
     pub fn finish_work(&self, id: i64) -> Result<(), StoreError> {
         self.conn.prepare_cached("DELETE FROM background WHERE id = ?1")?.execute([id])?;
         Ok(())
     }
 
-    /// Work that failed becomes due again at `due_ms`; false where that was the last of [`MAX_ATTEMPTS`], after which it
-    /// is struck out.
+    /// Postpones failed work to `due_ms`. Returns false if this was the last of [`MAX_ATTEMPTS`]; then it is removed.
     pub fn retry_work(&self, id: i64, due_ms: i64) -> Result<bool, StoreError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE background SET attempts = attempts + 1, due_ms = ?2 WHERE id = ?1 AND attempts + 1 < ?3",

@@ -1,4 +1,4 @@
-//! Copies of the whole store: making one while others write, and putting one in the store's place.
+//! Copies of the whole store: making one while others write, and replacing the store by one.
 //!
 //! ```text
 //! backup:  a reader's snapshot ──VACUUM INTO──▶ FILE.part ──integrity_check, fsync──▶ FILE
@@ -6,7 +6,8 @@
 //!                                    the store that was there ──▶ store.db.before-restore-…
 //! ```
 //!
-//! At each moment there is a whole store under the name of the store, and a whole backup, or none, under the name of the backup.
+//! At every moment, the name of the store refers to a complete store, and the name of the backup to a complete backup or to
+//! nothing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -22,17 +23,17 @@ use super::sessions::session_name;
 use super::{Mark, Store, StoreError, View, connect};
 use kiso_base::home::SessionName;
 
-/// A copy that was made or put back.
+/// A copy that was made or restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreCopy {
     pub bytes: u64,
     /// The version of its tables.
     pub version: u32,
-    /// Where the store is that had this place, if there was one.
+    /// The path of the previous store, if there was one.
     pub kept: Option<PathBuf>,
 }
 
-/// Why a backup was not made, or not put back. Nothing was changed.
+/// Why a backup was not made or restored. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -59,8 +60,8 @@ fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupE
 }
 
 impl Store {
-    /// Copies the store as it is now to `to` (0600), compact and whole, while others go on writing. One that is there is
-    /// replaced only with `force`, and not before the new one is complete.
+    /// Copies the current store to `to` (0600), compact and complete, while others continue to write. Replaces an existing file
+    /// only with `force`, and only once the new one is complete.
     pub fn back_up(&self, to: &Path, force: bool, now_ms: i64) -> Result<StoreCopy, BackupError> {
         if same_file(to, self.path()) {
             return Err(BackupError::Itself { path: to.to_path_buf() });
@@ -84,7 +85,7 @@ impl Store {
 
     fn copy_to(&self, part: &Path) -> Result<StoreCopy, BackupError> {
         let name = part.to_str().ok_or_else(|| failed("write", part)(io::Error::other("its name is not UTF-8")))?;
-        // SQLite would make it readable for all, and takes an empty file for none.
+        // SQLite would make it readable for all; it accepts an existing empty file.
         let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(part);
         let file = made.map_err(failed("create", part))?;
         let of_store = |error: rusqlite::Error| StoreError::from(error).in_file(self.path());
@@ -102,8 +103,8 @@ impl Store {
 }
 
 impl View<'_> {
-    /// A session that has secrets, and a message that begins so: what tells whether a key is the right one. Reads messages
-    /// until it finds one; not for a daemon at work.
+    /// Returns a session with secrets, and a message with this beginning, which show whether a key is the right one. Reads
+    /// messages until it finds one, so it is not for a working daemon.
     pub fn sealed_samples(&self, beginning: &str) -> Result<(Option<SessionName>, Option<String>), StoreError> {
         let mut secret =
             self.conn.prepare("SELECT s.name FROM sessions s JOIN secrets x ON x.session = s.id LIMIT 1")?;
@@ -113,10 +114,10 @@ impl View<'_> {
     }
 }
 
-/// Puts a backup in the place of the store at `store`, which is kept beside it. The caller makes sure that no daemon runs;
-/// that nobody else has the store open is seen to here. `temp` is a free name on the same file system.
+/// Replaces the store at `store` by a backup; the old store is kept beside it. The caller makes sure that no daemon runs; this
+/// function makes sure that nobody else has the store open. `temp` is an unused name on the same file system.
 ///
-/// Refuses what is not a backup, what is damaged, and what a newer kiso made; an older one is brought up to date.
+/// Refuses files that are not backups, damaged ones, and those of a newer kiso; migrates older ones.
 pub fn restore(file: &Path, store: &Path, temp: &Path, now_ms: i64) -> Result<StoreCopy, BackupError> {
     if same_file(file, store) {
         return Err(BackupError::Itself { path: file.to_path_buf() });
@@ -132,7 +133,7 @@ pub fn restore(file: &Path, store: &Path, temp: &Path, now_ms: i64) -> Result<St
     restored
 }
 
-/// Makes a whole and current store at `temp` out of a backup.
+/// Creates a complete and migrated store at `temp` from a backup.
 fn prepare(file: &Path, temp: &Path, now_ms: i64) -> Result<StoreCopy, BackupError> {
     let found = fs::metadata(file).map_err(failed("read", file))?;
     if !found.is_file() {
@@ -144,7 +145,7 @@ fn prepare(file: &Path, temp: &Path, now_ms: i64) -> Result<StoreCopy, BackupErr
     io::copy(&mut from, &mut out).map_err(failed("copy", file))?;
     out.sync_all().map_err(failed("write", temp))?;
     drop(out);
-    // What is wrong with the copy is wrong with the file.
+    // An error of the copy is an error of the file.
     let of_file = |error: BackupError| match error {
         BackupError::NoBackup { .. } => BackupError::NoBackup { path: file.to_path_buf() },
         BackupError::Damaged { detail, .. } => BackupError::Damaged { path: file.to_path_buf(), detail },
@@ -154,7 +155,7 @@ fn prepare(file: &Path, temp: &Path, now_ms: i64) -> Result<StoreCopy, BackupErr
     let copied = check(temp).map_err(of_file)?;
     let store = Store::open(temp).map_err(|error| of_file(error.into()))?;
     store.write_blocking(move |tx| {
-        // A browser that was logged out since must not be logged in by this.
+        // This must not log in a browser that has logged out since then.
         tx.log_everybody_out()?;
         tx.mark(Mark::Restore, now_ms)
     })?;
@@ -164,19 +165,19 @@ fn prepare(file: &Path, temp: &Path, now_ms: i64) -> Result<StoreCopy, BackupErr
     Ok(copied)
 }
 
-/// Moves the store at `temp` to `store`. What was there keeps its content and gets another name.
+/// Moves the store at `temp` to `store`. The previous store keeps its content and gets another name.
 fn swap(temp: &Path, store: &Path, now_ms: i64) -> Result<Option<PathBuf>, BackupError> {
     let wal = beside(store, "-wal");
     let mut kept = None;
     if store.exists() {
-        // A store that can be opened takes its log into the file here, so that there is one file to move. One that is
-        // damaged keeps its log, under its new name.
+        // Opening an intact store moves its log into the file, so that there is one file to move. A damaged store keeps its log,
+        // under its new name.
         if check_version(store).is_ok()
             && let Ok(conn) = connect(store)
         {
             let _ = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
         }
-        // Everybody who has it open holds a lock on it; with this one nobody opens it either, until the names are changed.
+        // Everybody who has it open holds a lock on it. With this lock, nobody can open it until the names are changed.
         let old = OpenOptions::new().read(true).write(true).open(store).map_err(failed("open", store))?;
         match fcntl_lock(&old, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -184,7 +185,7 @@ fn swap(temp: &Path, store: &Path, now_ms: i64) -> Result<Option<PathBuf>, Backu
             Err(error) => return Err(failed("lock", store)(error.into())),
         }
         let aside = free_name(store, now_ms);
-        // A link first: under the name of the store there is a store at each moment.
+        // A link first: the name always refers to a store.
         fs::hard_link(store, &aside).map_err(failed("keep", store))?;
         if fs::metadata(&wal).is_ok_and(|found| found.len() > 0) {
             fs::hard_link(&wal, beside(&aside, "-wal")).map_err(failed("keep", &wal))?;
@@ -205,7 +206,7 @@ fn swap(temp: &Path, store: &Path, now_ms: i64) -> Result<Option<PathBuf>, Backu
     Ok(kept)
 }
 
-/// Looks at a backup without changing it.
+/// Checks a backup without changing it.
 fn check(path: &Path) -> Result<StoreCopy, BackupError> {
     let version = check_version(path)?;
     let damaged = |detail: String| BackupError::Damaged { path: path.to_path_buf(), detail };
@@ -236,12 +237,12 @@ fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
 }
 
-/// Where a file is written before it is whole: beside its place, and [`place`] moves it there.
+/// Returns the path for writing an incomplete file: beside its final path, to which [`place`] moves it.
 pub fn part_of(to: &Path) -> PathBuf {
     beside(to, &format!(".{}.part", std::process::id()))
 }
 
-/// Removes what processes left that were killed while they wrote this file.
+/// Removes incomplete files that killed processes have left.
 fn remove_parts(to: &Path) {
     let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned() + ".";
@@ -256,17 +257,17 @@ fn remove_parts(to: &Path) {
     }
 }
 
-/// Gives a finished file its name.
+/// Moves a complete file to its final path.
 pub fn place(part: &Path, to: &Path, force: bool) -> Result<(), BackupError> {
     if force {
         fs::rename(part, to).map_err(failed("write", to))?;
     } else {
-        // Unlike a rename, a hard link never replaces what somebody has put there meanwhile.
+        // Unlike a rename, a hard link never replaces a file that somebody has put there meanwhile.
         match fs::hard_link(part, to) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(BackupError::Exists { path: to.to_path_buf() });
             }
-            // A stick with a file system that knows no links.
+            // A drive whose file system has no links.
             Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported) => {
                 fs::rename(part, to).map_err(failed("write", to))?;
             }
@@ -279,7 +280,7 @@ pub fn place(part: &Path, to: &Path, force: bool) -> Result<(), BackupError> {
     sync_dir(to)
 }
 
-/// `store.db.before-restore-20261122T113000`, with a number behind it where that is taken.
+/// Returns `store.db.before-restore-20261122T113000`, with a number at the end if that exists.
 fn free_name(store: &Path, now_ms: i64) -> PathBuf {
     let at = jiff::Timestamp::from_millisecond(now_ms).unwrap_or_default();
     let name = format!("{}{}", kiso_base::home::KEPT, at.strftime("%Y%m%dT%H%M%SZ"));
@@ -293,7 +294,7 @@ fn free_name(store: &Path, now_ms: i64) -> PathBuf {
     free
 }
 
-/// The same path with something behind its name.
+/// Returns the path with `ending` appended to its name.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);

@@ -1,6 +1,6 @@
-//! Branches: a session is a tree. A turn, which is what one run answered with its replies, can have several versions, and each
-//! version has what followed it. The messages on the way to the branch in use are the session; all others are kept, and marked
-//! as replaced.
+//! Branches: a session is a tree. A turn (the messages that one run answered, and its replies) can have several versions, each
+//! with its own following messages. The messages on the path to the branch in use are the session; all others are kept, and
+//! marked as replaced.
 //!
 //! ```text
 //!   branch 0    1 ── 3 ── 5        5 was asked again as 7: branch 7 leaves branch 0 before 5.
@@ -18,48 +18,48 @@ use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 
-/// Versions of one turn.
+/// Maximum versions of one turn.
 pub const MAX_VERSIONS: usize = 50;
 
-/// Branches of a session.
+/// Maximum branches of a session.
 pub const MAX_BRANCHES: u32 = 1_000;
 
 /// A turn of the branch in use, and the runs that leave the context when it is replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacedTurn {
     pub session: SessionName,
-    /// The user's messages: those that its run began with, then those that it took up later, each oldest first.
+    /// The user's messages: first those that its run began with, then those that it took later, each oldest first.
     pub asked: Vec<Message>,
-    /// Its run and those after it, oldest first.
+    /// Its run and the following ones, oldest first.
     pub runs: Vec<RunId>,
     /// Whether a run of the session has not ended.
     pub is_at_work: bool,
 }
 
-/// Another version of a turn.
+/// A new version of a turn.
 #[derive(Debug, Clone)]
 pub struct NewVersion {
     /// A message of the turn.
     pub message: i64,
-    /// A new text for this message, as it is kept; `None` asks the same again.
+    /// A new text for this message, as stored; `None` repeats the old one.
     pub text: Option<String>,
     pub caller: CallerScope,
     /// As in [`NewJob`].
     pub client_key: Option<String>,
     pub at_ms: i64,
-    /// Whether runs that have not ended are cancelled. Without it they are in the way.
+    /// Whether to cancel runs that have not ended. Otherwise, they prevent the new version.
     pub cancel: bool,
-    /// Whether the changes to files of the runs that are replaced are undone before the new version begins.
+    /// Whether to undo the replaced runs' changes to files before the new version begins.
     pub undo: bool,
 }
 
-/// A version that was admitted.
+/// An admitted version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionAdmission {
     pub session: SessionName,
-    /// The message that can be followed: the last one of the turn.
+    /// The message to follow: the last one of the turn.
     pub message: i64,
-    /// How many messages wait that did not before; 0 if a message with the same key was admitted before.
+    /// Number of additional waiting messages; 0 if a message with the same key was admitted before.
     pub added: u64,
     pub priority: JobPriority,
     pub change: BranchChange,
@@ -82,10 +82,10 @@ pub enum NotReplaced {
     TooMany,
 }
 
-/// The summaries of a session that changed when another branch was put into use.
+/// Summaries of a session that changed when another branch was put into use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BranchChange {
-    /// Texts of summaries that hold messages of the branch before.
+    /// Texts of summaries that contain messages of the previous branch.
     pub dropped: Vec<String>,
     /// Summaries of the branch that is now in use.
     pub restored: Vec<KeptSummary>,
@@ -101,7 +101,7 @@ pub struct KeptSummary {
 /// A branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OldBranch {
-    /// The message that it begins with.
+    /// Its first message.
     pub id: i64,
     /// The branch that it leaves; 0 for the first one.
     pub parent: i64,
@@ -115,12 +115,12 @@ struct Branch {
     id: i64,
     parent: i64,
     first: i64,
-    /// The number of the run of the turn that it replaces.
+    /// The number of the run of the replaced turn.
     run: i64,
 }
 
 impl Branch {
-    /// Whether a message of the branch that this one leaves stands before the turn that it replaces. A turn is as old as its run: a
+    /// Whether a message of the branch that this one leaves comes before the replaced turn. Their runs decide the order, because a
     /// reply can come after the message of the next turn.
     fn is_after(&self, message: i64, run: Option<i64>) -> bool {
         run.map_or(message < self.first, |run| run < self.run)
@@ -128,13 +128,13 @@ impl Branch {
 }
 
 impl View<'_> {
-    /// The branch of the session that is in use.
+    /// Returns the branch of the session that is in use.
     pub fn branch_in_use(&self, session: &SessionName) -> Result<i64, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT branch FROM sessions WHERE name = ?1")?;
         Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?.unwrap_or_default())
     }
 
-    /// The first messages of all versions of the turn that this message begins, oldest first; none if there is only one.
+    /// Returns the first messages of all versions of the turn that this message begins, oldest first; empty if there is only one.
     pub fn versions(&self, message: i64) -> Result<Vec<i64>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT first FROM branches WHERE id = ?1")?;
         let first = query.query_row([message], |row| row.get(0)).optional()?.unwrap_or(message);
@@ -152,7 +152,7 @@ impl View<'_> {
         Ok(query.query_row((session.as_str(), at_ms), |row| row.get(0))?)
     }
 
-    /// Whether a message is of a branch that is not in use.
+    /// Whether a message belongs to a branch that is not in use.
     pub fn is_replaced(&self, message: i64) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT replaced FROM messages WHERE id = ?1")?;
         Ok(query.query_row([message], |row| row.get(0)).optional()?.unwrap_or_default())
@@ -166,7 +166,7 @@ impl View<'_> {
         Ok(query.query_row([run], |row| row.get(0)).optional()?.unwrap_or_default())
     }
 
-    /// The turn of this message.
+    /// Returns the turn of this message.
     pub fn turn(&self, message: i64) -> Result<Result<ReplacedTurn, NotReplaced>, StoreError> {
         let Some((session, found)) = self.message(message)? else { return Ok(Err(NotReplaced::Unknown)) };
         let Some(run) = found.run else { return Ok(Err(NotReplaced::Unanswered)) };
@@ -181,7 +181,7 @@ impl View<'_> {
         asked.retain(|message| message.role == MessageRole::User);
         let mut query = self.conn.prepare_cached("SELECT message FROM runs WHERE id = ?1")?;
         let begins: i64 = query.query_row([&run], |row| row.get(0))?;
-        // One that waited is older than the version that took it up.
+        // A waiting message is older than the version whose run took it.
         asked.sort_by_key(|message| (message.id < begins, message.id));
         let mut query = self.conn.prepare_cached(
             "SELECT r.id FROM runs r JOIN messages m ON m.id = r.message
@@ -192,7 +192,7 @@ impl View<'_> {
         Ok(Ok(ReplacedTurn { session, asked, runs, is_at_work }))
     }
 
-    /// The last message of the user in the branch in use that a run has taken.
+    /// Returns the user's last message in the branch in use that a run has taken.
     pub fn last_asked(&self, session: &SessionName) -> Result<Option<i64>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id FROM messages WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND replaced = 0
@@ -201,7 +201,8 @@ impl View<'_> {
         Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?)
     }
 
-    /// The branch of a session's next run, if it begins one, and the runs whose changes to files are to be undone before.
+    /// Returns the branch of a session's next run, if the run begins one, and the runs whose changes to files must be undone
+    /// first.
     pub fn undo_before(&self, session: &SessionName) -> Result<Option<(i64, Vec<RunId>)>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT b.id, b.undo FROM jobs j INDEXED BY jobs_of_turns JOIN branches b ON b.id = j.turn
@@ -214,7 +215,7 @@ impl View<'_> {
         Ok(Some((branch, undo_runs(&runs)?)))
     }
 
-    /// The branches of the session, oldest first.
+    /// Returns the branches of the session, oldest first.
     pub fn branches(&self, session: &SessionName) -> Result<Vec<OldBranch>, StoreError> {
         let Some(id) = self.session_id(session)? else { return Ok(Vec::new()) };
         let rows = self.branches_of(id)?.into_values();
@@ -242,7 +243,8 @@ impl View<'_> {
         Ok(query.query_row([session.as_str()], |row| row.get(0))?)
     }
 
-    /// The branch of a new message, and whether that is not in use: a reply is in the branch of the message that its run began with.
+    /// Returns the branch of a new message, and whether that is not in use: a reply is in the branch of the message that its run
+    /// began with.
     pub(super) fn branch_for(&self, session: i64, run: Option<&RunId>) -> Result<(i64, bool), StoreError> {
         if let Some(run) = run {
             let mut query = self.conn.prepare_cached(
@@ -258,8 +260,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Replaces a turn, and all that follows it, by another version: its messages are admitted again and go before those that wait, which
-    /// follow it. Their labels, and the rights with which they are answered, stay.
+    /// Replaces a turn, and everything after it, by a new version: its messages are admitted again, before those that are
+    /// waiting. Their labels and their callers' rights stay.
     pub fn replace_turn(&self, new: &NewVersion) -> Result<Result<VersionAdmission, NotReplaced>, StoreError> {
         let Some((session, message)) = self.message(new.message)? else { return Ok(Err(NotReplaced::Unknown)) };
         if let Some(before) = self.admitted(&session, new.client_key.as_deref())? {
@@ -288,7 +290,7 @@ impl Tx<'_> {
         if self.versions(first.id)?.len() >= MAX_VERSIONS || branches.len() >= MAX_BRANCHES as usize {
             return Ok(Err(NotReplaced::TooMany));
         }
-        // Before its messages, so that who follows the session drops the others first.
+        // Before its messages, so that clients that follow the session drop the old ones first.
         self.tell_session(&session)?;
         let pending = self.drop_pending_branches(id)?;
         let (mut added, mut priority) = (Vec::new(), JobPriority::Interactive);
@@ -323,7 +325,7 @@ impl Tx<'_> {
         for message in &added {
             self.conn.prepare_cached("UPDATE jobs SET turn = ?2 WHERE message = ?1")?.execute((message, branch))?;
         }
-        // Whatever waits follows the new version.
+        // All waiting messages come after the new version.
         self.conn
             .prepare_cached(
                 "UPDATE messages INDEXED BY messages_waiting SET branch = ?2 WHERE session = ?1 AND role = 'user' AND run IS NULL",
@@ -340,8 +342,8 @@ impl Tx<'_> {
         Ok(Ok(VersionAdmission { session, message: last, added: added.len() as u64, priority, change }))
     }
 
-    /// Has versions that no run has begun wait like other messages, behind the version of an earlier turn that comes now. They are no
-    /// branches then: returns the runs whose changes were to be undone before them.
+    /// Turns versions that no run has begun into ordinary waiting messages, after the new version of an earlier turn. They are no
+    /// longer branches. Returns the runs whose changes would have been undone before them.
     fn drop_pending_branches(&self, session: i64) -> Result<Vec<RunId>, StoreError> {
         let mut delete = self.conn.prepare_cached(
             "DELETE FROM branches WHERE id IN (
@@ -365,14 +367,14 @@ impl Tx<'_> {
         Ok(undo)
     }
 
-    /// The changes of the runs that a branch replaces are undone.
+    /// Records that the changes of the runs that a branch replaces were undone.
     pub fn set_undone(&self, branch: i64) -> Result<(), StoreError> {
         self.conn.prepare_cached("UPDATE branches SET undo = NULL WHERE id = ?1")?.execute([branch])?;
         Ok(())
     }
 
-    /// Adds the branches of an export, whose messages and runs are there already, and puts the last one into use that was. `of` are the
-    /// branches of messages, and of breaks by the message that they stand behind.
+    /// Adds the branches of an export, whose messages and runs exist already, and puts the last used one into use. `of` contains
+    /// the branches of messages, and those of breaks by the message before them.
     pub fn import_branches(
         &self,
         session: &SessionName,
@@ -390,7 +392,7 @@ impl Tx<'_> {
             insert.execute((branch, id, parent, first))?;
         }
         for (message, branch) in of_messages {
-            // Until the branch in use is known, which is looked for from where it leaves the first one on.
+            // Temporarily; the branch in use is determined afterwards, starting where it leaves the first one.
             self.conn
                 .prepare_cached("UPDATE messages SET branch = ?2, replaced = ?2 > 0 WHERE id = ?1")?
                 .execute((message, branch))?;
@@ -404,7 +406,7 @@ impl Tx<'_> {
     }
 }
 
-/// Reads the runs of [`View::undo_before`].
+/// Parses the runs of [`View::undo_before`].
 fn undo_runs(json: &str) -> Result<Vec<RunId>, StoreError> {
     let runs: Vec<String> = serde_json::from_str(json).map_err(|error| StoreError::corrupt(error.to_string()))?;
     Ok(runs.iter().filter_map(|run| run.parse().ok()).collect())

@@ -1,8 +1,8 @@
-//! Cards that channels have sent with something to choose: what became of them is still to be shown where they stand.
+//! Cards with choices that channels have sent: their outcomes must still be shown where the cards were sent.
 
 use super::{StoreError, Tx, View};
 
-/// A letter that offers something which is decided.
+/// A sent card that has been decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelOffer {
     pub recipient: String,
@@ -13,7 +13,7 @@ pub struct ChannelOffer {
 }
 
 impl View<'_> {
-    /// The letters with which a recipient was sent a card.
+    /// Returns the messages that sent a card to a recipient.
     pub fn offers_of_card(&self, channel: &str, recipient: &str, approval: i64) -> Result<Vec<String>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT letter FROM channel_offers WHERE channel = ?1 AND recipient = ?2 AND approval = ?3",
@@ -22,7 +22,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Offers of a channel whose card waits no more and of which this is to be shown by now.
+    /// Returns cards sent by a channel that are no longer waiting and whose outcome should be shown by now.
     pub fn offers_decided(&self, channel: &str, now_ms: i64, limit: u32) -> Result<Vec<ChannelOffer>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT o.recipient, o.letter, o.approval, o.attempts FROM channel_offers o
@@ -43,7 +43,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// A card is about to be sent to somebody with something to choose.
+    /// Records that a card with choices is about to be sent.
     pub fn offer_card(&self, channel: &str, recipient: &str, letter: &str, approval: i64) -> Result<(), StoreError> {
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO channel_offers (channel, recipient, letter, approval) VALUES (?1, ?2, ?3, ?4)
@@ -53,7 +53,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// It is shown where the card stands what became of it, or that is given up.
+    /// Removes an offer after its outcome was shown or given up.
     pub fn end_offer(&self, channel: &str, offer: &ChannelOffer) -> Result<(), StoreError> {
         let mut delete = self
             .conn
@@ -62,7 +62,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// What became of a card could not be shown; the next attempt is due at `due_ms`.
+    /// Records that an outcome could not be shown; the next attempt is due at `due_ms`.
     pub fn put_off_offer(&self, channel: &str, offer: &ChannelOffer, due_ms: i64) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE channel_offers SET due_ms = ?4, attempts = attempts + 1

@@ -1,4 +1,4 @@
-//! Channels that are components: how far each has read, who may write, and what is to be said beside replies.
+//! Channels that are components: their cursors, the senders who may write, and notes besides replies.
 
 use ring::digest::{SHA256, digest};
 use rusqlite::{OptionalExtension, Row};
@@ -6,51 +6,51 @@ use strum::{EnumString, IntoStaticStr};
 
 use super::{StoreError, Tx, View};
 
-/// Milliseconds for which a pairing code holds.
+/// Validity of a pairing code in milliseconds.
 pub const PAIRING_MS: i64 = 60 * 60_000;
 
-/// Strangers of a channel who have a code at once. Further ones get none until one of these has run out.
+/// Maximum strangers of a channel who have a code at once. Further ones get none until a code expires.
 pub(super) const MAX_WAITING: u32 = 20;
 
-/// Senders of a channel who may write.
+/// Maximum senders of a channel who may write.
 pub(super) const MAX_SENDERS: u32 = 100;
 
-/// Notes of a channel that wait; a further one is not kept.
+/// Maximum waiting notes of a channel; further ones are dropped.
 const MAX_NOTES: u32 = 500;
 
-/// Milliseconds for which a message is known that was dealt with: services forget theirs long before.
+/// How long handled messages are remembered, in milliseconds: services forget theirs much earlier.
 const KEEP_MS: i64 = 90 * 24 * 60 * 60_000;
 
-/// Old messages that one transaction forgets.
+/// Old messages that one transaction deletes.
 const TRIM: u32 = 100;
 
-/// What a sender may.
+/// The rights of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum SenderStanding {
-    /// Nothing: a stranger who has a code.
+    /// None: a stranger who has a code.
     Waiting,
-    /// Write; what comes is text from outside.
+    /// May write; the text counts as text from outside.
     Allowed,
-    /// Write as the owner of the home does.
+    /// May write with the rights of the home's owner.
     Owner,
 }
 
 /// Somebody who wrote through a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelSender {
-    /// Of all senders of the home; in the name of the session.
+    /// Unique among all senders of the home; part of the session's name.
     pub number: i64,
-    /// In the service's words.
+    /// The service's id of the sender.
     pub sender: String,
-    /// That the sender chose.
+    /// Chosen by the sender.
     pub name: Option<String>,
     pub standing: SenderStanding,
-    /// When the code was made, or the sender was allowed.
+    /// When the code was created, or the sender was allowed.
     pub at_ms: i64,
 }
 
-/// What a channel says to somebody, beside replies.
+/// A text of a channel to somebody, besides replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelNote {
     pub id: i64,
@@ -60,11 +60,11 @@ pub struct ChannelNote {
     pub attempts: u32,
 }
 
-/// How a channel stands.
+/// The state of a channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChannelLine {
     pub cursor: Option<String>,
-    /// Why the last poll did not go well.
+    /// Why the last poll failed.
     pub trouble: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl View<'_> {
         Ok(line.optional()?.unwrap_or_default())
     }
 
-    /// Whether a message was dealt with already.
+    /// Whether a message was handled before.
     pub fn channel_received(&self, channel: &str, id: &str) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT 1 FROM channel_received WHERE channel = ?1 AND id = ?2")?;
         Ok(query.query_row((channel, hash(id)), |_| Ok(())).optional()?.is_some())
@@ -88,7 +88,7 @@ impl View<'_> {
         Ok(query.query_row((channel, sender), sender_of).optional()?)
     }
 
-    /// Everybody who may write, and then those who wait, in the order in which they came.
+    /// Returns the senders who may write, then the strangers with codes, in the order of their arrival.
     pub fn channel_senders(&self, channel: &str) -> Result<Vec<ChannelSender>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT number, sender, name, standing, at_ms FROM channel_senders WHERE channel = ?1
@@ -98,7 +98,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Notes that are due, oldest first.
+    /// Returns due notes, oldest first.
     pub fn channel_notes(&self, channel: &str, now_ms: i64, limit: u32) -> Result<Vec<ChannelNote>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id, recipient, text, attempts FROM channel_notes WHERE channel = ?1 AND due_ms <= ?2
@@ -112,7 +112,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// All messages up to here were dealt with.
+    /// Records that all messages up to the cursor were handled.
     pub fn set_channel_cursor(&self, channel: &str, cursor: &str, at_ms: i64) -> Result<(), StoreError> {
         let mut upsert = self.conn.prepare_cached(
             "INSERT INTO channels (name, cursor, at_ms) VALUES (?1, ?2, ?3)
@@ -122,7 +122,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// What a channel has trouble with, or that it has none.
+    /// Records a channel's current problem, or that it has none.
     pub fn set_channel_trouble(&self, channel: &str, trouble: Option<&str>, at_ms: i64) -> Result<(), StoreError> {
         let mut upsert = self.conn.prepare_cached(
             "INSERT INTO channels (name, trouble, at_ms) VALUES (?1, ?2, ?3)
@@ -132,7 +132,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// A message was dealt with, and this is to be said about it: recipient and sealed text.
+    /// Records that a message was handled, and a note about it: recipient and sealed text.
     pub fn receive_channel_message(
         &self,
         channel: &str,
@@ -143,7 +143,7 @@ impl Tx<'_> {
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO channel_received (channel, id, at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         )?;
-        // Who came first has said it.
+        // Only the first one to record the message adds the note.
         if insert.execute((channel, hash(id), at_ms))? == 1
             && let Some((recipient, text)) = note
         {
@@ -157,7 +157,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Something is to be said to somebody; the text is sealed.
+    /// Adds a note for somebody; the text is sealed.
     pub fn add_channel_note(&self, channel: &str, recipient: &str, text: &str, at_ms: i64) -> Result<(), StoreError> {
         let mut query = self.conn.prepare_cached("SELECT count(*) FROM channel_notes WHERE channel = ?1")?;
         if query.query_row([channel], |row| row.get::<_, u32>(0))? < MAX_NOTES {
@@ -169,13 +169,13 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// A note arrived, or is given up.
+    /// Removes a note that was delivered or given up.
     pub fn end_channel_note(&self, id: i64) -> Result<(), StoreError> {
         self.conn.prepare_cached("DELETE FROM channel_notes WHERE id = ?1")?.execute([id])?;
         Ok(())
     }
 
-    /// A note did not arrive; the next attempt is due at `due_ms`.
+    /// Records a failed delivery of a note; the next attempt is due at `due_ms`.
     pub fn put_off_channel_note(&self, id: i64, due_ms: i64) -> Result<(), StoreError> {
         let mut update =
             self.conn.prepare_cached("UPDATE channel_notes SET due_ms = ?2, attempts = attempts + 1 WHERE id = ?1")?;
@@ -183,7 +183,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Gives a stranger this code; false where the stranger has one that holds, or too many strangers have.
+    /// Gives a stranger this code. Returns false if the stranger has a valid one, or too many strangers have one.
     pub fn offer_channel_code(
         &self,
         channel: &str,
@@ -209,8 +209,8 @@ impl Tx<'_> {
         Ok(insert.execute((channel, sender, name, hash(code), at_ms))? == 1)
     }
 
-    /// Lets the stranger in who has this code; none where nobody has it, or it has run out. An error of the quota where as many
-    /// senders may write as can.
+    /// Allows the stranger who has this code; `None` if nobody has it, or it has expired. Fails with a quota error if the maximum
+    /// number of senders is reached.
     pub fn allow_channel_sender(
         &self,
         channel: &str,
@@ -233,7 +233,7 @@ impl Tx<'_> {
         Ok(update.query_row((channel, hash(code), standing, at_ms, at_ms - PAIRING_MS), sender_of).optional()?)
     }
 
-    /// Lets a sender write no more, or forgets a stranger; false where there is none. What waits to be said to them is not said.
+    /// Removes a sender's permission, or forgets a stranger, and drops waiting notes to them. Returns false if there is none.
     pub fn remove_channel_sender(&self, channel: &str, sender: &str) -> Result<bool, StoreError> {
         let mut notes = self.conn.prepare_cached("DELETE FROM channel_notes WHERE channel = ?1 AND recipient = ?2")?;
         notes.execute((channel, sender))?;
@@ -245,7 +245,7 @@ impl Tx<'_> {
     }
 }
 
-/// A text is found by this, and cannot be read from it.
+/// The hash of a text: the text can be found by it, but not read.
 #[expect(clippy::expect_used, reason = "SHA-256 has 32 bytes")]
 fn hash(text: &str) -> [u8; 32] {
     digest(&SHA256, text.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes")

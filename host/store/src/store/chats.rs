@@ -1,4 +1,4 @@
-//! Conversations of programs that speak OpenAI's interface: which session one is, and what was asked with which key.
+//! Conversations of programs that use OpenAI's API: their sessions, and their requests by key.
 
 use rusqlite::{OptionalExtension, Row};
 
@@ -6,47 +6,47 @@ use super::sessions::session_name;
 use super::{StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// Requests that are remembered, over all tokens; the oldest go first.
+/// Maximum remembered requests of all tokens; the oldest are deleted first.
 pub const MAX_CHAT_REQUESTS: i64 = 20_000;
 
-/// A session that is a program's conversation, and how far that has got.
+/// A session that is a program's conversation, and its progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chat {
     pub session: SessionName,
-    /// Digest of the token and of the person that it speaks for.
+    /// Digest of the token and of the person that it represents.
     pub owner: String,
-    /// Digest of all that was said up to the last question, as the program says it.
+    /// Digest of the conversation up to the last question, in the form that the program sends.
     pub asked: Vec<u8>,
     /// The question's message; `None` for a command.
     pub message: Option<i64>,
-    /// Of a command: digest of its answer.
+    /// For commands: the digest of the answer.
     pub answer: Option<Vec<u8>>,
-    /// Digest of what the program told the model about itself.
+    /// Digest of the program's instructions to the model.
     pub instructions: Option<Vec<u8>>,
 }
 
-/// A request that can be sent again or asked for.
+/// A request that can be repeated or retrieved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatRequest {
     pub id: String,
-    /// Handle of the token; empty for a program of the machine that needs none.
+    /// Handle of the token; empty for a local program that needs none.
     pub token: String,
-    /// The program's name for the request.
+    /// The program's key for the request.
     pub key: Option<String>,
     /// Digest of the request.
     pub asked: Vec<u8>,
-    /// `None` for a command where no session is.
+    /// `None` for a command without a session.
     pub session: Option<SessionName>,
     /// `None` for a command.
     pub message: Option<i64>,
-    /// Of a command.
+    /// For commands.
     pub answer: Option<String>,
     pub model: String,
-    /// The id of the one that it goes on from.
+    /// The id of the request that it continues.
     pub previous: Option<String>,
     /// A JSON object.
     pub metadata: String,
-    /// Whether it can be asked for.
+    /// Whether it can be retrieved.
     pub stored: bool,
     pub at_ms: i64,
 }
@@ -58,13 +58,13 @@ const REQUEST: &str = "SELECT r.id, r.token, r.key, r.asked, s.name, r.message, 
      r.metadata, r.stored, r.at_ms FROM chat_requests r LEFT JOIN sessions s ON s.id = r.session";
 
 impl View<'_> {
-    /// The conversation that a session is.
+    /// Returns the conversation of a session.
     pub fn chat(&self, session: &SessionName) -> Result<Option<Chat>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("{CHAT} WHERE s.name = ?1"))?;
         Ok(query.query_row([session.as_str()], chat).optional()?)
     }
 
-    /// The conversations of an owner in which this was asked last, the latest first, at most `limit`.
+    /// Returns the conversations of an owner whose last question is this one, latest first, at most `limit`.
     pub fn chats_asked(&self, owner: &str, asked: &[u8], limit: u32) -> Result<Vec<Chat>, StoreError> {
         let mut query = self
             .conn
@@ -73,13 +73,13 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The request of that id that a token made.
+    /// Returns the request with this id that a token made.
     pub fn chat_request(&self, token: &str, id: &str) -> Result<Option<ChatRequest>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("{REQUEST} WHERE r.id = ?1 AND r.token = ?2"))?;
         Ok(query.query_row((id, token), request).optional()?)
     }
 
-    /// The request that a token made with this key.
+    /// Returns the request that a token made with this key.
     pub fn chat_request_by_key(&self, token: &str, key: &str) -> Result<Option<ChatRequest>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("{REQUEST} WHERE r.token = ?1 AND r.key = ?2"))?;
         Ok(query.query_row((token, key), request).optional()?)
@@ -87,7 +87,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Keeps how far a conversation has got. Nothing is kept where there is no such session: a command makes none.
+    /// Stores the progress of a conversation. Does nothing if the session does not exist, because a command creates none.
     pub fn put_chat(&self, chat: &Chat) -> Result<(), StoreError> {
         let Some(session) = self.session_id(&chat.session)? else { return Ok(()) };
         let mut upsert = self.conn.prepare_cached(
@@ -98,7 +98,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Remembers a request in the place of any with its key; with too many of them, the oldest are forgotten.
+    /// Stores a request, replacing one with its key; if there are too many, deletes the oldest.
     pub fn put_chat_request(&self, new: &ChatRequest) -> Result<(), StoreError> {
         let session = new.session.as_ref().map(|session| self.session_id(session)).transpose()?.flatten();
         let mut insert = self.conn.prepare_cached(
@@ -126,7 +126,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// From now on a request cannot be asked for; true if it could be.
+    /// Makes a request unavailable for retrieval. Returns whether it was available.
     pub fn hide_chat_request(&self, token: &str, id: &str) -> Result<bool, StoreError> {
         let mut update = self
             .conn
@@ -206,7 +206,7 @@ mod tests {
                 assert!(!tx.hide_chat_request("u", "r1")?);
                 assert!(tx.hide_chat_request("t", "r1")? && !tx.hide_chat_request("t", "r1")?);
                 assert!(tx.chat_request_by_key("t", "k")?.is_some(), "it was done, whoever may ask for it");
-                // As if there had been as many as there may be.
+                // As if the maximum had been reached.
                 tx.conn.execute("UPDATE chat_requests SET num = num + 5", ())?;
                 tx.conn.execute(
                     "INSERT INTO chat_requests (num, id, token, asked, model, metadata, stored, at_ms)

@@ -1,11 +1,11 @@
-//! Enums that a column holds as words, which their derives of `strum` spell.
+//! Enums that are stored as words, spelt by their `strum` derives.
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 macro_rules! column {
     ($($name:ident),+ $(,)?) => {$(
         impl super::$name {
-            /// The word in the store.
+            /// Returns the word in the store.
             pub fn as_str(self) -> &'static str {
                 self.into()
             }

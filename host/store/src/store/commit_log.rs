@@ -1,12 +1,12 @@
-//! What leaves the store with each commit, where somebody keeps it elsewhere too: the pages that it changed.
+//! Ships each commit to a log outside of the store, if there is one: the pages that it changed.
 //!
 //! ```text
 //! BEGIN … COMMIT ─▶ store.db-wal ─▶ WalTail: pages since the last commit ─▶ CommitLog::append ─▶ answers, readers
 //! ```
 //!
-//! They are read from SQLite's write-ahead log, whose form is fixed (sqlite.org/fileformat2.html, section 4): a header of 32
-//! bytes, and frames with a header of 24 bytes and a page each. A frame counts if its salts are those of the header and its
-//! checksum, which goes on from frame to frame, is right; the last frame of a transaction has the size of the database in it.
+//! They are read from SQLite's write-ahead log, whose format is documented (sqlite.org/fileformat2.html, section 4): a header of
+//! 32 bytes, and frames with a header of 24 bytes and a page each. A frame is valid if its salts are those of the header and its
+//! checksum, which continues from frame to frame, is correct. The last frame of a transaction contains the size of the database.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,42 +24,42 @@ use super::StoreError;
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 
-/// Bytes of a page at most, by SQLite's own rule.
+/// Maximum bytes of a page, according to SQLite.
 const MAX_PAGE: u32 = 64 << 10;
 
-/// Keeps commits elsewhere. It works on the store's own thread, which waits for it.
+/// Stores commits elsewhere. It runs on the store's own thread, which waits for it.
 pub trait CommitLog: Send + fmt::Debug {
-    /// Keeps a commit. Nobody hears of it, and nobody reads it, before this returns. After an error the store writes nothing any
-    /// more, and what it says is why. True where a whole copy is due, so that the log does not grow for ever.
+    /// Stores a commit. The commit is neither answered nor readable before this returns. After an error, the store writes nothing
+    /// more, and reports this error. Returns true if a whole copy is needed, so that the log does not grow forever.
     fn append(&mut self, commit: &CommittedPages) -> Result<bool, String>;
 
-    /// Keeps a whole copy, which is at `copy` and is the store as it is now. Also after another process has written, of which what it
-    /// was cannot be told from the write-ahead log any more.
+    /// Stores a whole copy, which is at `copy` and equals the current store. Also called after another process has written,
+    /// because the write-ahead log may no longer contain its changes.
     fn replace(&mut self, copy: &Path) -> Result<(), String>;
 }
 
-/// What a commit changed, or several together.
+/// The changes of one or several commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommittedPages {
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Pages that the database has now; what lies behind them is gone.
+    /// Number of pages in the database; pages after these are gone.
     pub pages: u32,
     /// By number, from 1.
     pub changed: BTreeMap<u32, Vec<u8>>,
 }
 
-/// Keeps readers from seeing a commit that is not kept elsewhere yet.
+/// Prevents readers from seeing a commit that is not stored elsewhere yet.
 #[derive(Debug, Default)]
 pub(super) struct Gate(RwLock<()>);
 
 impl Gate {
-    /// For the writer, from before a commit until it is kept.
+    /// Called by the writer before a commit; held until the commit is stored.
     pub(super) fn close(&self) -> RwLockWriteGuard<'_, ()> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For a reader, until its snapshot has begun.
+    /// Called by a reader; held until its snapshot has begun.
     pub(super) fn pass(&self) -> RwLockReadGuard<'_, ()> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -70,7 +70,7 @@ impl Gate {
     }
 }
 
-/// Hands each commit of the writer's connection to a log.
+/// Passes each commit of the writer's connection to a log.
 pub(super) struct Shipper {
     log: Box<dyn CommitLog>,
     tail: WalTail,
@@ -82,7 +82,7 @@ pub(super) struct Shipper {
 }
 
 impl Shipper {
-    /// For a store at `path` that has nothing in its write-ahead log.
+    /// Creates one for a store at `path` without a write-ahead log.
     pub(super) fn new(path: &Path, log: Box<dyn CommitLog>) -> Shipper {
         let beside = |ending: &str| {
             let mut name = path.as_os_str().to_owned();
@@ -92,12 +92,12 @@ impl Shipper {
         Shipper { log, tail: WalTail::new(beside("-wal")), version: None, copy: beside("-copy"), fenced: None }
     }
 
-    /// Why nothing is written any more, if that is so.
+    /// Returns why nothing is written any more, if so.
     pub(super) fn fenced(&self) -> Option<StoreError> {
         self.fenced.clone().map(|why| StoreError::Fenced { why })
     }
 
-    /// Keeps what was committed since the last time.
+    /// Ships everything that was committed since the last call.
     pub(super) fn ship(&mut self, conn: &Connection) -> Result<(), StoreError> {
         self.try_ship(conn).map_err(|why| {
             self.fenced = Some(why.clone());
@@ -110,7 +110,7 @@ impl Shipper {
         let others = self.version.replace(version).is_some_and(|before| before != version);
         let generation = self.tail.generation;
         let committed = self.tail.take().map_err(in_words)?;
-        // The log was begun anew, and nobody knows what another process had written into it before.
+        // The log was restarted, so another process's earlier changes are unknown.
         if others && generation.is_some() && self.tail.generation != generation {
             return self.replace(conn);
         }
@@ -133,12 +133,12 @@ fn in_words(error: impl fmt::Display) -> String {
     error.to_string()
 }
 
-/// The end of a write-ahead log that was not read yet.
+/// The part of a write-ahead log that was not read yet.
 struct WalTail {
     path: PathBuf,
-    /// The salts of the log; other ones mean that it was begun anew.
+    /// The salts of the log; other ones mean that it was restarted.
     generation: Option<[u8; 8]>,
-    /// Where the next frame begins.
+    /// The position of the next frame.
     at: u64,
     sums: Checksum,
     page_bytes: u32,
@@ -149,7 +149,7 @@ impl WalTail {
         WalTail { path, generation: None, at: 0, sums: Checksum::default(), page_bytes: 0 }
     }
 
-    /// What was committed since the last call; `None` where nothing was.
+    /// Returns the changes committed since the last call; `None` if there are none.
     #[expect(clippy::expect_used, reason = "it has eight bytes")]
     fn take(&mut self) -> io::Result<Option<CommittedPages>> {
         let file = match File::open(&self.path) {
@@ -216,7 +216,7 @@ impl WalTail {
     }
 }
 
-/// SQLite's checksum, which goes on over a whole log.
+/// SQLite's checksum, which continues over a whole log.
 #[derive(Debug, Clone, Copy, Default)]
 struct Checksum {
     big_endian: bool,
@@ -248,7 +248,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("it has four bytes"))
 }
 
-/// Whether the file had that many bytes there.
+/// Reads into the buffer. Returns whether the file had that many bytes there.
 fn read_whole(file: &File, buffer: &mut [u8], at: u64) -> io::Result<bool> {
     match file.read_exact_at(buffer, at) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),

@@ -1,23 +1,24 @@
-//! Providers that were connected while kiso ran, with the models that were chosen from them. Keys are stored as the vault sealed them.
+//! Providers that were connected while kiso ran, with the models that were chosen from them. Keys are stored in the vault's
+//! sealed form.
 
 use rusqlite::{OptionalExtension, Row};
 
 use super::{StoreError, Tx, View};
 use kiso_base::config::{ConnectedModel, ConnectedModels, Provider, ProviderKind, connected_provider};
 
-/// Most connected providers.
+/// Maximum connected providers.
 pub const MAX_CONNECTED_PROVIDERS: u64 = 32;
 
-/// Most models of all connected providers: each stands in menus and in the configuration.
+/// Maximum models of all connected providers: each is listed in menus and in the configuration.
 pub const MAX_CONNECTED_MODELS: u64 = 200;
 
-/// A provider as it is kept.
+/// A stored provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectedProviderRow {
     pub name: String,
     pub kind: ProviderKind,
     pub base_url: String,
-    /// Its key.
+    /// Its sealed key.
     pub sealed: Option<Vec<u8>>,
     /// Who connected it, such as "command line".
     pub made_by: String,
@@ -28,24 +29,24 @@ pub struct ConnectedProviderRow {
 const COLUMNS: &str = "name, kind, base_url, sealed, made_by, created_ms FROM connected_providers";
 
 impl View<'_> {
-    /// The connected providers, the first one first.
+    /// Returns the connected providers, oldest first.
     pub fn connected_providers(&self) -> Result<Vec<ConnectedProviderRow>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} ORDER BY created_ms, name"))?;
         let rows = query.query_map((), provider)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The connected provider of this name.
+    /// Returns the connected provider with this name.
     pub fn connected_provider(&self, name: &str) -> Result<Option<ConnectedProviderRow>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE name = ?1"))?;
         Ok(query.query_row([name], provider).optional()?)
     }
 
-    /// The connected providers and models, as the configuration takes them.
+    /// Returns the connected providers and models for the configuration.
     pub fn connected(&self) -> Result<ConnectedModels, StoreError> {
         let providers = self.connected_providers()?.into_iter().map(|row| {
             let ConnectedProviderRow { name, kind, base_url, sealed, .. } = row;
-            // It was checked when it was connected. One that this version does not take is left out.
+            // It was validated when it was connected. One that this version refuses is left out.
             connected_provider(&name, kind, &base_url, sealed.is_some()).ok()
         });
         let providers: Vec<Provider> = providers.flatten().collect();
@@ -62,7 +63,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Keeps a provider; one of the same name is replaced, and keeps its models.
+    /// Stores a provider. Replaces one of the same name, whose models stay.
     pub fn put_connected_provider(&self, row: &ConnectedProviderRow) -> Result<(), StoreError> {
         let mut upsert = self.conn.prepare_cached(
             "INSERT INTO connected_providers (name, kind, base_url, sealed, made_by, created_ms)
@@ -75,14 +76,14 @@ impl Tx<'_> {
         self.check_count("SELECT count(*) FROM connected_providers", "too many connected providers", max)
     }
 
-    /// Forgets a provider, its key and its models; true if there was one.
+    /// Deletes a provider, its key and its models. Returns whether there was one.
     pub fn delete_connected_provider(&self, name: &str) -> Result<bool, StoreError> {
         let mut delete = self.conn.prepare_cached("DELETE FROM connected_providers WHERE name = ?1")?;
         Ok(delete.execute([name])? > 0)
     }
 
-    /// Adds a model of a connected provider, or changes it; false if there is no such provider. As the default, it takes the place of
-    /// the one before.
+    /// Adds or changes a model of a connected provider. Returns false if there is no such provider. If it is the default, it
+    /// replaces the previous default.
     pub fn put_connected_model(
         &self,
         (provider, model): (&str, &str),
@@ -107,13 +108,13 @@ impl Tx<'_> {
         Ok(true)
     }
 
-    /// Takes the model for all roles back, so that the one of `config.toml` counts; the model can still be chosen.
+    /// Removes the default, so that the model of `config.toml` is used; the model stays available.
     pub fn clear_default_model(&self) -> Result<(), StoreError> {
         self.conn.prepare_cached("UPDATE connected_models SET is_default = 0 WHERE is_default = 1")?.execute(())?;
         Ok(())
     }
 
-    /// Forgets a model of a connected provider; true if there was one.
+    /// Deletes a model of a connected provider. Returns whether there was one.
     pub fn delete_connected_model(&self, provider: &str, model: &str) -> Result<bool, StoreError> {
         let mut delete = self.conn.prepare_cached("DELETE FROM connected_models WHERE provider = ?1 AND model = ?2")?;
         Ok(delete.execute((provider, model))? > 0)

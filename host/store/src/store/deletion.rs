@@ -1,25 +1,25 @@
-//! Deleting a session: everything that is its own goes in one transaction, and nothing that others need.
+//! Deletes a session in one transaction: everything that belongs to it, and nothing that others need.
 
 use super::sessions::session_name;
 use super::{StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// What became of a deletion.
+/// The result of a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deletion {
-    /// These sessions are gone: the one that was meant, and the subagents that it spawned.
+    /// These sessions were deleted: the given one, and its subagents.
     Done(Vec<SessionName>),
-    /// There is none of that name.
+    /// There is none with this name.
     Unknown,
-    /// In this one, the session or one of its subagents, a message waits or a run has not ended. What was accepted is
-    /// answered, so nothing was deleted.
+    /// In this session (the given one or one of its subagents), a message is waiting or a run has not ended. Accepted messages
+    /// are always answered, so nothing was deleted.
     AtWork(SessionName),
 }
 
-/// The tables with rows of a session, in the order in which they can be emptied: none refers to one before it. Each row is
-/// found by the session (`?1`). A test compares them with the tables that there are.
+/// The tables with rows of a session, in the order of deletion: none refers to one before it. Rows are found by the session
+/// (`?1`). A test compares this list with the existing tables.
 ///
-/// Usage goes with its session; the sums of days stay, or a deletion would lift the caps of the day.
+/// Usage is deleted with its session. The sums of days stay; otherwise, a deletion would reset the daily limits.
 const OWNED: [(&str, &str); 25] = [
     ("chats", "session = ?1"),
     ("chat_requests", "session = ?1"),
@@ -49,13 +49,13 @@ const OWNED: [(&str, &str); 25] = [
 ];
 
 impl View<'_> {
-    /// The session and the subagents that it spawned, directly or not; none where there is no such session.
+    /// Returns the session and its direct and indirect subagents; empty if there is no such session.
     pub fn session_tree(&self, session: &SessionName) -> Result<Vec<SessionName>, StoreError> {
         let Some(id) = self.session_id(session)? else { return Ok(Vec::new()) };
         Ok(self.with_subagents(id)?.into_iter().map(|(_, name)| name).collect())
     }
 
-    /// A session of this tree in which a message waits or a run has not ended.
+    /// Returns a session of this tree in which a message is waiting or a run has not ended.
     pub fn at_work_below(&self, session: &SessionName) -> Result<Option<SessionName>, StoreError> {
         let Some(id) = self.session_id(session)? else { return Ok(None) };
         for (id, name) in self.with_subagents(id)? {
@@ -66,7 +66,7 @@ impl View<'_> {
         Ok(None)
     }
 
-    /// The session with the subagents that it spawned, and theirs, each before those that it spawned.
+    /// Returns the session and its direct and indirect subagents, parents first.
     fn with_subagents(&self, session: i64) -> Result<Vec<(i64, SessionName)>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "WITH RECURSIVE tree (id, depth) AS (
@@ -77,7 +77,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Whether a message of the session waits, or a run of it has not ended.
+    /// Whether a message of the session is waiting, or a run of it has not ended.
     fn is_at_work(&self, session: i64) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM jobs WHERE session = ?1 AND state = 'queued')
@@ -89,25 +89,25 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Deletes a session with everything that is its own: messages, runs and their traces, usage, what it published, its
-    /// secrets, the facts and passages that were learned in it, the schedules that report to it, and its subagents with theirs. What was consolidated from
-    /// several sessions, core memory and the sums of days stay. The files in its workspace are the caller's to remove.
+    /// Deletes a session with everything that belongs to it: messages, runs and their traces, usage, published files, its
+    /// secrets, facts and passages that were learned in it, the schedules that report to it, and its subagents with theirs. Facts
+    /// consolidated from several sessions, core memory and the sums of days stay. The caller removes the files in its workspace.
     pub fn delete_session(&self, session: &SessionName) -> Result<Deletion, StoreError> {
         let Some(id) = self.session_id(session)? else { return Ok(Deletion::Unknown) };
         if let Some(busy) = self.at_work_below(session)? {
             return Ok(Deletion::AtWork(busy));
         }
         let mut tree = self.with_subagents(id)?;
-        // Subagents refer to who spawned them.
+        // Subagents refer to their parents.
         tree.reverse();
-        // Numbers of rows are used again: what stands in the feed would tell of another session. The feed is short, and an
-        // index would cost a write for each thing that happens; so it is gone through once.
+        // Row numbers are reused: old notices in the feed would refer to another session. The feed is short, and an index would
+        // cost a write for each notice, so it is searched once.
         let ids = serde_json::Value::from_iter(tree.iter().map(|(id, _)| *id)).to_string();
         self.conn
             .prepare_cached("DELETE FROM feed WHERE session IN (SELECT value FROM json_each(?1))")?
             .execute([ids])?;
         for (id, name) in &tree {
-            // What reports to a session that is gone would make it anew, without the credentials that it had.
+            // A schedule that reports to a deleted session would create it again, without its credentials.
             let of_name = "session = ?1 OR 'schedule.' || name = ?1";
             let receipts = format!("DELETE FROM receipts WHERE schedule IN (SELECT id FROM schedules WHERE {of_name})");
             self.conn.prepare_cached(&receipts)?.execute([name.as_str()])?;
@@ -134,7 +134,7 @@ mod tests {
         SessionName::parse(name).unwrap()
     }
 
-    /// A store with two sessions that have something in every table, and a subagent of the first.
+    /// A store with two sessions that have rows in every table, and a subagent of the first.
     fn filled() -> (Store, std::path::PathBuf) {
         let dir = std::env::temp_dir().join(format!(
             "kiso-deletion-{}-{:?}",
@@ -268,7 +268,7 @@ mod tests {
                 Ok(())
             })
             .unwrap();
-        // The name begins anew.
+        // The name can be used again.
         let gone = store.write_blocking(|tx| tx.delete_session(&session("a"))).unwrap();
         assert_eq!(gone, Deletion::Unknown);
         store.write_blocking(|tx| fill(tx, &session("a"))).unwrap();
@@ -322,7 +322,7 @@ mod tests {
         std::fs::remove_dir_all(dir).unwrap();
     }
 
-    /// Neither the statements nor what SQLite checks behind them read a whole table that grows.
+    /// Neither the statements nor SQLite's checks for them read a whole growing table.
     #[test]
     fn nothing_is_found_by_reading_whole_tables() {
         let (store, dir) = filled();
@@ -337,7 +337,7 @@ mod tests {
                         assert!(!step.starts_with("SCAN"), "{table}: {step}");
                     }
                 }
-                // Every column that refers to rows which are deleted is the first of an index.
+                // Every column that refers to deletable rows is the first column of an index.
                 let mut query = view.conn.prepare(
                     "SELECT t.name, f.\"from\" FROM sqlite_schema t, pragma_foreign_key_list(t.name) f
                      WHERE t.type = 'table' AND f.\"table\" IN ('sessions', 'runs', 'messages')

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{StoreError, Tx, Vector, View};
 
 impl View<'_> {
-    /// What is known of each section by this embedder; `None` for one that it refused.
+    /// Returns this embedder's result for each section; `None` for one that it refused.
     pub fn doc_vectors(&self, embedder: i64) -> Result<HashMap<Vec<u8>, Option<Vector>>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT section, vector FROM doc_vectors WHERE embedder = ?1")?;
         let rows = query.query_map([embedder], |row| {
@@ -17,8 +17,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Keeps the vectors of sections, and those sections alone that are in `current`: what another version of kiso had goes, and
-    /// what another embedder gave.
+    /// Stores the vectors of sections, and deletes those that are not in `current` (of another version of kiso), or of another
+    /// embedder.
     pub fn set_doc_vectors(
         &self,
         embedder: i64,

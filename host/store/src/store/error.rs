@@ -5,7 +5,7 @@ use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
 use super::id::{NoRandomNumbers, RunId};
 
-/// Why the store did not do something. Nothing of a failed write stays.
+/// Why the store refused an operation. A failed write leaves nothing behind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -43,7 +43,7 @@ pub enum StoreError {
     NoWal { path: PathBuf, mode: String },
     #[error("the store is closed")]
     Closed,
-    /// Where commits are kept elsewhere too: another member of the fleet has taken over, or none of this one's can be kept.
+    /// If commits are stored elsewhere: another member of the fleet has taken over, or this member's commits cannot be stored.
     #[error("nothing is written here any more: {why}")]
     Fenced { why: String },
     #[error("a write to the store failed because of a bug in kiso: {message}")]
@@ -59,7 +59,7 @@ pub enum StoreError {
     Ambiguous { text: String, runs: Vec<RunId>, more: bool },
     #[error("the run {run} has ended and cannot end again")]
     Ended { run: RunId },
-    /// The event is already there: it was appended by somebody else, or before a crash.
+    /// The event exists already: it was appended by another process, or before a crash.
     #[error("the run {run} already has an event {seq}")]
     Duplicate { run: RunId, seq: u32 },
     #[error("event {seq} of run {run} does not follow {}", last.map_or("an empty log, which starts with 0 or 1".to_owned(), |last| format!("event {last}")))]
@@ -71,7 +71,7 @@ pub enum StoreError {
         "there are {max} sessions already, as many as limits.max_sessions in config.toml allows: delete some with `kiso session delete`, or raise it"
     )]
     Sessions { max: u64 },
-    /// A limit that does not depend on the disk: how many, how large.
+    /// A limit that does not depend on the disk: a number or a size.
     #[error("{what}: at most {max} are allowed")]
     Quota { what: &'static str, max: u64 },
 }
@@ -80,7 +80,7 @@ fn list(runs: &[RunId]) -> String {
     runs.iter().map(RunId::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// Words of SQLite about a file that is not, or not any more, a whole database.
+/// SQLite's messages about a file that is not an intact database.
 const DAMAGED: [&str; 2] = ["disk image is malformed", "file is not a database"];
 
 impl From<NoRandomNumbers> for StoreError {
@@ -90,13 +90,13 @@ impl From<NoRandomNumbers> for StoreError {
 }
 
 impl StoreError {
-    /// Whether the same may succeed a moment later: what is in the way is the machine, and not what was to be written.
+    /// Whether the same operation may succeed a moment later: the cause is the machine, and not the data.
     pub fn may_pass(&self) -> bool {
         use StoreError::*;
         matches!(self, DiskFull { .. } | Locked { .. } | CannotOpen { .. } | Io { .. })
     }
 
-    /// Says which file, for the errors that are about the file.
+    /// Adds the path to errors that are about the file.
     pub(super) fn in_file(mut self, file: &Path) -> StoreError {
         use StoreError::*;
         match &mut self {
@@ -125,7 +125,7 @@ impl StoreError {
         }
     }
 
-    /// What SQLite says is wrong with the file itself, where that is the error. A row that cannot be understood is no such thing.
+    /// Returns SQLite's description if the error is damage to the file itself. An invalid row is not damage.
     pub(super) fn damage_of_file(&self) -> Option<&str> {
         match self {
             StoreError::Corrupt { detail, .. } if DAMAGED.iter().any(|words| detail.contains(words)) => Some(detail),
@@ -133,7 +133,7 @@ impl StoreError {
         }
     }
 
-    /// What is in the database is not what this program puts there.
+    /// The error of database content that this program would not write.
     pub fn corrupt(detail: impl Into<String>) -> StoreError {
         StoreError::Corrupt { path: PathBuf::new(), detail: detail.into() }
     }

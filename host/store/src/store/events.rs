@@ -1,4 +1,4 @@
-//! The log of a run: what happened, in order, never changed.
+//! The log of a run: its events in order, never changed.
 
 use rusqlite::{OptionalExtension, Row};
 
@@ -8,7 +8,7 @@ use super::{RunId, StoreError, Tx, View};
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its place in the log; the first is 0 or 1, and each is one more than the one before.
+    /// Its number in the log; the first one is 0 or 1, and they are consecutive.
     pub seq: u32,
     pub at_ms: i64,
     pub kind: String,
@@ -16,13 +16,13 @@ pub struct Event {
     pub body: String,
 }
 
-/// Whether more events may follow those of a page that was to have `count` of them.
+/// Whether more events may follow a page that was requested with `count` events.
 pub fn is_whole_page(page: &[Event], count: u32) -> bool {
     page.len() == count as usize || page.iter().map(|event| event.body.len()).sum::<usize>() >= PAGE_BYTES
 }
 
 impl View<'_> {
-    /// All events of a run, in order.
+    /// Returns all events of a run, in order.
     pub fn events(&self, run: &RunId) -> Result<Vec<Event>, StoreError> {
         let mut query =
             self.conn.prepare_cached("SELECT seq, at_ms, kind, body FROM events WHERE run = ?1 ORDER BY seq")?;
@@ -30,8 +30,8 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The events of a run after the one with this number, at most `limit`, in order; fewer where they have [`PAGE_BYTES`]
-    /// together.
+    /// Returns the events of a run after the one with this number, in order: at most `limit`, and fewer if they exceed
+    /// [`PAGE_BYTES`].
     pub fn events_after(&self, run: &RunId, seq: u32, limit: u32) -> Result<Vec<Event>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT seq, at_ms, kind, body FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
@@ -48,7 +48,7 @@ impl View<'_> {
         Ok(events)
     }
 
-    /// The events of a run that are of these kinds, in order.
+    /// Returns the events of a run of these kinds, in order.
     pub fn events_of_kinds(&self, run: &RunId, kinds: &[&str]) -> Result<Vec<Event>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT seq, at_ms, kind, body FROM events
@@ -58,7 +58,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The last events of a run that are of these kinds, at most `limit`, the newest first.
+    /// Returns the last events of a run of these kinds, newest first, at most `limit`.
     pub fn last_events(&self, run: &RunId, kinds: &[&str], limit: u32) -> Result<Vec<Event>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT seq, at_ms, kind, body FROM events
@@ -68,7 +68,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// One event of a run.
+    /// Returns an event of a run.
     pub fn event(&self, run: &RunId, seq: u32) -> Result<Option<Event>, StoreError> {
         let mut query =
             self.conn.prepare_cached("SELECT seq, at_ms, kind, body FROM events WHERE run = ?1 AND seq = ?2")?;
@@ -81,9 +81,8 @@ fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
 }
 
 impl Tx<'_> {
-    /// Appends an event. One that is already there is refused ([`StoreError::Duplicate`]), so that of two processes
-    /// that drive the same run only one goes on; and so is one that leaves a gap, because a log with a hole cannot be
-    /// replayed.
+    /// Appends an event. An existing number is refused ([`StoreError::Duplicate`]), so that of two processes that drive the same
+    /// run only one continues. A gap is refused as well, because an incomplete log cannot be replayed.
     pub fn append_event(&self, run: &RunId, seq: u32, at_ms: i64, kind: &str, body: &str) -> Result<(), StoreError> {
         let num = self.num(run)?;
         let mut query = self.conn.prepare_cached("SELECT max(seq) FROM events WHERE run = ?1")?;

@@ -1,4 +1,4 @@
-//! Facts: sentences that were learned, each once.
+//! Facts: learned sentences, each stored once.
 
 use rusqlite::{OptionalExtension, Row};
 use schemars::JsonSchema;
@@ -9,21 +9,21 @@ use super::words::{Index, IndexQuery, Words, grams, shared_words};
 use super::{Mark, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// Longest fact. It is a sentence; a document belongs into the memory.
+/// Maximum bytes of a fact. It is a sentence; longer texts belong into the memory.
 pub const MAX_FACT_BYTES: usize = 2_000;
 
-/// Facts that are kept. Consolidation keeps them far below that (`knowledge_max_facts`); where it never succeeds, the
-/// least certain and oldest make room, so that a model that learns something each second does not fill the disk.
+/// Maximum facts. Consolidation keeps their number far below (`knowledge_max_facts`). If it never succeeds, the least certain and
+/// oldest facts are deleted, so that a model that learns something each second does not fill the disk.
 pub const MAX_FACTS: u32 = 10_000;
 
-/// Facts are consolidated again when this part of `knowledge_max_facts` is new: after an attempt that merged nothing, the next
-/// one would cost a call and merge nothing either.
+/// Facts are consolidated again once this fraction of `knowledge_max_facts` is new: after an attempt that merged nothing, an
+/// immediate second one would cost a call and merge nothing either.
 const NEW_PART: u32 = 10;
 
-/// Facts that are compared with what a run did.
+/// Maximum facts that are compared with a run.
 const MAX_COMPARED: u32 = 500;
 
-/// Source of the facts that the user has stated.
+/// The source of facts that the user has stated.
 pub const USER: &str = "user";
 
 /// A fact.
@@ -31,37 +31,37 @@ pub const USER: &str = "user";
 pub struct Fact {
     pub id: i64,
     pub text: String,
-    /// Who said so: "reviewer", "user", "summarizer" …
+    /// Where it comes from: "reviewer", "user", "summarizer" …
     pub source: String,
-    /// Where it was learned; null where several became one.
+    /// Where it was learned; null if several were merged.
     pub session: Option<SessionName>,
-    /// Percent.
+    /// In percent.
     #[schemars(range(max = 100))]
     pub confidence: u8,
-    /// When it was last said, in milliseconds since 1970 (UTC).
+    /// When it was last stated, in milliseconds since 1970 (UTC).
     pub at_ms: i64,
 }
 
-/// A fact to be added.
+/// A new fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFact {
     pub text: String,
     pub source: String,
     pub session: Option<SessionName>,
-    /// Percent; more counts as 100.
+    /// In percent, at most 100.
     pub confidence: u8,
 }
 
 const INDEX: Index = Index { words: "facts_words", terms: "facts_terms", texts: "facts" };
 
-/// Drops facts of turns that another version has replaced: each has the time of its turn's first message.
+/// Excludes facts of turns that another version has replaced: each has the time of its turn's first message.
 const IN_USE: &str = "NOT EXISTS (SELECT 1 FROM messages r INDEXED BY messages_replaced
     WHERE r.session = f.session AND r.at_ms = f.at_ms AND r.replaced = 1)";
 
 const COLUMNS: &str = "f.id, f.text, f.source, s.name, f.confidence, f.at_ms";
 
 impl View<'_> {
-    /// The facts that are most certain, of equally certain ones the newest first; at most `limit`.
+    /// Returns the most certain facts, at most `limit`; equally certain ones newest first.
     pub fn facts(&self, limit: u32) -> Result<Vec<Fact>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM facts f LEFT JOIN sessions s ON s.id = f.session
@@ -71,7 +71,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// [`View::facts`] that the owner of the home, or a model that had heard nobody else, has written.
+    /// [`View::facts`], restricted to those from the home's owner, or from a model that had seen no other people's text.
     pub fn trusted_facts(&self, limit: u32) -> Result<Vec<Fact>, StoreError> {
         if !self.has_labels()? {
             let mut query = self.conn.prepare_cached(&format!(
@@ -90,7 +90,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The facts that share words with the question, the best first; at most `limit`.
+    /// Returns the facts that have words in common with the query, best first, at most `limit`.
     pub fn find_facts(&self, question: &str, limit: u32) -> Result<Vec<Fact>, StoreError> {
         let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
         let IndexQuery { query, order, .. } = words.ask(self.conn, INDEX)?.any;
@@ -102,8 +102,8 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The [trusted](View::trusted_facts) facts that models learned before `before_ms` and that speak of what a text says, the surest
-    /// first: at least half of their words that say much stand in it.
+    /// Returns the [trusted](View::trusted_facts) facts that models learned before `before_ms` and that are about the text: it
+    /// contains at least half of their significant words. The most certain ones come first.
     pub fn facts_about(&self, text: &str, before_ms: i64) -> Result<Vec<Fact>, StoreError> {
         let mut facts = self.trusted_facts(MAX_COMPARED)?;
         facts.retain(|fact| {
@@ -113,7 +113,7 @@ impl View<'_> {
         Ok(facts)
     }
 
-    /// The fact of that id.
+    /// Returns the fact with this id.
     pub fn fact(&self, id: i64) -> Result<Option<Fact>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM facts f LEFT JOIN sessions s ON s.id = f.session WHERE f.id = ?1"
@@ -121,7 +121,7 @@ impl View<'_> {
         Ok(query.query_row([id], fact).optional()?)
     }
 
-    /// The facts before the one with this id (none: the last), newest first; at most `limit`.
+    /// Returns the facts before the one with this id (`None`: the last ones), newest first, at most `limit`.
     pub fn facts_before(&self, before: Option<i64>, limit: u32) -> Result<Vec<Fact>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM facts f LEFT JOIN sessions s ON s.id = f.session
@@ -131,20 +131,20 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Whether this fact is known, but for case and space around it.
+    /// Whether this fact is known, ignoring case and surrounding white space.
     pub fn has_fact(&self, text: &str) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM facts WHERE text = ?1)")?;
         Ok(query.query_row([text.trim()], |row| row.get(0))?)
     }
 
-    /// How many facts there are, counted up to `at_most`.
+    /// Returns the number of facts, counted up to `at_most`.
     pub fn count_facts(&self, at_most: u32) -> Result<u32, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT count(*) FROM (SELECT 1 FROM facts LIMIT ?1)")?;
         Ok(query.query_row([at_most], |row| row.get(0))?)
     }
 
-    /// Whether consolidating is worth a call: more than `max` facts can be merged, which are the [trusted](View::trusted_facts)
-    /// ones, and enough of them were learned since that was last tried.
+    /// Whether consolidation is worth a call: more than `max` facts can be merged (the [trusted](View::trusted_facts) ones), and
+    /// enough of them are newer than the last attempt.
     pub fn may_consolidate_facts(&self, max: u32) -> Result<bool, StoreError> {
         // Most homes have few facts.
         if self.count_facts(max.saturating_add(1))? <= max {
@@ -158,8 +158,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Adds a fact and returns its id. One that is known already, but for case and space around it, is not added again:
-    /// it is as certain as the more certain of the two, and as new as this one.
+    /// Adds a fact and returns its id. A known one, ignoring case and surrounding white space, is not added again: it gets the
+    /// higher certainty of the two, and this time.
     pub fn add_fact(&self, fact: &NewFact, at_ms: i64) -> Result<i64, StoreError> {
         let text = fact.text.trim();
         if text.is_empty() || text.len() > MAX_FACT_BYTES {
@@ -176,7 +176,7 @@ impl Tx<'_> {
         )?;
         let id = insert
             .query_row((text, &fact.source, session, fact.confidence.min(100), at_ms, grams(text)), |row| row.get(0))?;
-        // Walks over the index up to the limit, which is what a full table costs; below it this finds nothing.
+        // Walks the index up to the limit, which is only expensive for a full table; below the limit, it finds nothing.
         let mut weakest = self.conn.prepare_cached(
             "DELETE FROM facts WHERE id IN
                  (SELECT id FROM facts WHERE id <> ?1 ORDER BY confidence DESC, at_ms DESC, id DESC LIMIT -1 OFFSET ?2)",
@@ -185,9 +185,9 @@ impl Tx<'_> {
         Ok(id)
     }
 
-    /// Puts consolidated facts in the place of those with these ids. One that is among both stays as it is; the others are as new
-    /// as the newest that they replace. Facts that were learned meanwhile stay. Where one of the old facts is gone, they are not
-    /// what was consolidated any more: nothing is changed, and false is returned.
+    /// Replaces the facts with these ids by consolidated ones. A fact in both lists stays unchanged; new ones get the latest time
+    /// of those that they replace. Facts that were learned meanwhile stay. If one of the old facts no longer exists, the
+    /// consolidation is outdated: changes nothing, and returns false.
     pub fn replace_facts(&self, old: &[i64], new: &[NewFact]) -> Result<bool, StoreError> {
         let mut replaced = Vec::new();
         for id in old {
@@ -208,7 +208,7 @@ impl Tx<'_> {
         Ok(true)
     }
 
-    /// Forgets a fact; true if there was one of that id.
+    /// Deletes a fact. Returns whether there was one with this id.
     pub fn delete_fact(&self, id: i64) -> Result<bool, StoreError> {
         Ok(self.conn.prepare_cached("DELETE FROM facts WHERE id = ?1")?.execute([id])? > 0)
     }

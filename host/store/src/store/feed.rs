@@ -1,4 +1,4 @@
-//! The feed: what happened in all sessions, in one order. It holds no texts, only where they stand.
+//! The feed: notices of all sessions in one order. They contain references instead of texts.
 
 use strum::{EnumString, IntoStaticStr};
 
@@ -6,15 +6,15 @@ use super::sessions::session_name;
 use super::{RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// Something that happened.
+/// A notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// Grows with everything that happens, and is never used twice.
+    /// Always increases, and is never reused.
     pub id: i64,
     pub session: SessionName,
     pub kind: NoticeKind,
     pub run: Option<RunId>,
-    /// Of the run's event.
+    /// The number of the run's event.
     pub seq: Option<u32>,
     /// The message's id.
     pub message: Option<i64>,
@@ -23,18 +23,18 @@ pub struct Notice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum NoticeKind {
-    /// A message came, from a user or as a reply.
+    /// A message was added, from a user or as a reply.
     Message,
-    /// A run has got on.
+    /// A run has a new event.
     Event,
     /// A run has begun or ended.
     Run,
-    /// The session has another title, model or placement.
+    /// The session's title, model or placement has changed.
     Session,
 }
 
 impl View<'_> {
-    /// What happened after the notice `after`, oldest first, at most `limit`; of one session or of all.
+    /// Returns the notices after `after`, oldest first, at most `limit`; of one session or of all.
     pub fn feed(&self, session: Option<&SessionName>, after: i64, limit: u32) -> Result<Vec<Notice>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT f.id, s.name, f.kind, r.id, f.seq, f.message FROM feed f
@@ -54,13 +54,13 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The number of the last notice; 0 where there is none yet.
+    /// Returns the number of the last notice; 0 if there is none.
     pub fn feed_end(&self) -> Result<i64, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT coalesce(max(id), 0) FROM feed")?;
         Ok(query.query_row((), |row| row.get(0))?)
     }
 
-    /// The number of the first notice that is still there: a client that has an older one has missed something.
+    /// Returns the number of the oldest notice: a client whose last one is older has missed some.
     pub fn feed_start(&self) -> Result<i64, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT coalesce(min(id), 0) FROM feed")?;
         Ok(query.query_row((), |row| row.get(0))?)
@@ -68,7 +68,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// A message was written: the session is active.
+    /// Adds the notice of a message, and marks the session as active.
     pub(super) fn tell_message(&self, session: i64, message: i64, at_ms: i64) -> Result<(), StoreError> {
         let mut insert =
             self.conn.prepare_cached("INSERT INTO feed (session, kind, message) VALUES (?1, 'message', ?2)")?;
@@ -79,7 +79,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// A run has got on.
+    /// Adds the notice of a run's event.
     pub(super) fn tell_event(&self, run: i64, seq: u32) -> Result<(), StoreError> {
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO feed (session, kind, run, seq) SELECT session, 'event', num, ?2 FROM runs WHERE num = ?1",
@@ -88,7 +88,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// A run has begun or ended.
+    /// Adds the notice of a run's beginning or end.
     pub(super) fn tell_run(&self, run: i64) -> Result<(), StoreError> {
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO feed (session, kind, run) SELECT session, 'run', num FROM runs WHERE num = ?1",
@@ -97,7 +97,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// The session has another title or model.
+    /// Adds the notice of a changed title or model of a session.
     pub(super) fn tell_session(&self, session: &SessionName) -> Result<(), StoreError> {
         let mut insert = self
             .conn
@@ -106,7 +106,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Forgets all but the last `keep` notices, at most `most` of them at once; returns how many went.
+    /// Deletes all but the last `keep` notices, at most `most` at once. Returns how many were deleted.
     pub fn trim_feed(&self, keep: u32, most: u32) -> Result<usize, StoreError> {
         let mut delete = self.conn.prepare_cached(
             "DELETE FROM feed WHERE id IN (

@@ -1,23 +1,23 @@
-//! How much there is, for those who watch the daemon.
+//! Totals for monitoring the daemon.
 
 use super::usage::Totals;
 use super::{StoreError, View};
 use kiso_plan::limits::Usage;
 
-/// Figures of the whole store.
+/// Totals of the whole store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Number of the last message: as many as there ever were, where none was deleted.
+    /// Number of the last message: the number of messages ever, unless some were deleted.
     pub messages: u64,
-    /// The same of runs.
+    /// The same for runs.
     pub runs: u64,
     pub sessions: u64,
-    /// What models used, on all days together.
+    /// Usage of models on all days together.
     pub used: Totals,
 }
 
 impl View<'_> {
-    /// Reads the ends of two tables, counts the sessions in an index, and adds up a row for each day.
+    /// Reads the ends of two tables, counts the sessions in an index, and adds up one row per day.
     pub fn figures(&self) -> Result<Figures, StoreError> {
         let number = |sql: &str| -> Result<u64, StoreError> {
             let number: i64 = self.conn.prepare_cached(sql)?.query_row((), |row| row.get(0))?;

@@ -1,5 +1,5 @@
-//! Which file a connection has: another process may have put one in its place, as a takeover in a fleet and `kiso restore` do, and a
-//! conversation that outlives that would go on with what nobody else sees any more.
+//! Identifies a connection's file: another process may have replaced the file, such as a takeover in a fleet or `kiso restore`,
+//! and an older connection would continue with a file that nobody else sees.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -8,10 +8,10 @@ use rusqlite::Connection;
 
 use super::{StoreError, connect};
 
-/// How often a file is opened that is replaced each time.
+/// Maximum attempts to open a file that is replaced each time.
 const TRIES: u32 = 8;
 
-/// A file, whatever its name is. While somebody has it open, no other one has the same.
+/// Identifies a file independently of its name. It is unique while the file is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileId {
     device: u64,
@@ -19,19 +19,19 @@ pub(super) struct FileId {
 }
 
 impl FileId {
-    /// Of what is at `path`, if something is.
-    pub(super) fn of(path: &Path) -> Option<FileId> {
+    /// Returns the id of the file at `path`, if there is one.
+    pub(super) fn from_path(path: &Path) -> Option<FileId> {
         let found = std::fs::metadata(path).ok()?;
         Some(FileId { device: found.dev(), inode: found.ino() })
     }
 }
 
-/// Opens what is at `path`, and says which file that is.
+/// Opens the file at `path`, and returns the connection with the file's id.
 pub(super) fn connect_file(path: &Path) -> Result<(Connection, FileId), StoreError> {
     for _ in 0..TRIES {
-        let before = FileId::of(path);
+        let before = FileId::from_path(path);
         let conn = connect(path)?;
-        if let Some(file) = before.filter(|before| FileId::of(path) == Some(*before)) {
+        if let Some(file) = before.filter(|before| FileId::from_path(path) == Some(*before)) {
             return Ok((conn, file));
         }
     }

@@ -1,50 +1,51 @@
-//! Deliveries of hooks: each becomes a message once, however often it is sent.
+//! Deliveries of hooks: each becomes a message once, even if it is sent several times.
 
 use rusqlite::OptionalExtension;
 
 use super::{JobAdmission, NewJob, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// Milliseconds for which a delivery is known: senders give up long before, and who recorded one has to wait as long.
+/// How long a delivery is remembered, in milliseconds: senders stop retrying much earlier, and an attacker who recorded one must
+/// wait as long.
 const KEEP_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
 
-/// Old deliveries that one transaction forgets.
+/// Old deliveries that one transaction deletes.
 const TRIM: u32 = 100;
 
 /// An event that becomes a message.
 #[derive(Debug, Clone)]
 pub struct HookDelivery {
     pub hook: String,
-    /// What it is known by: one of them known means that it came before. None for one that cannot be told from another.
+    /// Its ids: if one of them is known, the event was received before. Empty for an event that cannot be identified.
     pub keys: Vec<Vec<u8>>,
     /// Its message.
     pub job: NewJob,
-    /// The session that is told the reply.
+    /// The session that gets the reply.
     pub told: Option<SessionName>,
-    /// Messages of the hook that may wait.
+    /// Maximum waiting messages of the hook.
     pub max_waiting: u64,
 }
 
-/// What became of a delivery. One that was refused left nothing behind.
+/// The result of a delivery. A refused one left nothing behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookAdmission {
     Taken(JobAdmission),
-    /// As many messages wait as may.
+    /// The maximum number of messages is waiting.
     Full,
 }
 
-/// What came through a hook.
+/// The state of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookLine {
     pub hook: String,
-    /// Messages that wait.
+    /// Number of waiting messages.
     pub waiting: u64,
-    /// When the last one came; none where none did.
+    /// When the last event was received; `None` if there was none.
     pub last_ms: Option<i64>,
 }
 
 impl View<'_> {
-    /// How a hook stands, which works in this session.
+    /// Returns the state of a hook that works in this session.
     pub fn hook(&self, hook: &str, session: &SessionName) -> Result<HookLine, StoreError> {
         let mut last =
             self.conn.prepare_cached("SELECT max(at_ms) FROM messages WHERE role = 'user' AND session = ?1")?;
@@ -66,7 +67,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Admits an event: its message, its job and what it is known by, or nothing.
+    /// Admits an event in one transaction: its message, its job and its ids.
     pub fn admit_delivery(&self, delivery: &HookDelivery) -> Result<HookAdmission, StoreError> {
         let HookDelivery { hook, keys, job, told, max_waiting } = delivery;
         let mut known = self.conn.prepare_cached("SELECT message FROM hook_deliveries WHERE hook = ?1 AND key = ?2")?;

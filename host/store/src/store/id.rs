@@ -6,7 +6,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Crockford's base 32 in lower case: no letters that look like digits, and it sorts like the number.
+/// Crockford's base 32 in lower case: without letters that look like digits; it sorts like the number.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 const TIME_DIGITS: u32 = 10;
@@ -17,18 +17,19 @@ const RANDOM_DIGITS: u32 = 4;
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
 
-/// The text is not the id of a run.
+/// Not a valid id of a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not the id of a run: those have 14 digits and lower-case letters")]
 pub struct BadRunId(String);
 
-/// Nobody could tell ids apart, or would have to guess them.
+/// The system provided no random numbers, so ids would be neither unique nor secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system provides no random numbers")]
 pub struct NoRandomNumbers;
 
 impl RunId {
-    /// A new id. Of two in the same millisecond one in a million pairs is equal: [`super::Tx::new_run_id`] looks.
+    /// Creates an id. Two ids of the same millisecond are equal with a probability of one in a million, so
+    /// [`super::Tx::new_run_id`] checks.
     pub(super) fn new(at_ms: i64) -> Result<RunId, NoRandomNumbers> {
         let time = u128::from(at_ms.max(0).unsigned_abs()) % 32_u128.pow(TIME_DIGITS);
         Ok(RunId(base32(time, TIME_DIGITS) + &base32(random()?, RANDOM_DIGITS)))
@@ -80,7 +81,7 @@ impl From<RunId> for String {
     }
 }
 
-/// 128 random bits in 26 characters: who does not know one cannot guess it.
+/// 128 random bits in 26 characters, which cannot be guessed.
 pub(super) fn secret_id() -> Result<String, NoRandomNumbers> {
     Ok(base32(random()?, 26))
 }
@@ -91,7 +92,7 @@ fn random() -> Result<u128, NoRandomNumbers> {
     Ok(u128::from_be_bytes(bytes))
 }
 
-/// The last `digits` digits of the number.
+/// Returns the last `digits` digits of the number.
 fn base32(mut number: u128, digits: u32) -> String {
     let mut text = vec![0; digits as usize];
     for place in text.iter_mut().rev() {

@@ -1,5 +1,5 @@
-//! A session that comes from an export: its rows, as they were, under new numbers. Nobody is told of each: what happened once
-//! does not happen again.
+//! Imports a session from an export: its old rows, with new numbers. There are no notices about them, because old events must not
+//! trigger anything again.
 
 use super::words::indexed_grams;
 use super::{MAX_TAGS, MessageRole, ModelChoice, Placement, RunId, RunStatus, StoreError, Tx, UsageLine};
@@ -15,7 +15,7 @@ pub struct OldMessage {
     pub tags: Vec<String>,
 }
 
-/// A run of an export, which has ended.
+/// An ended run of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OldRun {
     pub id: RunId,
@@ -27,7 +27,7 @@ pub struct OldRun {
 }
 
 impl Tx<'_> {
-    /// Makes the session, which must not be there.
+    /// Creates the session, which must not exist.
     pub fn import_session(
         &self,
         session: &SessionName,
@@ -45,7 +45,7 @@ impl Tx<'_> {
         self.tell_session(session)
     }
 
-    /// Adds a message, which counts as read; its number.
+    /// Adds a message, which counts as read. Returns its number.
     pub fn import_message(&self, session: &SessionName, old: &OldMessage) -> Result<i64, StoreError> {
         let id = self.ensure_session(session, old.at_ms)?;
         let mut insert = self.conn.prepare_cached(
@@ -68,12 +68,12 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Adds a call of a model to a run and its session. The sum of its day stays as it is: it belongs to who paid then.
+    /// Adds a model call to a run and its session, but not to the sum of its day, because it was paid for elsewhere.
     pub fn import_usage(&self, session: &SessionName, run: &RunId, line: &UsageLine) -> Result<(), StoreError> {
         self.add_usage_between(session, Some(run), line, false)
     }
 
-    /// Begins a segment behind this message.
+    /// Begins a segment after this message.
     pub fn import_segment(&self, session: &SessionName, after: i64, at_ms: i64) -> Result<(), StoreError> {
         let id = self.ensure_session(session, at_ms)?;
         let mut insert =
@@ -82,7 +82,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// The id for a run of an export: its own, unless this store has one of that id.
+    /// Returns the id for an imported run: its own, unless this store already has it.
     pub fn free_run_id(&self, id: &RunId, at_ms: i64) -> Result<RunId, StoreError> {
         match self.has_run(id)? {
             false => Ok(id.clone()),
@@ -94,7 +94,7 @@ impl Tx<'_> {
 /// The last millisecond of the year 9999.
 const LAST_MS: i64 = 253_402_300_799_999;
 
-/// Whether a time may be one of a row.
+/// Whether a time is valid in a row.
 pub fn is_time(at_ms: i64) -> bool {
     (0..=LAST_MS).contains(&at_ms)
 }

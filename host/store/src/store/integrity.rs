@@ -1,34 +1,33 @@
-//! Whether the file is whole.
+//! Checks that the file is intact.
 //!
-//! What is looked at, and when:
+//! The checks are:
 //!
-//! - at every opening: that it is a database, ours, and of a version that this program knows. Reads a few pages;
-//! - before the daemon starts: every page of a small file ([`AT_EACH_START`]), and of a larger one ([`AT_ONCE`]) where the daemon
-//!   before it did not end in good order. A log (WAL) that was cut off in a power cut is no damage: SQLite takes it up to the last
-//!   commit that is whole;
-//! - while the daemon works: every page, and every index against its table if the file is not larger than [`THOROUGH`]. What is found
-//!   is told in its log and by `/health`, as is what SQLite stumbles over;
-//! - on demand (`kiso doctor`, `kiso backup`, `kiso restore`): every page, and every index against its table.
+//! - at every opening: whether it is a database of kiso, in a version that this program knows. Reads a few pages;
+//! - before the daemon starts: every page of a small file ([`AT_EACH_START`]), and of a larger one ([`AT_ONCE`]) if the previous
+//!   daemon crashed. A log (WAL) that was truncated by a power cut is not damage: SQLite uses it up to the last complete commit;
+//! - while the daemon works: every page, and every index compared with its table if the file is not larger than [`THOROUGH`]. Its
+//!   log and `/health` report problems, including those that SQLite meets in other reads and writes;
+//! - on demand (`kiso doctor`, `kiso backup`, `kiso restore`): every page, and every index compared with its table.
 
 use std::path::Path;
 
 use super::{Store, StoreError, View, connect, leave_log};
 
-/// Bytes of a store that is checked before the daemon starts: about two seconds from an SD card. Nobody shall wait for
-/// minutes on a board that was unplugged.
+/// Maximum size in bytes of a store that is checked before the daemon starts: about two seconds from an SD card. A board that was
+/// unplugged should not take minutes to start.
 pub const AT_ONCE: u64 = 64 << 20;
 
-/// The same for a daemon that ended in good order: some hundredths of a second.
+/// The same if the previous daemon did not crash: some hundredths of a second.
 pub const AT_EACH_START: u64 = 16 << 20;
 
-/// Bytes of a store whose indexes are compared with their tables while the daemon works.
+/// Maximum size in bytes of a store whose indexes are compared with their tables while the daemon works.
 pub const THOROUGH: u64 = 256 << 20;
 
-/// Problems that are told at most. One is enough to know that a backup is needed.
+/// Maximum reported problems. One is enough to know that a backup is needed.
 const TOLD: usize = 10;
 
 impl View<'_> {
-    /// What SQLite finds wrong with the file; nothing for one that is whole. Reads all of it.
+    /// Returns the problems that SQLite finds in the file; empty if it is intact. Reads the whole file.
     pub fn integrity(&self) -> Result<Vec<String>, StoreError> {
         self.problems("integrity_check")
     }
@@ -51,8 +50,8 @@ impl View<'_> {
     }
 }
 
-/// Refuses to make a store, or to fill an empty one, beside sessions that another store was about: it was lost, and in an empty one
-/// nobody would miss it.
+/// Refuses to create a store, or to fill an empty one, if there are sessions of another store: that one was lost, which would go
+/// unnoticed with an empty one.
 pub(super) fn check_not_lost(path: &Path) -> Result<(), StoreError> {
     if std::fs::metadata(path).is_ok_and(|found| found.len() > 0) {
         return Ok(());
@@ -67,12 +66,12 @@ pub(super) fn check_not_lost(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Looks at every page of a store that nobody has opened since its process died, unless it is larger than `at_most`; then
-/// the answer is false. Nothing is written: a damaged file stays as it is, its log beside it.
+/// Checks every page of a store that nobody has opened since its process died. Returns false without a check if it is larger than
+/// `at_most`. Writes nothing: a damaged file and its log stay unchanged.
 pub fn check_unopened(path: &Path, at_most: u64) -> Result<bool, StoreError> {
     let bytes = match std::fs::metadata(path) {
         Ok(found) => found.len(),
-        // There is none yet.
+        // There is no store yet.
         Err(_) => return Ok(true),
     };
     if bytes > at_most {
@@ -95,8 +94,8 @@ fn whole(found: &[String]) -> Result<(), StoreError> {
 }
 
 impl Store {
-    /// Looks at every page, and at every index and its table if the file is not larger than `thorough`, in a thread where blocking is
-    /// allowed; writers do not wait for it. What is found is remembered ([`Store::damage`]).
+    /// Checks every page, and also every index and its table if the file is not larger than `thorough`, on a thread where
+    /// blocking is allowed; writers do not wait. Problems are remembered ([`Store::damage`]).
     pub async fn check(&self, thorough: u64) -> Result<(), StoreError> {
         let path = self.path().to_path_buf();
         let is_small = std::fs::metadata(&path).is_ok_and(|found| found.len() <= thorough);

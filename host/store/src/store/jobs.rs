@@ -1,5 +1,5 @@
-//! Jobs: messages that were admitted and must be answered. A job is written with its message, begun with its run and done
-//! with the reply, each in one transaction, so that no crash leaves a message that nobody answers, or answers twice.
+//! Jobs: admitted messages that must be answered. A job is created with its message, begun with its run and finished with the
+//! reply, each in one transaction, so that a crash never leaves a message unanswered or answered twice.
 
 use std::collections::BTreeSet;
 
@@ -14,16 +14,16 @@ use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 
-/// Characters of a client's name for its message.
+/// Maximum characters of a client's key for its message.
 pub const MAX_CLIENT_KEY: usize = 128;
 
-/// Messages that one run takes up together.
+/// Maximum messages that one run takes together.
 pub const MAX_JOINED: u32 = 50;
 
-/// Bytes of these, as they are kept: the message with which they have as many is the last. The others have a run after it.
+/// Bytes of these messages, as stored: the message that reaches them is the last one. The others get another run.
 const MAX_JOINED_BYTES: usize = 1 << 20;
 
-/// What waits for a model first.
+/// Who waits for a reply, which decides who gets a model first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum JobPriority {
@@ -39,21 +39,21 @@ pub enum JobPriority {
 #[derive(Debug, Clone)]
 pub struct NewJob {
     pub session: SessionName,
-    /// As it is kept: sealed until a model has looked for secrets.
+    /// As stored: sealed until a model has searched it for secrets.
     pub text: String,
     pub caller: CallerScope,
     pub priority: JobPriority,
-    /// The client's name for the message, at most [`MAX_CLIENT_KEY`] characters: sent twice, it is admitted once.
+    /// The client's key for the message, at most [`MAX_CLIENT_KEY`] characters: a message that is sent twice is admitted once.
     pub client_key: Option<String>,
     pub at_ms: i64,
-    /// Whose words it is.
+    /// The label of its text.
     pub label: Label,
 }
 
 /// A message of the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// The message's id, which is the job's too.
+    /// The message's id, which is also the job's.
     pub message: i64,
     pub session: SessionName,
     pub state: JobState,
@@ -61,7 +61,7 @@ pub struct Job {
     pub priority: JobPriority,
     pub at_ms: i64,
     pub run: Option<RunId>,
-    /// The message that answers it.
+    /// The reply to it.
     pub reply: Option<i64>,
 }
 
@@ -73,7 +73,7 @@ pub enum JobState {
     Running,
     /// Its run waits for a person's approval: docs/approvals.md.
     Waiting,
-    /// Its run waits for a person to say that it is to be tried again.
+    /// Its run waits until a person allows another attempt.
     Held,
     Done,
     /// Its run has failed.
@@ -83,21 +83,21 @@ pub enum JobState {
 }
 
 impl JobState {
-    /// Whether its reply is still to come.
+    /// Whether it has not been answered yet.
     pub fn is_open(self) -> bool {
         matches!(self, JobState::Queued | JobState::Running | JobState::Waiting | JobState::Held)
     }
 }
 
-/// A run that was begun for messages that waited.
+/// A run that was begun for waiting messages.
 #[derive(Debug, Clone)]
 pub struct BegunRun {
     pub run: RunId,
-    /// As they are kept, oldest first.
+    /// As stored, oldest first.
     pub texts: Vec<String>,
     pub caller: CallerScope,
     pub priority: JobPriority,
-    /// The worst of those of its messages.
+    /// The joined label of its messages.
     pub label: Label,
 }
 
@@ -105,7 +105,7 @@ pub struct BegunRun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobAdmission {
     Now(i64),
-    /// A message with the same key was; its id.
+    /// A message with the same key was admitted before; its id.
     Before(i64),
 }
 
@@ -116,7 +116,7 @@ impl JobAdmission {
     }
 }
 
-/// How a job ended is what its run says: one place for it, so that the two cannot differ.
+/// The outcome of a job is that of its run, so that the two cannot differ.
 const COLUMNS: &str = "j.message, s.name, CASE
          WHEN j.state = 'done' AND r.status IN ('failed', 'cancelled') THEN r.status
          WHEN j.state = 'running' AND r.held_ms IS NOT NULL THEN 'held'
@@ -124,13 +124,13 @@ const COLUMNS: &str = "j.message, s.name, CASE
      JOIN sessions s ON s.id = j.session JOIN messages m ON m.id = j.message LEFT JOIN runs r ON r.num = j.run";
 
 impl View<'_> {
-    /// The job of a message.
+    /// Returns the job of a message.
     pub fn job(&self, message: i64) -> Result<Option<Job>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE j.message = ?1"))?;
         Ok(query.query_row([message], job).optional()?)
     }
 
-    /// Those of a session's messages that no person sent.
+    /// Returns those of a session's messages that no person sent.
     pub fn untyped(&self, messages: &[Message]) -> Result<BTreeSet<i64>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT priority FROM jobs WHERE message = ?1")?;
         let mut found = BTreeSet::new();
@@ -143,9 +143,9 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// The jobs of a session that wait, oldest first, at most `limit`.
+    /// Returns the waiting jobs of a session, oldest first, at most `limit`.
     pub fn queued_jobs(&self, session: &SessionName, limit: u32) -> Result<Vec<Job>, StoreError> {
-        // There is an index over all jobs of a session, too.
+        // Otherwise, SQLite might choose the index over all jobs of a session.
         let columns = COLUMNS.replace("FROM jobs j", "FROM jobs j INDEXED BY jobs_queued");
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {columns} WHERE j.session = (SELECT id FROM sessions WHERE name = ?1) AND j.state = 'queued'
@@ -155,7 +155,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The jobs that make up the last version of a turn that waits, oldest first.
+    /// Returns the jobs of the last waiting version of a turn, oldest first.
     fn queued_versions(&self, session: &SessionName) -> Result<Vec<Job>, StoreError> {
         let columns = COLUMNS.replace("FROM jobs j", "FROM jobs j INDEXED BY jobs_of_turns");
         let mut query = self.conn.prepare_cached(&format!(
@@ -168,8 +168,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The sessions in which jobs wait, with the time and priority of each one's last message, in the order of their
-    /// first.
+    /// Returns the sessions with waiting jobs, each with the time and priority of its last message, ordered by their first one.
     pub fn sessions_queued(&self) -> Result<Vec<(SessionName, i64, JobPriority)>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT s.name, m.at_ms, j.priority FROM (
@@ -182,7 +181,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The messages that a reply answers, oldest first; none for what is not a reply, or not the last one of its run.
+    /// Returns the messages that a reply answers, oldest first; empty if it is not the last reply of its run.
     pub fn answered_by(&self, run: &RunId, reply: i64) -> Result<Vec<i64>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT j.message FROM runs r JOIN jobs j ON j.run = r.num WHERE r.id = ?1 AND j.reply = ?2 ORDER BY j.message",
@@ -191,7 +190,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How many messages of persons a run that is under way has taken.
+    /// Returns how many messages of persons a current run has taken.
     pub fn count_jobs_of(&self, run: &RunId) -> Result<u64, StoreError> {
         let num = self.num(run)?;
         let mut query = self
@@ -201,7 +200,7 @@ impl View<'_> {
         Ok(count.unsigned_abs())
     }
 
-    /// How many messages of persons wait, all sessions together. What was spawned has limits of its own.
+    /// Returns how many messages of persons are waiting, in all sessions. Spawned jobs have their own limits.
     pub fn count_queued(&self) -> Result<u64, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT count(*) FROM jobs INDEXED BY jobs_queued WHERE state = 'queued' AND root IS NULL",
@@ -212,7 +211,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Admits a message: the message and its job, or nothing.
+    /// Admits a message in one transaction: the message and its job.
     pub fn admit(&self, new: &NewJob) -> Result<JobAdmission, StoreError> {
         let session = self.ensure_session(&new.session, new.at_ms)?;
         if let Some(message) = self.admitted(&new.session, new.client_key.as_deref())? {
@@ -227,7 +226,7 @@ impl Tx<'_> {
         Ok(JobAdmission::Now(message))
     }
 
-    /// The message of the session with this key.
+    /// Returns the message of the session with this key.
     pub(super) fn admitted(&self, session: &SessionName, key: Option<&str>) -> Result<Option<i64>, StoreError> {
         let Some(key) = key else { return Ok(None) };
         if key.chars().count() > MAX_CLIENT_KEY {
@@ -242,13 +241,13 @@ impl Tx<'_> {
         Ok(query.query_row((session.as_str(), key), |row| row.get(0)).optional()?)
     }
 
-    /// Begins a run for the messages of a session that wait: as many of the first ones as came from the same kind of
-    /// caller with the same priority, or one that nobody typed. `None` where none waits.
+    /// Begins a run for waiting messages of a session: the first ones with the same kind of caller and the same priority, or a
+    /// single one that nobody typed. `None` if none is waiting.
     pub fn begin_queued(&self, session: &SessionName, at_ms: i64) -> Result<Option<BegunRun>, StoreError> {
         self.begin_queued_apart(session, at_ms, &|_| false)
     }
 
-    /// Begins a run for a message that did not wait, with the text as it is kept.
+    /// Begins a run for a message that did not wait, with its text as stored.
     pub fn begin_run(
         &self,
         session: &SessionName,
@@ -261,14 +260,14 @@ impl Tx<'_> {
         Ok(BegunRun { run, texts: vec![text], caller, priority, label })
     }
 
-    /// [`Tx::begin_queued`], where a message whose text, as it is stored, `is_apart` is a turn of its own.
+    /// Like [`Tx::begin_queued`]; a message whose stored text `is_apart` becomes a turn of its own.
     pub fn begin_queued_apart(
         &self,
         session: &SessionName,
         at_ms: i64,
         is_apart: &dyn Fn(&str) -> bool,
     ) -> Result<Option<BegunRun>, StoreError> {
-        // The version of a turn is answered before what was said after it.
+        // The new version of a turn is answered before later messages.
         let mut jobs = self.queued_versions(session)?;
         if jobs.is_empty() {
             jobs = self.queued_jobs(session, MAX_JOINED)?;
@@ -278,7 +277,7 @@ impl Tx<'_> {
             JobPriority::Interactive => {
                 jobs.iter().take_while(|job| (job.caller, job.priority) == (first.caller, first.priority)).count()
             }
-            // What nobody typed is no conversation: each is a turn of its own, as those that arrive during one are.
+            // Messages that nobody typed are not a conversation: each is a turn of its own, like those that arrive during a run.
             JobPriority::Subagent | JobPriority::Background => 1,
         };
         jobs.truncate(alike);
@@ -311,7 +310,7 @@ impl Tx<'_> {
         Ok(Some(BegunRun { run, texts, caller: first.caller, priority: first.priority, label }))
     }
 
-    /// A message that waited belongs to a run now.
+    /// Assigns a waiting message to a run.
     pub(super) fn job_runs(&self, message: i64, run: i64) -> Result<(), StoreError> {
         let mut update = self
             .conn
@@ -320,7 +319,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// The jobs of a run that has ended are done: `reply` answers them.
+    /// Finishes the jobs of an ended run: `reply` answers them.
     pub fn finish_jobs(&self, run: &RunId, reply: i64) -> Result<(), StoreError> {
         let num = self.num(run)?;
         let mut update = self
@@ -344,7 +343,7 @@ fn job(row: &rusqlite::Row<'_>) -> rusqlite::Result<Job> {
     })
 }
 
-/// Reads a caller out of a row.
+/// Reads a caller from a row.
 pub(super) fn caller(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<CallerScope> {
     Ok(match row.get_ref(index)?.as_str()? {
         "admin" => CallerScope::Admin,

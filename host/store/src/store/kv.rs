@@ -1,12 +1,12 @@
-//! Small values of skills, a space for each session and owner (`kv` in `wit/since_v0_1/skill.wit`, which sets the limits).
+//! Small values of skills, a space for each session and owner (`kv` in `wit/since_v0_1/skill.wit`, which defines the limits).
 
 use rusqlite::OptionalExtension;
 
 use super::{StoreError, Tx, View};
 use kiso_base::home::{SessionName, SkillName};
 
-/// Whose values they are: those of a skill's name and of the source that its file came from. Another publisher's file of the same
-/// name finds nothing.
+/// The owner of the values: a skill's name and the source of its file. A skill of the same name from another publisher cannot
+/// access them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvOwner(String);
 
@@ -15,25 +15,25 @@ impl KvOwner {
         &self.0
     }
 
-    /// Without a source, as for what is part of the program and what an older kiso installed, the name alone.
+    /// Without a source, as for bundled skills and those that an older kiso installed, only the name.
     pub fn new(skill: &SkillName, source: Option<&str>) -> Self {
         let Some(source) = source else { return Self(skill.to_string()) };
         let digest = ring::digest::digest(&ring::digest::SHA256, source.as_bytes());
         let source = data_encoding::HEXLOWER.encode(&digest.as_ref()[..16]);
-        // No name of a skill has an @.
+        // Names of skills contain no @.
         Self(format!("{skill}@{source}"))
     }
 }
 
 pub const MAX_KEY_BYTES: usize = 256;
 pub const MAX_VALUE_BYTES: u64 = 64 << 10;
-/// Keys in a space.
+/// Maximum keys in a space.
 pub const MAX_KEYS: u64 = 1_000;
-/// Keys and values of a space together.
+/// Maximum bytes of all keys and values of a space.
 pub const MAX_SPACE_BYTES: u64 = 1 << 20;
 
 impl View<'_> {
-    /// The value, or none where there is no such key.
+    /// Returns the value; `None` if the key does not exist.
     pub fn kv_get(&self, session: &SessionName, owner: &KvOwner, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         check_key(key)?;
         let Some(session) = self.session_id(session)? else { return Ok(None) };
@@ -42,7 +42,7 @@ impl View<'_> {
         Ok(query.query_row((session, &owner.0, key.as_bytes()), |row| row.get(0)).optional()?)
     }
 
-    /// The keys that start with `prefix`, in byte order.
+    /// Returns the keys that start with `prefix`, in byte order.
     pub fn kv_keys(&self, session: &SessionName, owner: &KvOwner, prefix: &str) -> Result<Vec<String>, StoreError> {
         let Some(session) = self.session_id(session)? else { return Ok(Vec::new()) };
         let mut query = self
@@ -63,17 +63,17 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Sets a value; an old one is replaced. [`StoreError::BadKey`] and [`StoreError::Quota`] are for the guest to handle.
+    /// Sets a value, replacing an old one. The guest handles [`StoreError::BadKey`] and [`StoreError::Quota`].
     pub fn kv_set(&self, session: &SessionName, owner: &KvOwner, key: &str, value: &[u8]) -> Result<(), StoreError> {
         check_key(key)?;
         if value.len() as u64 > MAX_VALUE_BYTES {
             return Err(StoreError::Quota { what: "the value has too many bytes", max: MAX_VALUE_BYTES });
         }
-        // A skill that is called by hand works in a session that has no message yet.
+        // A skill that is called by hand works in a session without messages.
         let now_ms = "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)";
         let now_ms = self.conn.prepare_cached(now_ms)?.query_row((), |row| row.get(0))?;
         let session = self.ensure_session(session, now_ms)?;
-        // What the others take, so that replacing a value counts once. At most 1,000 rows, of which only the lengths are read.
+        // The size of the other values, so that a replaced value counts once. Reads only the lengths of at most 1,000 rows.
         let mut query = self.conn.prepare_cached(
             "SELECT count(*), coalesce(sum(length(key) + length(value)), 0) FROM kv
              WHERE session = ?1 AND skill = ?2 AND key <> ?3",
@@ -95,7 +95,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Removes a key; true if there was one.
+    /// Deletes a key. Returns whether it existed.
     pub fn kv_delete(&self, session: &SessionName, owner: &KvOwner, key: &str) -> Result<bool, StoreError> {
         check_key(key)?;
         let Some(session) = self.session_id(session)? else { return Ok(false) };

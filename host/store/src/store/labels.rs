@@ -1,4 +1,4 @@
-//! Labels of rows: whose words they are, and who may read them. Only what is worse than usual has a line.
+//! Labels of rows: their authors, and who may read them. Only unusual labels are stored.
 
 use rusqlite::OptionalExtension;
 use strum::IntoStaticStr;
@@ -7,16 +7,16 @@ use super::{KvOwner, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
 
-/// What has a label.
+/// The kind of a row with a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum LabelledRow {
     Message,
     Fact,
     Passage,
-    /// Core memory, all of it.
+    /// The whole core memory.
     Core,
-    /// Of a session.
+    /// The summary of a session.
     Summary,
     /// An entry of the scratchpad.
     Ref,
@@ -26,10 +26,10 @@ pub enum LabelledRow {
 }
 
 impl LabelledRow {
-    /// The label of a row that has no line here.
+    /// The label of a row without a stored label.
     fn usual(self) -> Label {
         match self {
-            // What a person says to kiso, and what needs nothing else to be said.
+            // A person's own message to kiso has the default label; so has a schedule.
             Self::Message | Self::Schedule => Label::default(),
             _ => Label::session(),
         }
@@ -37,18 +37,18 @@ impl LabelledRow {
 }
 
 impl View<'_> {
-    /// The label of a row that has a number; that of a session's own data where nothing else is known.
+    /// Returns the label of a row with a number; the default is that of its kind.
     pub fn label(&self, kind: LabelledRow, id: i64) -> Result<Label, StoreError> {
         self.label_by_key(kind, &id.to_string())
     }
 
-    /// Whether anything has one. Where nothing has, nobody need look.
+    /// Whether any labels are stored. If not, they need not be looked up.
     pub fn has_labels(&self) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM labels)")?;
         Ok(query.query_row((), |row| row.get(0))?)
     }
 
-    /// The label of all that was said in a session.
+    /// Returns the joined label of everything that was said in a session.
     pub fn session_label(&self, session: &SessionName) -> Result<Label, StoreError> {
         let mut label = Label::session();
         if !self.has_labels()? {
@@ -78,12 +78,12 @@ impl View<'_> {
         }
     }
 
-    /// The label of an entry of the scratchpad.
+    /// Returns the label of a scratchpad entry.
     pub fn ref_label(&self, session: &SessionName, key: &str) -> Result<Label, StoreError> {
         self.label_of_name(LabelledRow::Ref, session, key)
     }
 
-    /// The label of all entries of a session's scratchpad.
+    /// Returns the joined label of a session's scratchpad entries.
     pub fn refs_label(&self, session: &SessionName) -> Result<Label, StoreError> {
         let mut label = Label::session();
         let Some(id) = self.session_id(session)? else { return Ok(label) };
@@ -97,7 +97,7 @@ impl View<'_> {
         Ok(label)
     }
 
-    /// The label of all that a skill keeps in a session.
+    /// Returns the joined label of a skill's values in a session.
     pub fn kv_label(&self, session: &SessionName, owner: &KvOwner) -> Result<Label, StoreError> {
         self.label_of_name(LabelledRow::Kv, session, owner.name())
     }
@@ -122,18 +122,18 @@ fn read(label: &str) -> Result<Label, StoreError> {
 }
 
 impl Tx<'_> {
-    /// Says whose words a row is that has a number.
+    /// Sets the label of a row with a number.
     pub fn set_label(&self, kind: LabelledRow, id: i64, label: &Label) -> Result<(), StoreError> {
         self.set_label_by_key(kind, &id.to_string(), label)
     }
 
-    /// The label of core memory gets worse by this.
+    /// Joins the label of core memory with this one.
     pub fn join_core_label(&self, label: &Label) -> Result<(), StoreError> {
         let joined = self.core_label()?.joined(label);
         self.set_label(LabelledRow::Core, 1, &joined)
     }
 
-    /// The label of a schedule gets worse by this.
+    /// Joins the label of a schedule with this one.
     pub fn join_schedule_label(&self, id: i64, label: &Label) -> Result<(), StoreError> {
         let joined = self.label(LabelledRow::Schedule, id)?.joined(label);
         self.set_label(LabelledRow::Schedule, id, &joined)
@@ -153,7 +153,7 @@ impl Tx<'_> {
         }
     }
 
-    /// The label of all that a skill keeps in a session gets worse by this.
+    /// Joins the label of a skill's values in a session with this one.
     pub fn join_kv_label(&self, session: &SessionName, owner: &KvOwner, label: &Label) -> Result<(), StoreError> {
         let joined = self.kv_label(session, owner)?.joined(label);
         match self.session_id(session)? {

@@ -1,7 +1,7 @@
-//! Browsers that are logged in to the page, and the links by which the owner of the home logs one in.
+//! Browsers that are logged in to the page, and the links with which the home's owner logs one in.
 //!
-//! Both are random texts that are kept nowhere: the browser has its own in a cookie, the link its own in its fragment. The
-//! store has their hashes, by which they are found.
+//! Both are random texts that are not stored: the browser has its own in a cookie, the link its own in its fragment. The store
+//! only has their hashes, by which they are found.
 
 use ring::digest::{SHA256, digest};
 use rusqlite::{OptionalExtension, Row};
@@ -9,17 +9,17 @@ use rusqlite::{OptionalExtension, Row};
 use super::tokens::random;
 use super::{StoreError, Token, TokenScope, Tx, View};
 
-/// Milliseconds after its last use at which a login ends.
+/// A login expires this many milliseconds after its last use.
 pub const LOGIN_MS: i64 = 30 * 24 * 60 * 60_000;
 
-/// Milliseconds for which a link waits to be opened.
+/// A link is valid for this many milliseconds.
 pub const CODE_MS: i64 = 5 * 60_000;
 
-/// Browsers that are logged in at once with one token, or by links of the owner, and links that wait; for one more, the one
-/// that was not used for longest goes. One person has a few, and what nobody looks at must not grow for years.
+/// Maximum browsers that are logged in with one token, or by links of the owner, and maximum waiting links. A further one
+/// replaces the least recently used one. A person has a few, and an unobserved list must not grow for years.
 const MAX: i64 = 100;
 
-/// Which login it is. It is found by this, and cannot be used with it.
+/// Identifies a login. It cannot be used to log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoginId([u8; 32]);
 
@@ -27,29 +27,29 @@ pub struct LoginId([u8; 32]);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Login {
     pub id: LoginId,
-    /// The token that it was made with; `None` for one that was made by a link of the owner.
+    /// The token that it was created with; `None` if it was created by a link of the owner.
     pub token: Option<Token>,
-    /// What it allows, where the token's own scope allows it.
+    /// Its scope, further limited by the token's scope.
     pub scope: TokenScope,
     pub created_ms: i64,
-    /// When it was last used, as [`Tx::touch_login`] was told.
+    /// When it was last used, according to [`Tx::touch_login`].
     pub used_ms: i64,
 }
 
 impl LoginId {
-    /// Of what the browser shows.
+    /// Returns the id for the browser's value.
     pub fn of(value: &str) -> LoginId {
         LoginId(hash(value))
     }
 
-    /// The id as a text. No secret: nobody is logged in by it.
+    /// Returns the id as text. It is not secret, because it cannot be used to log in.
     pub(super) fn hex(&self) -> String {
         data_encoding::HEXLOWER.encode(&self.0)
     }
 }
 
 impl View<'_> {
-    /// The login, unless it has ended: logged out, not used for [`LOGIN_MS`], or its token was revoked.
+    /// Returns the login, unless it has ended: logged out, not used for [`LOGIN_MS`], or its token was revoked.
     pub fn login(&self, id: LoginId, now_ms: i64) -> Result<Option<Login>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT l.scope, l.created_ms, l.used_ms, t.name, t.handle, t.scope, t.created_ms
@@ -62,7 +62,7 @@ impl View<'_> {
         Ok(found.optional()?)
     }
 
-    /// Whether a link with this code waits to be opened. It may be opened by somebody else before [`Tx::log_in_by_code`].
+    /// Whether a link with this code is waiting. Somebody else may open it before [`Tx::log_in_by_code`].
     pub fn has_login_code(&self, code: &str, now_ms: i64) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT created_ms FROM login_codes WHERE hash = ?1")?;
         let created = query.query_row([hash(code)], |row| row.get(0)).optional()?;
@@ -71,15 +71,15 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Logs a browser in with the token that has this handle. What is returned is for the browser, and kept nowhere; `None`
-    /// if there is no such token any more.
+    /// Logs a browser in with the token that has this handle. Returns the value for the browser, which is not stored; `None` if
+    /// the token no longer exists.
     pub fn log_in_by_token(&self, handle: &str, at_ms: i64) -> Result<Option<String>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT scope FROM tokens WHERE handle = ?1")?;
         let scope: Option<TokenScope> = query.query_row([handle], |row| row.get(0)).optional()?;
         scope.map(|scope| self.log_in(Some(handle), scope, at_ms)).transpose()
     }
 
-    /// Logs a browser in with the code of a link, which is used up by that; `None` if no such link waits.
+    /// Logs a browser in with the code of a link, and removes the code; `None` if no such link is waiting.
     pub fn log_in_by_code(&self, code: &str, at_ms: i64) -> Result<Option<String>, StoreError> {
         let mut delete =
             self.conn.prepare_cached("DELETE FROM login_codes WHERE hash = ?1 RETURNING scope, created_ms")?;
@@ -105,24 +105,24 @@ impl Tx<'_> {
         Ok(value)
     }
 
-    /// Remembers that it was used.
+    /// Records that it was used.
     pub fn touch_login(&self, id: LoginId, at_ms: i64) -> Result<(), StoreError> {
         self.conn.prepare_cached("UPDATE logins SET used_ms = ?2 WHERE hash = ?1")?.execute((id.0, at_ms))?;
         Ok(())
     }
 
-    /// Ends a login, at once; true if there was one.
+    /// Ends a login immediately. Returns whether there was one.
     pub fn log_out(&self, id: LoginId) -> Result<bool, StoreError> {
         Ok(self.conn.prepare_cached("DELETE FROM logins WHERE hash = ?1")?.execute([id.0])? > 0)
     }
 
-    /// Ends every login, and voids every link that was not opened. Returns how many browsers were logged in.
+    /// Ends every login, and removes every waiting link. Returns how many browsers were logged in.
     pub fn log_everybody_out(&self) -> Result<usize, StoreError> {
         self.conn.prepare_cached("DELETE FROM login_codes")?.execute(())?;
         Ok(self.conn.prepare_cached("DELETE FROM logins")?.execute(())?)
     }
 
-    /// Makes the code of a link that logs one browser in, within [`CODE_MS`]. It is kept nowhere.
+    /// Creates the code of a link that logs one browser in, within [`CODE_MS`]. The code is not stored.
     pub fn add_login_code(&self, scope: TokenScope, at_ms: i64) -> Result<String, StoreError> {
         let mut old = self.conn.prepare_cached("DELETE FROM login_codes WHERE created_ms <= ?1")?;
         old.execute([at_ms - CODE_MS])?;
@@ -139,7 +139,7 @@ impl Tx<'_> {
     }
 }
 
-/// Whether a link is not too old. One from the future is as good as one from the past: a clock was set.
+/// Whether a link has not expired. Links from the future are accepted for as long, because a clock may have been set back.
 fn waits(created_ms: i64, now_ms: i64) -> bool {
     now_ms.abs_diff(created_ms) < CODE_MS.unsigned_abs()
 }

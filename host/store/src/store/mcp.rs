@@ -1,30 +1,30 @@
-//! Tools of MCP servers, as an administrator allowed them.
+//! Tools of MCP servers that an administrator has allowed.
 
 use super::{StoreError, Tx, View};
 
-/// A tool that was allowed.
+/// An allowed tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpToolRow {
     /// The server's name in `config.toml`.
     pub server: String,
     pub tool: String,
-    /// Where the server was then. At another place it is another server.
+    /// The server's address or command at that time. Another one is a different server.
     pub source: String,
-    /// JSON: what the server said of the tool then.
+    /// The server's definition of the tool at that time, as JSON.
     pub definition: String,
-    /// JSON: what it said of it later, where that is something else.
+    /// The server's later definition, as JSON, if it is different.
     pub seen: Option<String>,
     pub allowed_ms: i64,
 }
 
 impl View<'_> {
-    /// Differs after each change of the tools that were allowed.
+    /// Changes with every change of the allowed tools.
     pub fn mcp_revision(&self) -> Result<(i64, i64), StoreError> {
         let mut query = self.conn.prepare_cached("SELECT count(*), coalesce(max(id), 0) FROM mcp_tools")?;
         Ok(query.query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
 
-    /// Every tool that was allowed, by server and name.
+    /// Returns every allowed tool, by server and name.
     pub fn mcp_tools(&self) -> Result<Vec<McpToolRow>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT server, tool, source, definition, seen, allowed_ms FROM mcp_tools ORDER BY server, tool",
@@ -44,7 +44,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Allows a tool as it is, whatever was allowed or seen of it before.
+    /// Allows a tool with its current definition, replacing earlier ones.
     pub fn allow_mcp_tool(&self, row: &McpToolRow) -> Result<(), StoreError> {
         let mut insert = self.conn.prepare_cached(
             "INSERT OR REPLACE INTO mcp_tools (server, tool, source, definition, seen, allowed_ms)
@@ -55,8 +55,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Turns a tool off, of which its server says something else by now. Only if it is still allowed as `definition`: an
-    /// administrator may have looked at the new one meanwhile.
+    /// Disables a tool whose definition has changed. Only if it is still allowed as `definition`, because an administrator may
+    /// have allowed the new one meanwhile.
     pub fn mcp_tool_changed(&self, server: &str, tool: &str, definition: &str, seen: &str) -> Result<(), StoreError> {
         let mut replace = self.conn.prepare_cached(
             "INSERT OR REPLACE INTO mcp_tools (server, tool, source, definition, seen, allowed_ms)

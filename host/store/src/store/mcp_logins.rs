@@ -1,4 +1,4 @@
-//! Logins at MCP servers, as the vault sealed them. This file never sees a token.
+//! Logins at MCP servers, in the vault's sealed form. This file never handles a token.
 
 use rusqlite::OptionalExtension;
 
@@ -7,7 +7,7 @@ use super::{StoreError, Tx, View};
 /// A login at a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpLoginRow {
-    /// The server's URL when somebody logged in.
+    /// The server's URL at the time of the login.
     pub source: String,
     pub sealed: Vec<u8>,
 }
@@ -21,7 +21,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Keeps a login; the one before is replaced.
+    /// Stores a login, replacing the previous one.
     pub fn put_mcp_login(&self, server: &str, row: &McpLoginRow, at_ms: i64) -> Result<(), StoreError> {
         let mut upsert = self.conn.prepare_cached(
             "INSERT OR REPLACE INTO mcp_logins (server, source, sealed, at_ms) VALUES (?1, ?2, ?3, ?4)",
@@ -30,7 +30,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Forgets a login; true if there was one.
+    /// Deletes a login. Returns whether there was one.
     pub fn delete_mcp_login(&self, server: &str) -> Result<bool, StoreError> {
         let mut delete = self.conn.prepare_cached("DELETE FROM mcp_logins WHERE server = ?1")?;
         Ok(delete.execute([server])? > 0)

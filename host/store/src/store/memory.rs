@@ -11,20 +11,20 @@ use super::{LabelledRow, RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
 
-/// Longest chunk. What is longer is cut up before it gets here, so that a search gives passages and no documents.
+/// Maximum bytes of a chunk. Longer texts are split before, so that a search returns passages instead of documents.
 pub const MAX_CHUNK_BYTES: usize = 4_000;
 
-/// Passages that are kept, of all sessions: at most 400 MB with their index, and 230 MB more for vectors of 1,024 numbers. Who saves something at every step does not fill
-/// the disk of a small machine.
+/// Maximum passages of all sessions: at most 400 MB with their index, and 230 MB more for vectors of 1,024 dimensions. A model
+/// that saves something at every step does not fill the disk of a small machine.
 pub const MAX_CHUNKS: u64 = 200_000;
 
-/// A passage that is remembered.
+/// A stored passage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Passage")]
 pub struct Chunk {
     pub id: i64,
     pub text: String,
-    /// Where it is from: "turn", "memory_save", "summary" …
+    /// Its source: "turn", "memory_save", "summary" …
     pub source: String,
     pub session: Option<SessionName>,
     /// Milliseconds since 1970 (UTC).
@@ -36,7 +36,7 @@ const INDEX: Index = Index { words: "memory_words", terms: "memory_terms", texts
 const COLUMNS: &str = "c.id, c.text, c.source, s.name, c.at_ms
     FROM memory_words w JOIN memory_chunks c ON c.id = w.rowid LEFT JOIN sessions s ON s.id = c.session";
 
-/// Drops passages of turns that another version has replaced: each has the time of its turn's first message.
+/// Excludes passages of turns that another version has replaced: each has the time of its turn's first message.
 const IN_USE: &str = "NOT EXISTS (SELECT 1 FROM messages r INDEXED BY messages_replaced
     WHERE r.session = c.session AND r.at_ms = c.at_ms AND r.replaced = 1 AND c.source = 'turn')";
 
@@ -44,7 +44,7 @@ const LISTED: &str =
     "c.id, c.text, c.source, s.name, c.at_ms FROM memory_chunks c LEFT JOIN sessions s ON s.id = c.session";
 
 impl View<'_> {
-    /// Whether anything is remembered, or was said in another run than this one.
+    /// Whether anything is stored, or was said in another run than this one.
     pub fn has_past(&self, run: &RunId) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM facts) OR EXISTS (SELECT 1 FROM memory_chunks)
@@ -53,13 +53,13 @@ impl View<'_> {
         Ok(query.query_row([run.as_str()], |row| row.get(0))?)
     }
 
-    /// The chunk of that id.
+    /// Returns the chunk with this id.
     pub fn chunk(&self, id: i64) -> Result<Option<Chunk>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {LISTED} WHERE c.id = ?1"))?;
         Ok(query.query_row([id], chunk).optional()?)
     }
 
-    /// The chunks before the one with this id (none: the last), newest first; at most `limit`.
+    /// Returns the chunks before the one with this id (`None`: the last ones), newest first, at most `limit`.
     pub fn chunks_before(&self, before: Option<i64>, limit: u32) -> Result<Vec<Chunk>, StoreError> {
         let sql = format!("SELECT {LISTED} WHERE c.id < ?1 ORDER BY c.id DESC LIMIT ?2");
         let mut query = self.conn.prepare_cached(&sql)?;
@@ -67,7 +67,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The chunks after the one with this id, oldest first; at most `limit`.
+    /// Returns the chunks after the one with this id, oldest first, at most `limit`.
     pub fn chunks_after(&self, after: i64, limit: u32) -> Result<Vec<Chunk>, StoreError> {
         let sql = format!("SELECT {LISTED} WHERE c.id > ?1 ORDER BY c.id LIMIT ?2");
         let mut query = self.conn.prepare_cached(&sql)?;
@@ -75,21 +75,20 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Whether there is a chunk with this text, but for case and space.
+    /// Whether a chunk has this text, ignoring case and white space.
     pub fn has_chunk(&self, text: &str) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM memory_chunks WHERE digest = ?1)")?;
         Ok(query.query_row([digest_of(text)], |row| row.get(0))?)
     }
 
-    /// How many chunks there are. Counts them, of which there are at most [`MAX_CHUNKS`].
+    /// Returns the number of chunks. Counts all of them, at most [`MAX_CHUNKS`].
     pub fn count_chunks(&self) -> Result<u64, StoreError> {
         let count: i64 = self.conn.query_row("SELECT count(*) FROM memory_chunks", (), |row| row.get(0))?;
         Ok(count.unsigned_abs())
     }
 
-    /// The chunks that fit the question best, at most `limit`: those that have all of its words, or, where there are
-    /// none, those that have some (bm25). Words that stand in very many chunks do not rank them. A question without words
-    /// finds nothing.
+    /// Returns the best chunks for the query, at most `limit`: those with all of its words or, if there are none, those with some
+    /// (bm25). Words in very many chunks do not affect the ranking. A query without words finds nothing.
     pub fn find_chunks(&self, question: &str, limit: u32) -> Result<Vec<Chunk>, StoreError> {
         let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
         let question = words.ask(self.conn, INDEX)?;
@@ -114,8 +113,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Adds a chunk, of which there may be [`MAX_CHUNKS`]; false where the same text, but for case and space, is there already. A
-    /// chunk of a turn that another version has replaced becomes this one.
+    /// Adds a chunk, up to [`MAX_CHUNKS`]. Returns false if the same text exists, ignoring case and white space. A chunk of a
+    /// turn that another version has replaced becomes this one.
     pub fn add_chunk(
         &self,
         text: &str,
@@ -141,7 +140,7 @@ impl Tx<'_> {
     }
 
     fn check_room(&self) -> Result<(), StoreError> {
-        // Not less than there are, and found without counting; what was forgotten leaves gaps.
+        // An upper bound of their number, found without counting; deleted ones leave gaps.
         let mut span = self.conn.prepare_cached(
             "SELECT coalesce((SELECT max(id) FROM memory_chunks) - (SELECT min(id) FROM memory_chunks) + 1, 0)",
         )?;
@@ -152,14 +151,14 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Says whose words a chunk is that was just added.
+    /// Sets the label of a chunk that was just added.
     pub fn set_chunk_label(&self, text: &str, label: &Label) -> Result<(), StoreError> {
         let mut query = self.conn.prepare_cached("SELECT id FROM memory_chunks WHERE digest = ?1")?;
         let id: Option<i64> = query.query_row([digest_of(text)], |row| row.get(0)).optional()?;
         id.map_or(Ok(()), |id| self.set_label(LabelledRow::Passage, id, label))
     }
 
-    /// Forgets the chunk of a session with this text and source, if there is one.
+    /// Deletes the chunk of a session with this text and source, if there is one.
     pub fn delete_chunk_of(&self, text: &str, source: &str, session: &SessionName) -> Result<(), StoreError> {
         let mut delete = self.conn.prepare_cached(
             "DELETE FROM memory_chunks WHERE digest = ?1 AND source = ?2
@@ -169,7 +168,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Forgets a chunk; true if there was one of that id.
+    /// Deletes a chunk. Returns whether there was one with this id.
     pub fn delete_chunk(&self, id: i64) -> Result<bool, StoreError> {
         Ok(self.conn.prepare_cached("DELETE FROM memory_chunks WHERE id = ?1")?.execute([id])? > 0)
     }

@@ -1,8 +1,8 @@
 //! Numbered changes of the tables.
 //!
-//! A migration that was released never changes: what stands in somebody's database was made by the old text. The text's
-//! checksum is stored with it, so that a changed one is noticed and not silently missing. All that are due are applied
-//! in one transaction: after a crash the database is at the old version or at the newest, never between.
+//! A released migration never changes, because existing databases were made with the old text. Its checksum is stored, so that a
+//! change is detected instead of being silently missing. All pending migrations are applied in one transaction: after a crash,
+//! the database has either the old or the newest version.
 
 use ring::digest::{SHA256, digest};
 use rusqlite::{Connection, TransactionBehavior};
@@ -74,7 +74,7 @@ pub(super) const ALL: &[Migration] = &[
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {
-    // Without the write lock first: nearly always there is nothing to do.
+    // Without the write lock first, because usually there is nothing to do.
     if applied(conn, all)? == all.len() {
         return Ok(());
     }
@@ -99,7 +99,7 @@ pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), St
     Ok(tx.commit()?)
 }
 
-/// How many are applied already, after a check that they are the first ones of ours.
+/// Returns how many migrations are applied, after checking that they are the first ones of this list.
 pub(super) fn applied(conn: &Connection, all: &[Migration]) -> Result<usize, StoreError> {
     let tables = |filter: &str| -> Result<i64, rusqlite::Error> {
         let sql = format!("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND {filter}");

@@ -1,6 +1,6 @@
-//! Which hosts command lines may reach: rules of `kiso network` and of answers to cards.
+//! Rules for the hosts that command lines may reach, from `kiso network` and from answers to cards.
 //!
-//! Of a host, a session (or all) has one rule for each method: a new rule takes its methods from those that were there.
+//! For a host, a session (or all sessions) has one rule per method: a new rule takes its methods from existing ones.
 
 use rusqlite::{OptionalExtension, Row};
 use schemars::JsonSchema;
@@ -11,14 +11,14 @@ use super::{StoreError, Tx, View};
 use kiso_base::home::SessionName;
 use kiso_plan::network::{METHODS, NetworkAccess, NetworkRule, READING};
 
-/// Most rules of a session, and of those for all sessions; each request is compared with all of them.
+/// Maximum rules of a session, and of all sessions together; each request is compared with all of them.
 pub const MAX_NETWORK_RULES: u64 = 1_000;
 
-/// A rule that is remembered.
+/// A remembered rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NetworkRuleLine {
     pub id: i64,
-    /// None where it is about all sessions.
+    /// `None` if it applies to all sessions.
     pub session: Option<SessionName>,
     #[serde(flatten)]
     pub rule: NetworkRule,
@@ -28,7 +28,7 @@ pub struct NetworkRuleLine {
     pub created_ms: i64,
 }
 
-/// A rule to remember.
+/// A new rule.
 #[derive(Debug, Clone)]
 pub struct NewNetworkRule {
     pub session: Option<SessionName>,
@@ -40,7 +40,7 @@ const COLUMNS: &str =
     "n.id, s.name, n.rule, n.made_by, n.created_ms FROM network_rules n LEFT JOIN sessions s ON s.id = n.session";
 
 impl View<'_> {
-    /// The rules for the command lines of a session: its own, then those for all.
+    /// Returns the rules for a session's command lines: its own, then those for all sessions.
     pub fn network_rules(&self, session: &SessionName) -> Result<Vec<NetworkRule>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} WHERE n.session IS NULL OR s.name = ?1 ORDER BY n.session IS NULL, n.id"
@@ -49,13 +49,13 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The rule of this number.
+    /// Returns the rule with this number.
     pub fn network_rule_line(&self, id: i64) -> Result<Option<NetworkRuleLine>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE n.id = ?1"))?;
         Ok(query.query_row([id], line).optional()?)
     }
 
-    /// The rules for one session or all, as they are listed: those for all first, by their hosts.
+    /// Returns the rules for one session, or all rules, for listings: first those for all sessions, ordered by host.
     pub fn network_rule_lines(&self, session: Option<&SessionName>) -> Result<Vec<NetworkRuleLine>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} WHERE ?1 IS NULL OR n.session IS NULL OR s.name = ?1
@@ -67,13 +67,13 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Remembers a rule; returns its number, or none if the session does not exist. Earlier rules of the same host, session,
-    /// role and label lose the methods that it is about.
+    /// Stores a rule and returns its number; `None` if the session does not exist. Earlier rules of the same host, session, role
+    /// and label lose the methods of this one.
     pub fn remember_network_rule(&self, new: &NewNetworkRule, now_ms: i64) -> Result<Option<i64>, StoreError> {
         let session = match &new.session {
             Some(name) => match self.session_id(name)? {
                 Some(id) => Some(id),
-                // Without its session it would be about all.
+                // Without its session, it would apply to all.
                 None => return Ok(None),
             },
             None => None,
@@ -106,7 +106,7 @@ impl Tx<'_> {
         Ok(Some(insert.insert((session, &rule.host, kiso_base::json::text(&rule), &new.by, now_ms))?))
     }
 
-    /// Forgets the rules about a host that one session has, or those for all sessions; returns how many there were.
+    /// Deletes the rules for a host that a session has, or those for all sessions. Returns how many there were.
     pub fn forget_network_rules(&self, session: Option<&SessionName>, host: &str) -> Result<usize, StoreError> {
         let id = match session.map(|name| self.session_id(name)).transpose()? {
             Some(None) => return Ok(0),
@@ -117,7 +117,7 @@ impl Tx<'_> {
     }
 }
 
-/// The methods that a rule is about. Those that read belong together.
+/// Returns the methods of a rule. Methods that read count as one group.
 fn methods(rule: &NetworkRule) -> Vec<&'static str> {
     let named = |method: &str| rule.methods.iter().any(|named| named == method);
     let reads = rule.methods.is_empty() || READING.iter().any(|method| named(method));

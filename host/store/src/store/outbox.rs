@@ -1,6 +1,5 @@
-//! The outbox: what channels are to tell people who are not connected. Its columns say `webhook`, of which there were no others
-//! when they were made. A row is written in the transaction of what it tells of, so that nothing is
-//! told that did not happen, and nothing that happened is forgotten.
+//! The outbox: texts that channels must send to people who are not connected. Its columns say `webhook`, because these were the
+//! first channels. A row is written in the transaction of its event, so that exactly the events that happened are sent.
 
 use rusqlite::{OptionalExtension, Row};
 use strum::{EnumString, IntoStaticStr};
@@ -10,26 +9,26 @@ use kiso_plan::label::Label;
 
 use super::{RunId, StoreError, Tx, View};
 
-/// Deliveries of one webhook that may wait. A receiver that is away must not fill the disk; what comes on top of them
-/// fails at once, and can be brought back.
+/// Maximum waiting deliveries of one webhook, so that an unreachable receiver does not fill the disk. Further ones fail at once,
+/// and can be retried.
 pub const MAX_PENDING: u64 = 10_000;
 
-/// Deliveries that are kept after their end, of those that arrived and of those that did not, each.
+/// Maximum ended deliveries that are kept: of successful and of failed ones, each.
 const MAX_ENDED: i64 = 10_000;
 
-/// Milliseconds for which a delivery is kept that arrived: a day, in which somebody may ask what was sent.
+/// How long a successful delivery is kept, in milliseconds: a day, in which somebody may want to look it up.
 const KEEP_DELIVERED_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// The same for one that was given up: a month, in which somebody may send it again.
+/// How long a failed delivery is kept, in milliseconds: a month, in which somebody may retry it.
 const KEEP_FAILED_MS: i64 = 30 * KEEP_DELIVERED_MS;
 
 /// Rows that are deleted in one transaction.
 const TRIM: u32 = 500;
 
-/// Characters of an error that are kept.
+/// Maximum characters of an error.
 const MAX_ERROR: usize = 500;
 
-/// What a webhook is told of.
+/// An event that webhooks are notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum WebhookEvent {
@@ -37,7 +36,7 @@ pub enum WebhookEvent {
     Reply,
     /// A run has ended.
     Run,
-    /// A task with `notify: true` left its output, or the user was told something on the way.
+    /// A task with `notify: true` has finished, or the user got a notice before the reply.
     Notify,
 }
 
@@ -45,29 +44,29 @@ impl WebhookEvent {
     pub const ALL: [WebhookEvent; 3] = [WebhookEvent::Reply, WebhookEvent::Run, WebhookEvent::Notify];
 }
 
-/// Who is told of what.
+/// A channel and its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
     /// The channel's name.
     pub channel: String,
-    /// Patterns with `*` and `?`; none means every session.
+    /// Patterns with `*` and `?`; empty means every session.
     pub sessions: Vec<String>,
     pub events: Vec<WebhookEvent>,
 }
 
-/// A webhook in figures.
+/// The state of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookLine {
     pub webhook: String,
     pub pending: u64,
-    /// Since the webhook is there.
+    /// Since the webhook exists.
     pub delivered: u64,
     pub failed: u64,
-    /// When the next attempt is due; none where nothing waits.
+    /// When the next attempt is due; `None` if nothing is waiting.
     pub next_ms: Option<i64>,
 }
 
-/// Something that a webhook is told, or was to be.
+/// A notification of a webhook, waiting or ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     pub id: i64,
@@ -75,28 +74,28 @@ pub struct Delivery {
     pub key: String,
     pub channel: String,
     pub event: WebhookEvent,
-    /// The reply; none where it was deleted, or the event is another.
+    /// The reply; `None` if it was deleted, or for other events.
     pub message: Option<i64>,
-    /// The run that ended, or that said something; none where it was deleted, or the event is another.
+    /// The run that ended or sent a notice; `None` if it was deleted, or for other events.
     pub run: Option<RunId>,
-    /// The event of the run's log that has what was said.
+    /// The number of the run's event that contains the notice.
     pub seq: Option<u32>,
-    /// When it happened.
+    /// When the event happened.
     pub at_ms: i64,
-    /// Since when it waits: since then, unless it was brought back.
+    /// The beginning of the delivery: the event's time, or that of a manual retry.
     pub since_ms: i64,
-    /// That were made.
+    /// Number of attempts.
     pub attempts: u32,
     /// When the next attempt is due.
     pub due_ms: i64,
     pub ended_ms: Option<i64>,
-    /// Of the last attempt that failed.
+    /// The error of the last failed attempt.
     pub error: Option<String>,
-    /// Of what was said, where that is worse than a session's own data; a reply has its message's.
+    /// The label of the notice, if it is worse than that of a session's own data; a reply has its message's label.
     pub label: Option<Label>,
 }
 
-/// What is told.
+/// The event of a delivery.
 #[derive(Debug, Default)]
 struct Posted<'a> {
     message: Option<i64>,
@@ -109,7 +108,7 @@ const COLUMNS: &str = "o.id, o.key, o.webhook, o.event, o.message, r.id, o.at_ms
      o.due_ms, o.ended_ms, o.error, o.seq, o.label FROM outbox o LEFT JOIN runs r ON r.num = o.run";
 
 impl View<'_> {
-    /// The webhooks, by name.
+    /// Returns the webhooks, by name.
     pub fn webhooks(&self) -> Result<Vec<WebhookLine>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT w.name, w.delivered, w.failed,
@@ -125,8 +124,8 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The deliveries of a webhook that wait, those that are due first first, at most `limit`. What a run says is told in its order: a
-    /// delivery is left out while an earlier one of the same run waits.
+    /// Returns the waiting deliveries of a webhook by due time, at most `limit`. Notices of a run are sent in order: a delivery
+    /// is left out while an earlier one of the same run is waiting.
     pub fn pending_deliveries(&self, webhook: &str, limit: u32) -> Result<Vec<Delivery>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} WHERE o.webhook = ?1 AND o.state = 'pending' AND NOT EXISTS (
@@ -138,7 +137,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The events of a run that a webhook was told of on the way, oldest first.
+    /// Returns the numbers of a run's events that a webhook was notified of before the reply, oldest first.
     pub fn notified(&self, webhook: &str, run: &RunId) -> Result<Vec<u32>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT o.seq FROM outbox o JOIN runs r ON r.num = o.run
@@ -148,7 +147,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The deliveries that were given up, the last ones first, at most `limit`.
+    /// Returns the deliveries that were given up, latest first, at most `limit`.
     pub fn failed_deliveries(&self, limit: u32) -> Result<Vec<Delivery>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} WHERE o.state = 'failed' AND o.ended_ms IS NOT NULL
@@ -160,7 +159,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// These are the webhooks from now on. What waits for another one is given up; returns how much, by webhook.
+    /// Sets the list of webhooks. Gives up waiting deliveries of webhooks that are no longer listed, and returns their numbers by
+    /// webhook.
     pub fn set_webhooks(&self, all: &[Subscription], at_ms: i64) -> Result<Vec<(String, u64)>, StoreError> {
         let mut dropped = Vec::new();
         for old in self.webhooks()?.into_iter().filter(|old| all.iter().all(|new| new.channel != old.webhook)) {
@@ -183,7 +183,7 @@ impl Tx<'_> {
         Ok(dropped)
     }
 
-    /// A reply was written to this session.
+    /// Queues the notifications of a reply in this session.
     pub(super) fn tell_webhooks_of_reply(&self, session: i64, message: i64, at_ms: i64) -> Result<(), StoreError> {
         for webhook in self.subscribers(WebhookEvent::Reply, session)? {
             self.post(&webhook, WebhookEvent::Reply, Posted { message: Some(message), ..Posted::default() }, at_ms)?;
@@ -191,7 +191,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// A run has ended.
+    /// Queues the notifications of a run's end.
     pub(super) fn tell_webhooks_of_run(&self, run: i64, at_ms: i64) -> Result<(), StoreError> {
         let mut query = self.conn.prepare_cached("SELECT session FROM runs WHERE num = ?1")?;
         let session = query.query_row([run], |row| row.get(0))?;
@@ -201,7 +201,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// A run says something before its reply: the event `seq` of its log has the text, made of what has this label.
+    /// Queues the notifications of a run's notice before its reply: the event `seq` contains the text, which has this label.
     pub fn tell_webhooks_of_notification(
         &self,
         run: &RunId,
@@ -219,8 +219,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Who is told what happens in a session. Of subagents nobody is told: what they have to say is said in the session
-    /// that they work for.
+    /// Returns the webhooks for an event in a session. Subagents have none: their results are reported in the session that they
+    /// work for.
     fn subscribers(&self, event: WebhookEvent, session: i64) -> Result<Vec<String>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT name, sessions, events FROM webhooks WHERE name > ''")?;
         let rows = query.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
@@ -258,7 +258,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// A delivery arrived.
+    /// Records a successful delivery.
     pub fn delivered(&self, id: i64, at_ms: i64) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE outbox SET state = 'delivered', ended_ms = ?2, attempts = attempts + 1, error = NULL
@@ -272,7 +272,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// An attempt failed; the next one is due at `due_ms`.
+    /// Records a failed attempt; the next one is due at `due_ms`.
     pub fn put_off_delivery(&self, id: i64, due_ms: i64, error: &str) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE outbox SET due_ms = ?2, attempts = attempts + 1, error = ?3 WHERE id = ?1 AND state = 'pending'",
@@ -281,7 +281,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// A delivery is not attempted any more; `attempted` if it was just now.
+    /// Gives up a delivery; `attempted` if there was an attempt just now.
     pub fn give_up(&self, id: i64, attempted: bool, at_ms: i64, error: &str) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE outbox SET state = 'failed', ended_ms = ?2, attempts = attempts + ?3, error = ?4
@@ -295,13 +295,13 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Makes everything due now that waits or was given up, of one webhook or of all that there are; returns how much.
+    /// Makes all waiting and given-up deliveries due now, of one webhook or of all current ones. Returns their number.
     pub fn retry_deliveries(&self, webhook: Option<&str>, at_ms: i64) -> Result<u64, StoreError> {
         let wanted = "webhook IN (SELECT name FROM webhooks WHERE name > '' AND (?1 IS NULL OR name = ?1))";
         let mut hurry =
             self.conn.prepare_cached(&format!("UPDATE outbox SET due_ms = ?2 WHERE state = 'pending' AND {wanted}"))?;
         let hurried = hurry.execute((webhook, at_ms))?;
-        // Their age counts from now on: otherwise they would be too old at once.
+        // Their age is counted from now; otherwise, they would exceed the maximum age at once.
         let mut bring = self.conn.prepare_cached(&format!(
             "UPDATE outbox SET state = 'pending', ended_ms = NULL, attempts = 0, since_ms = ?2, due_ms = ?2
              WHERE state = 'failed' AND ended_ms IS NOT NULL AND {wanted} AND (message IS NOT NULL OR run IS NOT NULL)"
@@ -309,8 +309,7 @@ impl Tx<'_> {
         Ok((hurried + bring.execute((webhook, at_ms))?) as u64)
     }
 
-    /// Forgets deliveries that ended long ago, or are too many, a few at once; returns how many. It is done when it
-    /// returns 0.
+    /// Deletes some deliveries that ended long ago, or exceed the maximum. Returns how many; 0 if none is left.
     pub fn trim_outbox(&self, now_ms: i64) -> Result<usize, StoreError> {
         let mut gone = 0;
         for (state, keep) in [("delivered", KEEP_DELIVERED_MS), ("failed", KEEP_FAILED_MS)] {
@@ -334,11 +333,11 @@ impl Tx<'_> {
     }
 }
 
-/// Whether a session's name is one that the pattern means: `*` stands for any characters, `?` for one.
+/// Whether a session's name matches the pattern: `*` stands for any characters, `?` for one.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut at, mut of) = (0, 0);
-    // Where the last star stands, and how far what it stands for goes so far.
+    // The place of the last star, and the end of the text that it matches so far.
     let mut star = None;
     while at < name.len() {
         match pattern.get(of) {

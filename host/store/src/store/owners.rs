@@ -1,11 +1,11 @@
-//! Who began a session, for callers that may read only the sessions that they began.
+//! The owners of sessions, for callers that may only read the sessions that they began.
 
 use rusqlite::OptionalExtension;
 
 use super::{LoginId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// A caller that may read only the sessions that it began: a token, or a browser that a link of the owner logged in.
+/// A caller that may only read the sessions that it began: a token, or a browser that was logged in by a link of the owner.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionOwner(String);
 
@@ -25,28 +25,28 @@ impl SessionOwner {
     }
 }
 
-/// Parents that are followed up a tree of subagents. Limits keep trees far below.
+/// Maximum parents that are followed in a tree of subagents. Other limits keep trees much lower.
 const MAX_HEIGHT: u32 = 64;
 
-/// Prefixes of the sessions that kiso begins for schedules, hooks, channels and subagents. If a caller began one of these names
-/// first, it would own what kiso later writes there.
+/// Prefixes of sessions that kiso begins for schedules, hooks, channels and subagents. A caller that began a session with such a
+/// name first would own everything that kiso writes there later.
 const HOST_PREFIXES: [&str; 4] = ["schedule.", "hook.", "channel.", "sub."];
 
-/// A session and its parents, up to the top of the tree, with their owners.
+/// A session and its ancestors, with their owners.
 const LINE: &str = "WITH RECURSIVE line (id, parent, owner, height) AS (
      SELECT id, parent, owner, 0 FROM sessions WHERE name = ?1
      UNION ALL
      SELECT s.id, s.parent, s.owner, height + 1 FROM sessions s JOIN line ON s.id = line.parent WHERE height < ?2)";
 
 impl View<'_> {
-    /// Whether this caller began the session, or the one that its subagents belong to.
+    /// Whether this caller began the session, or the one that it is a subagent of.
     pub fn owns_session(&self, owner: &SessionOwner, session: &SessionName) -> Result<bool, StoreError> {
         let mut query =
             self.conn.prepare_cached(&format!("{LINE} SELECT EXISTS (SELECT 1 FROM line WHERE owner = ?3)"))?;
         Ok(query.query_row((session.as_str(), MAX_HEIGHT, owner.as_str()), |row| row.get(0))?)
     }
 
-    /// Whether two sessions have the same owner. Those that nobody owns count as of one owner.
+    /// Whether two sessions have the same owner. Sessions without an owner count as having the same one.
     pub fn have_same_owner(&self, one: &SessionName, other: &SessionName) -> Result<bool, StoreError> {
         Ok(self.session_owner(one)? == self.session_owner(other)?)
     }
@@ -60,8 +60,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Begins a session for this caller; true if it is new or already the caller's. Names that kiso gives itself cannot be begun.
-    /// `max`: sessions that there may be.
+    /// Begins a session for this caller. Returns whether it is new or already the caller's. Names that kiso itself uses are
+    /// refused. `max` is the maximum number of sessions.
     pub fn claim_session(
         &self,
         owner: &SessionOwner,
@@ -81,7 +81,8 @@ impl Tx<'_> {
         Ok(true)
     }
 
-    /// The same for a session whose name only this caller can know or have made: one without an owner becomes the caller's.
+    /// The same for a session whose name only this caller can know or have created: a session without an owner becomes the
+    /// caller's.
     pub fn adopt_session(
         &self,
         owner: &SessionOwner,

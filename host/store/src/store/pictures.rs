@@ -1,29 +1,30 @@
-//! Pictures of a session, as models are shown them. The oldest go when there are many: a prompt says of one that is gone that it is.
+//! A session's pictures in the form that models see. If there are too many, the oldest are deleted; a prompt mentions deleted
+//! ones.
 
 use rusqlite::OptionalExtension;
 
 use super::{StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// Largest picture, in bytes.
+/// Maximum bytes of a picture.
 pub const MAX_PICTURE_BYTES: usize = 1 << 20;
 
-/// Pictures of a session: more than any prompt shows.
+/// Maximum pictures of a session: more than any prompt contains.
 pub const MAX_KEPT_PICTURES: u32 = 64;
 
-/// Bytes of a description.
+/// Maximum bytes of a description.
 const MAX_DESCRIBED: usize = 8_000;
 
-/// A picture that is kept.
+/// A stored picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptPicture {
     pub content: Vec<u8>,
-    /// In words.
+    /// Its description.
     pub described: Option<String>,
 }
 
 impl View<'_> {
-    /// The picture with this digest; `None` where the session has none, or not any more.
+    /// Returns the picture with this digest; `None` if the session does not have it, or no longer.
     pub fn picture(&self, session: &SessionName, digest: &str) -> Result<Option<KeptPicture>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT content, described FROM pictures
@@ -35,7 +36,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Keeps a picture of at most [`MAX_PICTURE_BYTES`]. One that is kept already becomes the newest.
+    /// Stores a picture of at most [`MAX_PICTURE_BYTES`]. A known one becomes the newest.
     pub fn keep_picture(
         &self,
         session: &SessionName,
@@ -61,7 +62,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Keeps what a model said of a picture, for models that are not shown it.
+    /// Stores a model's description of a picture, for models that do not get pictures.
     pub fn describe_picture(&self, session: &SessionName, digest: &str, words: &str) -> Result<(), StoreError> {
         let words = &words[..words.floor_char_boundary(MAX_DESCRIBED)];
         let mut update = self.conn.prepare_cached(

@@ -1,4 +1,4 @@
-//! Pills that people made.
+//! Pills that people created.
 
 use rusqlite::types::Type;
 
@@ -8,10 +8,10 @@ use kiso_plan::effort::Effort;
 use kiso_plan::pill::Pill;
 use kiso_plan::plan::CallerScope;
 
-/// Pills that a home may have: more would hide each other in every list.
+/// Maximum pills of a home: a longer list would be hard to read.
 pub const MAX_PILLS: usize = 100;
 
-/// A pill, and with whose rights it was made.
+/// A pill, and the role of its creator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PillRow {
     pub pill: Pill,
@@ -19,7 +19,7 @@ pub struct PillRow {
 }
 
 impl View<'_> {
-    /// All pills, by name.
+    /// Returns all pills, by name.
     pub fn pills(&self) -> Result<Vec<PillRow>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT name, template, categories, effort, description, caller FROM pills ORDER BY name",
@@ -39,7 +39,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Keeps a pill in the place of any of its name.
+    /// Stores a pill, replacing one with its name.
     pub fn put_pill(&self, row: &PillRow, at_ms: i64) -> Result<(), StoreError> {
         let PillRow { pill, caller } = row;
         let mut upsert = self.conn.prepare_cached(
@@ -52,7 +52,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Removes a pill; true if there was one of that name.
+    /// Deletes a pill. Returns whether there was one with this name.
     pub fn delete_pill(&self, name: &str) -> Result<bool, StoreError> {
         Ok(self.conn.prepare_cached("DELETE FROM pills WHERE name = ?1")?.execute([name])? > 0)
     }

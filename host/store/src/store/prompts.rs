@@ -1,8 +1,8 @@
-//! Prompts: what models were asked in a run, in pieces that are kept once.
+//! Prompts of a run's model calls, stored in shared pieces.
 //!
-//! A prompt is mostly what the prompt before it was: the role, the skills, the conversation. So it is cut into pieces where
-//! its lines say so, and a piece that is known is kept by its number. What fences foreign text is different in each run and
-//! stands in many lines; it is left out of the pieces and put back when the prompt is read.
+//! Most of a prompt is equal to the prompt before it: the role, the skills, the conversation. So it is split into pieces at
+//! certain lines, and a known piece is stored by its number. The fence of text from outside is different in each run and occurs
+//! in many lines; it is removed from the pieces and inserted again when the prompt is read.
 
 mod pieces;
 
@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{RunId, StoreError, Tx, View};
 
-/// What a model was asked.
+/// The prompt of a model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Of the event that the answer led to.
+    /// The number of the event with the answer.
     pub seq: u32,
-    /// Its place among the prompts of that event, from 0.
+    /// Its index among the prompts of that event, from 0.
     pub nth: u32,
     pub role: String,
     pub text: String,
 }
 
-/// A part of a prompt, as the list in the table has it.
+/// A part of a prompt in the table's list.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Part {
@@ -32,16 +32,16 @@ enum Part {
     Text(String),
 }
 
-/// Bytes of a digest that are kept.
+/// Bytes of a digest that are stored.
 const DIGEST: usize = 16;
 
 impl View<'_> {
-    /// All prompts of a run, in order.
+    /// Returns all prompts of a run, in order.
     pub fn prompts(&self, run: &RunId) -> Result<Vec<Prompt>, StoreError> {
         self.prompts_between(run, 0, u32::MAX)
     }
 
-    /// Those that belong to the events from `first` to `last`.
+    /// Returns the prompts of the events from `first` to `last`.
     pub fn prompts_between(&self, run: &RunId, first: u32, last: u32) -> Result<Vec<Prompt>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT seq, nth, role, text, pieces FROM prompts
@@ -83,13 +83,13 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Writes down a prompt; one that stands in its place is replaced.
+    /// Stores a prompt, replacing one at the same place.
     pub fn put_prompt(&self, run: &RunId, prompt: &Prompt) -> Result<(), StoreError> {
         let num = self.make_place(run, prompt)?;
         self.put(num, prompt, &prompt.text, None)
     }
 
-    /// [`Tx::put_prompt`] in pieces, each of which is kept once. Not for what is sealed, of which no two are alike.
+    /// [`Tx::put_prompt`] in pieces, each of which is stored once. Not for sealed prompts, which are never equal.
     pub fn put_prompt_in_pieces(&self, run: &RunId, prompt: &Prompt) -> Result<(), StoreError> {
         let num = self.make_place(run, prompt)?;
         let (text, fence) = pieces::unfenced(&prompt.text);
@@ -108,8 +108,8 @@ impl Tx<'_> {
         self.put(num, prompt, "", Some(&pieces))
     }
 
-    /// Deletes what stands in the place of a prompt; the row of its run. First of all: its pieces go with it, and the new one
-    /// may have the same.
+    /// Deletes the prompt at the same place; returns its run's row. Called first: it deletes pieces, and the new prompt may have
+    /// the same ones.
     fn make_place(&self, run: &RunId, prompt: &Prompt) -> Result<i64, StoreError> {
         let num = self.num(run)?;
         let mut delete = self.conn.prepare_cached("DELETE FROM prompts WHERE run = ?1 AND seq = ?2 AND nth = ?3")?;
@@ -126,7 +126,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// The number of a piece, which is written down if it is new.
+    /// Returns the number of a piece, which is stored if it is new.
     fn piece(&self, text: &str) -> Result<i64, StoreError> {
         let digest = digest(&SHA256, text.as_bytes());
         let digest = &digest.as_ref()[..DIGEST];
@@ -149,7 +149,7 @@ mod tests {
         SessionName::parse(name).unwrap()
     }
 
-    /// What two sessions were asked: the role and the skills are the same, the fence and the message are not.
+    /// A prompt like those of two sessions: the role and the skills are equal, the fence and the message are not.
     fn prompt(seq: u32, fence: &str, message: &str) -> Prompt {
         let skills: String =
             (0..60).map(|n| format!("- skill {n}: does what number {n} says, and no more\n")).collect();
@@ -171,7 +171,7 @@ mod tests {
             let mut runs = Vec::new();
             for (name, prompt) in [("a", &first), ("b", &second)] {
                 let run = tx.create_run(&session(name), "do it", 1)?;
-                // As it stands before it is opened, and again.
+                // In sealed form first, and then replaced.
                 tx.put_prompt(&run, &Prompt { text: "sealed".to_owned(), ..prompt.clone() })?;
                 tx.put_prompt_in_pieces(&run, prompt)?;
                 tx.put_prompt_in_pieces(&run, prompt)?;

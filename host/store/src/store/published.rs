@@ -1,4 +1,4 @@
-//! Files of workspaces that people may open under a link, "/pub/ID". Who knows the id may see the file.
+//! Files of workspaces that people may open with a link, "/pub/ID". Everybody who knows the id may see the file.
 
 use rusqlite::{OptionalExtension, Row};
 
@@ -8,31 +8,31 @@ use super::{StoreError, Tx, View};
 use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
 
-/// Published files that a session has at most (`publish` in `wit/since_v0_1/skill.wit`).
+/// Maximum published files of a session (`publish` in `wit/since_v0_1/skill.wit`).
 pub const MAX_PUBLISHED: u64 = 1_000;
 
-/// A file that was published.
+/// A published file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedFile {
     pub id: String,
     pub session: SessionName,
-    /// Under `/work`, such as "pub/rain.svg".
+    /// Relative to `/work`, such as "pub/rain.svg".
     pub path: String,
     pub media_type: String,
     pub title: Option<String>,
     /// When it was first published.
     pub at_ms: i64,
-    /// Whose words it had when it was published last.
+    /// Its label when it was last published.
     pub label: Label,
 }
 
-/// What is published of a session's workspace.
+/// A file of a session's workspace to publish.
 #[derive(Debug, Clone, Copy)]
 pub struct Publication<'a> {
-    /// Relative to `/work`, and checked by the caller.
+    /// Relative to `/work`, and validated by the caller.
     pub path: &'a str,
     pub media_type: &'a str,
-    /// None leaves the one that it has.
+    /// `None` keeps the existing title.
     pub title: Option<&'a str>,
     pub label: &'a Label,
 }
@@ -41,13 +41,13 @@ const COLUMNS: &str = "p.id, s.name, p.path, p.media_type, p.title, p.at_ms, p.l
     FROM published p JOIN sessions s ON s.id = p.session";
 
 impl View<'_> {
-    /// What is published under an id.
+    /// Returns the published file with this id.
     pub fn published(&self, id: &str) -> Result<Option<PublishedFile>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE p.id = ?1"))?;
         Ok(query.query_row([id], published).optional()?)
     }
 
-    /// What a session has published, at most [`MAX_PUBLISHED`], the oldest first.
+    /// Returns the published files of a session, oldest first, at most [`MAX_PUBLISHED`].
     pub fn published_of(&self, session: &SessionName) -> Result<Vec<PublishedFile>, StoreError> {
         let mut query =
             self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE s.name = ?1 ORDER BY p.at_ms, p.path"))?;
@@ -92,7 +92,7 @@ fn published(row: &Row<'_>) -> rusqlite::Result<PublishedFile> {
         media_type: row.get(3)?,
         title: row.get(4)?,
         at_ms: row.get(5)?,
-        // From before labels were kept: those of the user's own.
+        // Older rows have no label: their files count as the user's own.
         label: row.get::<_, Option<String>>(6)?.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
     })
 }

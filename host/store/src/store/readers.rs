@@ -1,4 +1,4 @@
-//! Connections that only read. In WAL mode they neither wait for the writer nor keep it waiting.
+//! Read-only connections. In WAL mode, they neither wait for the writer nor block it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,23 +12,23 @@ use super::commit_log::Gate;
 use super::file::{FileId, connect_file};
 use super::{StoreError, View};
 
-/// Connections that are kept open while nobody reads. More than that are opened when needed and closed after it, so
-/// that no reader waits for one that takes long.
+/// Maximum idle connections that are kept open. Further ones are opened when needed and closed afterwards, so that no reader
+/// waits for a slow one.
 const IDLE: usize = 4;
 
-/// How long a reader waits for one of them: to open another costs as much as a hundred reads of the usual size.
+/// How long a reader waits for one of them: opening another one costs as much as a hundred typical reads.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(super) struct Readers {
     path: PathBuf,
-    /// `None` when the store is closed.
+    /// `None` if the store is closed.
     idle: Mutex<Option<Vec<FileConnection>>>,
     /// One for each of [`IDLE`].
     slots: Arc<Semaphore>,
-    /// Closed while a commit is not kept elsewhere yet, where commits are.
+    /// Closed while a commit is not stored elsewhere yet, if commits are shipped.
     gate: Option<Arc<Gate>>,
-    /// What was found wrong with the file first.
+    /// The first damage that was found.
     damage: OnceLock<String>,
 }
 
@@ -44,7 +44,7 @@ impl Readers {
         Readers { path: path.to_path_buf(), idle, slots, gate, damage: OnceLock::new() }
     }
 
-    /// Waits until a connection is free that is kept open; not for long.
+    /// Waits a short time for one of the open connections.
     pub(super) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
         match self.slots.clone().try_acquire_owned().ok() {
             Some(slot) => Some(slot),
@@ -52,7 +52,7 @@ impl Readers {
         }
     }
 
-    /// The same for who does not wait at all.
+    /// The same without waiting.
     pub(super) fn free_place(&self) -> Option<OwnedSemaphorePermit> {
         if self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
             return None;
@@ -64,7 +64,7 @@ impl Readers {
         self.try_read(work).map_err(|error| self.noted(error))
     }
 
-    /// The error of a read or a write, with the file that it is about. That the file is damaged is remembered.
+    /// Adds the path to the error of a read or a write. Damage of the file is remembered.
     pub(super) fn noted(&self, error: StoreError) -> StoreError {
         if let Some(detail) = error.damage_of_file() {
             let _ = self.damage.set(detail.to_owned());
@@ -72,7 +72,7 @@ impl Readers {
         error.in_file(&self.path)
     }
 
-    /// Remembers what a check has found.
+    /// Remembers the result of a check.
     pub(super) fn note_damage(&self, detail: &str) {
         let _ = self.damage.set(detail.to_owned());
     }
@@ -89,7 +89,7 @@ impl Readers {
         // One transaction, so that several queries see the same state.
         self.begin(&conn)?;
         let result = work(&View::new(&conn));
-        // SQLite may have ended it, for reasons of the disk.
+        // SQLite may have ended it, because of a disk error.
         let ended = conn.is_autocommit() || conn.prepare_cached("ROLLBACK")?.execute(()).is_ok();
         if let Some(idle) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
             && idle.len() < IDLE
@@ -100,9 +100,9 @@ impl Readers {
         result
     }
 
-    /// One that nobody uses, of the file that is there now. Nobody replaces the file of a fleet's owner.
+    /// Returns an idle connection to the current file. The file of a fleet's owner is never replaced.
     fn idle(&self) -> Result<Option<FileConnection>, StoreError> {
-        let now = if self.gate.is_none() { FileId::of(&self.path) } else { None };
+        let now = if self.gate.is_none() { FileId::from_path(&self.path) } else { None };
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = idle.as_mut().ok_or(StoreError::Closed)?;
         if let Some(now) = now {
@@ -114,7 +114,7 @@ impl Readers {
     fn open(&self) -> Result<FileConnection, StoreError> {
         let (conn, file) = connect_file(&self.path)?;
         conn.pragma_update(None, "query_only", true)?;
-        // In KiB: a read takes a window or a page of a listing. Without this, each grows to 2 MB and stays there.
+        // In KiB: a read needs a window or a page of a listing. Without this limit, each connection grows to 2 MB.
         conn.pragma_update(None, "cache_size", -512)?;
         Ok(FileConnection { conn, file })
     }
@@ -123,7 +123,7 @@ impl Readers {
         let passed = self.gate.as_ref().map(|gate| gate.pass());
         conn.prepare_cached("BEGIN DEFERRED")?.execute(())?;
         if passed.is_some() {
-            // The snapshot begins with the first thing that is read.
+            // The snapshot begins with the first read.
             conn.prepare_cached("SELECT 1 FROM sqlite_schema LIMIT 1")?.query_row((), |_| Ok(()))?;
         }
         Ok(())

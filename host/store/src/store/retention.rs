@@ -1,31 +1,32 @@
-//! Forgetting what is old (`[retention]` in the configuration), a few rows with each transaction, so that no writer waits.
+//! Deletes old data (`[retention]` in the configuration), a few rows in each transaction, so that no writer waits.
 //!
-//! | what | goes | stays |
+//! | data | deleted | kept |
 //! |---|---|---|
-//! | prompts | what models were asked | everything else |
+//! | prompts | the prompts of model calls | everything else |
 //! | traces | the events and prompts of a run, the outputs of its tasks | the run, its tasks and outcome, the messages |
 //! | sessions | messages with their jobs, runs, tasks, calls, scratchpad, pictures, values of skills, links, secrets | its name, its row in sums, its workspace; facts and memory |
 //!
-//! A run that has not ended and a message that waits are never touched, nor is the session that they are in. A job goes with
-//! its message: as long as the message is there, a client's key for it is known. The row of a session stays, because facts,
-//! memory and schedules name it; it is in no listing until somebody writes to it again.
+//! A run that has not ended, a waiting message, and their session are never touched. A job is deleted with its message: as long
+//! as the message exists, a client's key for it is known. The row of a session stays, because facts, memory and schedules refer
+//! to it; it is not listed until somebody writes to it again.
 //!
-//! What refers to a run or a message must be dealt with here; a test compares with the tables.
+//! Rows that refer to a run or a message must be handled here; a test compares this with the tables.
 
 use rusqlite::OptionalExtension;
 
 use super::{StoreError, Tx, View};
 
-/// Rows that one transaction deletes, about: some hundred kB, since prompts have some kB each and deleting overwrites.
+/// Approximate number of rows that one transaction deletes: some hundred kB, because prompts have some kB each and deletion
+/// overwrites them.
 const ROWS: usize = 50;
 
-/// Runs in a row that stay, after which the rest are taken to be younger still.
+/// After this many runs in a row that stay, all further ones are assumed to be newer.
 const LOOKED_AT: usize = 100;
 
 /// Entries of a scratchpad, or pictures, that one transaction deletes; each may have some MiB.
 const ENTRIES: u32 = 4;
 
-/// What is about a run, and deleted row by row.
+/// Rows of a run that are deleted one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunRows {
     Prompts,
@@ -33,7 +34,7 @@ enum RunRows {
 }
 
 impl View<'_> {
-    /// Whether no run is under way, no message waits, and the last one came before `since_ms`.
+    /// Whether no run is active, no message is waiting, and the last message came before `since_ms`.
     pub fn is_at_rest(&self, since_ms: i64) -> Result<bool, StoreError> {
         let mut last =
             self.conn.prepare_cached("SELECT max(active_ms) FROM sessions WHERE (parent IS NOT NULL) = ?1")?;
@@ -46,7 +47,7 @@ impl View<'_> {
         Ok(self.count_queued()? == 0 && self.unfinished_runs(None)?.is_empty())
     }
 
-    /// The first run after `num` that has some, and whether it ended before `before_ms`.
+    /// Returns the first run after `num` that has such rows, and whether it ended before `before_ms`.
     fn next_of(&self, of: RunRows, num: i64, before_ms: i64) -> Result<Option<(i64, bool)>, StoreError> {
         let next = match of {
             RunRows::Prompts => "SELECT min(run) FROM prompts WHERE run > ?1",
@@ -60,13 +61,13 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Deletes prompts of runs that ended before `before_ms`; how many. 0 when none is left.
+    /// Deletes prompts of runs that ended before `before_ms`. Returns their number; 0 if none is left.
     pub fn forget_prompts(&self, before_ms: i64) -> Result<usize, StoreError> {
         self.forget_of_runs(RunRows::Prompts, before_ms)
     }
 
-    /// Deletes events of runs that ended before `before_ms`, with their prompts and the outputs of their tasks; how many
-    /// rows. 0 when none is left.
+    /// Deletes events of runs that ended before `before_ms`, with their prompts and the outputs of their tasks. Returns the
+    /// number of rows; 0 if none is left.
     pub fn forget_traces(&self, before_ms: i64) -> Result<usize, StoreError> {
         match self.forget_of_runs(RunRows::Prompts, before_ms)? {
             0 => self.forget_of_runs(RunRows::Events, before_ms),
@@ -87,7 +88,7 @@ impl Tx<'_> {
         };
         let mut delete = self.conn.prepare_cached(delete)?;
         let (mut rows, mut num, mut stay) = (0, 0, 0);
-        // Runs are in the order in which they began, so the old ones come first; where the clock jumped, nearly.
+        // Runs are ordered by their beginning, so the old ones come first; if the clock was changed, approximately.
         while rows < ROWS && stay < LOOKED_AT {
             let Some((next, old)) = self.next_of(of, num, before_ms)? else { break };
             if !old {
@@ -103,8 +104,8 @@ impl Tx<'_> {
         Ok(rows)
     }
 
-    /// Deletes some of what a session holds that was last active before `before_ms` and is not pinned; how many rows. 0 when
-    /// there is no such session any more. Subagents go before others.
+    /// Deletes some contents of a session that was last active before `before_ms` and is not pinned. Returns the number of rows;
+    /// 0 if there is no such session left. Subagents come before others.
     pub fn forget_sessions(&self, before_ms: i64) -> Result<usize, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT s.id FROM sessions s WHERE (s.parent IS NOT NULL) = ?1 AND s.active_ms >= 0 AND s.active_ms < ?2 AND s.placement <> 'pinned'
@@ -137,7 +138,7 @@ impl Tx<'_> {
         Ok(rows)
     }
 
-    /// A message with the runs that began with it and the other messages that these took up.
+    /// Deletes a message with the runs that began with it and the other messages that these took.
     fn forget_message(&self, message: i64) -> Result<usize, StoreError> {
         let mut runs = self.conn.prepare_cached("SELECT num FROM runs WHERE message = ?1")?;
         let runs = runs.query_map([message], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
@@ -166,7 +167,7 @@ impl Tx<'_> {
         Ok(rows)
     }
 
-    /// What is left of a session that has no messages any more, and at last its title, summary and model.
+    /// Deletes the rest of a session without messages, and finally its title, summary and model.
     fn forget_rest(&self, session: i64) -> Result<usize, StoreError> {
         for large in ["scratchpad", "pictures"] {
             let mut entries = self.conn.prepare_cached(&format!(

@@ -9,31 +9,31 @@ use super::sessions::{message, session_name};
 use super::{Message, MessageRole, RunId, SessionOwner, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// A run, as in a listing.
+/// A run in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Run")]
 pub struct RunLine {
     pub id: RunId,
     pub session: SessionName,
-    /// The beginning of the message, at most 200 characters; empty as long as no model has checked it for secrets.
+    /// The beginning of the message, at most 200 characters; empty until a model has searched it for secrets.
     pub message: String,
     pub status: RunStatus,
     /// Milliseconds since 1970 (UTC).
     pub started_ms: i64,
-    /// None while it runs, and where the process was killed.
+    /// `None` while it runs, and if its process was killed.
     pub ended_ms: Option<i64>,
 }
 
-/// A run with all that is known besides its events.
+/// A run with everything except its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     pub id: RunId,
     pub session: SessionName,
-    /// What the user wrote.
+    /// The user's message.
     pub message: String,
     pub status: RunStatus,
     pub started_ms: i64,
-    /// None while it runs, and where the process was killed.
+    /// `None` while it runs, and if its process was killed.
     pub ended_ms: Option<i64>,
     /// JSON, as given to [`Tx::finish_run`].
     pub outcome: Option<String>,
@@ -46,14 +46,14 @@ pub enum RunStatus {
     Running,
     /// It waits for a person's approval: docs/approvals.md.
     Waiting,
-    /// It was cut off again and again, and waits for a person to say that it is to be tried again.
+    /// It was interrupted repeatedly, and waits until a person allows another attempt.
     Held,
     Done,
     Failed,
     Cancelled,
 }
 
-/// The status of a run `r`: that it is held, or waits, stands in a column of its own.
+/// The status of a run `r`: held and waiting runs have their own columns.
 pub(super) const STATUS: &str = "CASE WHEN r.status <> 'running' THEN r.status WHEN r.held_ms IS NOT NULL THEN 'held'
      WHEN r.waiting IS NOT NULL THEN 'waiting' ELSE r.status END";
 
@@ -64,20 +64,20 @@ impl RunStatus {
     }
 }
 
-/// Which runs are listed; all of them without anything.
+/// Selects runs for a listing; the default selects all.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunFilter<'a> {
-    /// In sessions that this caller began.
+    /// Only in sessions that this caller began.
     pub owner: Option<&'a SessionOwner>,
     pub session: Option<&'a SessionName>,
     pub status: Option<RunStatus>,
 }
 
-/// Runs that a page of a listing has at most.
+/// Maximum runs in a page of a listing.
 const MAX_PAGE: u32 = 1_000;
 
 impl View<'_> {
-    /// The run of that id.
+    /// Returns the run with this id.
     pub fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT r.id, s.name, m.text, {STATUS}, r.started_ms, r.ended_ms, r.outcome FROM runs r
@@ -86,7 +86,7 @@ impl View<'_> {
         Ok(query.query_row([id], run).optional()?)
     }
 
-    /// How a run stands, and its outcome as JSON once it has ended.
+    /// Returns the status of a run, and its outcome as JSON once it has ended.
     pub fn ending(&self, id: &RunId) -> Result<Option<(RunStatus, Option<String>)>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {STATUS}, r.outcome FROM runs r WHERE r.id = ?1"))?;
         Ok(query.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
@@ -96,7 +96,7 @@ impl View<'_> {
         Ok(self.conn.prepare_cached("SELECT 1 FROM runs WHERE id = ?1")?.exists([id])?)
     }
 
-    /// The run of that id, as in a listing.
+    /// Returns the run with this id, as in a listing.
     pub fn run_line(&self, id: &RunId) -> Result<Option<RunLine>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT r.id, s.name, substr(m.text, 1, 200), {STATUS}, r.started_ms, r.ended_ms FROM runs r
@@ -105,8 +105,8 @@ impl View<'_> {
         Ok(query.query_row([id], line).optional()?)
     }
 
-    /// Runs, the latest first: of one session or of all, those that began before `before`, at most `limit` (and at
-    /// most 1,000). The last one's id is the `before` of the next page.
+    /// Returns runs, latest first: of one session or of all, those that began before `before`, at most `limit` (and at most
+    /// 1,000). The last one's id is the `before` of the next page.
     pub fn list_runs(
         &self,
         session: Option<&SessionName>,
@@ -116,7 +116,7 @@ impl View<'_> {
         self.list_runs_of(RunFilter { session, ..RunFilter::default() }, before, limit)
     }
 
-    /// The same of those that pass a filter.
+    /// The same for runs that pass a filter.
     pub fn list_runs_of(
         &self,
         filter: RunFilter<'_>,
@@ -127,7 +127,7 @@ impl View<'_> {
             Some(id) => self.num(id)?,
             None => i64::MAX,
         };
-        // Two texts, because with an "or" SQLite would walk over the runs of all other sessions.
+        // Two statements, because with an "or" SQLite would read the runs of all other sessions.
         let RunFilter { owner, session, status } = filter;
         let of_session = if session.is_some() {
             "r.session = (SELECT id FROM sessions WHERE name = ?3) AND"
@@ -146,7 +146,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The runs of a session after this one (none: from the first), the oldest first, at most `limit`.
+    /// Returns the runs of a session after this one (`None`: from the first), oldest first, at most `limit`.
     pub fn runs_after(&self, session: &SessionName, after: Option<&RunId>, limit: u32) -> Result<Vec<Run>, StoreError> {
         let after = after.map_or(Ok(0), |id| self.num(id))?;
         let mut query = self.conn.prepare_cached(&format!(
@@ -158,7 +158,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The run that a person means: "last", an id, or enough of its beginning to be unique.
+    /// Returns the run that a person means: "last", an id, or a unique beginning of one.
     pub fn resolve_run(&self, text: &str) -> Result<RunId, StoreError> {
         const SHOWN: usize = 5;
         let none = || StoreError::NoRun { text: text.chars().take(80).collect() };
@@ -185,9 +185,9 @@ impl View<'_> {
         }
     }
 
-    /// The messages of a run, oldest first: what the user wrote that it took up, and what it answered. Reads no more than
-    /// what was said in the session since the first of them: a message that waited is older than the version of a turn that goes
-    /// before it, whose run may take it up.
+    /// Returns the messages of a run, oldest first: the user's messages that it took, and its answers. Reads only messages since
+    /// the first of them: a waiting message can be older than the new version of a turn that is answered before it, and whose run
+    /// may take it.
     pub fn messages_of_run(&self, id: &RunId) -> Result<Vec<Message>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags FROM runs r
@@ -199,7 +199,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The row of a run.
+    /// Returns the row number of a run.
     pub(super) fn num(&self, id: &RunId) -> Result<i64, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT num FROM runs WHERE id = ?1")?;
         let num = query.query_row([id], |row| row.get(0)).optional()?;
@@ -208,7 +208,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// An id that no run has.
+    /// Returns an unused id.
     pub(super) fn new_run_id(&self, at_ms: i64) -> Result<RunId, StoreError> {
         loop {
             let id = RunId::new(at_ms)?;
@@ -218,7 +218,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Begins a run: its row, the user's message, and the session where there is none of that name.
+    /// Begins a run: creates its row, the user's message and, if necessary, the session.
     pub fn create_run(&self, session: &SessionName, message: &str, at_ms: i64) -> Result<RunId, StoreError> {
         let id = self.new_run_id(at_ms)?;
         let message = self.add_message(session, MessageRole::User, message, at_ms, Some(&id))?;
@@ -231,7 +231,7 @@ impl Tx<'_> {
         Ok(id)
     }
 
-    /// Replaces the text of a message: when it is known what in it is secret. The old bytes are overwritten
+    /// Replaces the text of a message, once it is known which parts of it are secret. The old bytes are overwritten
     /// (`secure_delete`).
     pub fn replace_message(&self, message: i64, text: &str) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached("UPDATE messages SET text = ?2, grams = ?3 WHERE id = ?1")?;
@@ -239,7 +239,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Replaces the body of an event that was sealed by what it is in clear, for the same reason. What happened stays.
+    /// Replaces the sealed body of an event by its text in the clear, for the same reason. The event itself does not change.
     pub fn replace_event(&self, id: &RunId, seq: u32, body: &str) -> Result<(), StoreError> {
         let num = self.num(id)?;
         let mut update = self.conn.prepare_cached("UPDATE events SET body = ?3 WHERE run = ?1 AND seq = ?2")?;
@@ -247,7 +247,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Ends a run that is running. `outcome` is JSON; `status` is any but running.
+    /// Ends a running run. `outcome` is JSON; `status` must not be running.
     pub fn finish_run(&self, id: &RunId, status: RunStatus, at_ms: i64, outcome: &str) -> Result<(), StoreError> {
         let num = self.num(id)?;
         let mut update = self.conn.prepare_cached(
@@ -265,7 +265,7 @@ impl Tx<'_> {
     }
 }
 
-/// A run out of the columns of a line and its outcome.
+/// Reads a run from the columns of a line and its outcome.
 fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
     let RunLine { id, session, message, status, started_ms, ended_ms } = line(row)?;
     Ok(Run { id, session, message, status, started_ms, ended_ms, outcome: row.get(6)? })

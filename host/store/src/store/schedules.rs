@@ -1,4 +1,4 @@
-//! Schedules: messages that come by themselves, and a receipt for each time that one was due.
+//! Schedules: messages that are sent automatically, with a receipt for each time that one was due.
 
 use rusqlite::{OptionalExtension, Row};
 use schemars::JsonSchema;
@@ -11,24 +11,24 @@ use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 
-/// A schedule to add.
+/// A new schedule.
 #[derive(Debug, Clone)]
 pub struct NewSchedule {
     pub name: String,
-    /// When, as it was written.
+    /// The timing, as it was written.
     pub timing: String,
-    /// The time zone that this is meant in, of the IANA database.
+    /// The time zone of the timing, from the IANA database.
     pub zone: String,
-    /// As it is kept: sealed.
+    /// As stored: sealed.
     pub message: String,
-    /// The session that is told the reply.
+    /// The session that gets the reply.
     pub session: Option<SessionName>,
     pub model: Option<String>,
-    /// With whose rights it runs.
+    /// The role that it runs with.
     pub caller: CallerScope,
     pub next_ms: i64,
     pub at_ms: i64,
-    /// Whose words it is.
+    /// The label of its message.
     pub label: Label,
 }
 
@@ -39,36 +39,36 @@ pub struct Schedule {
     pub name: String,
     pub timing: String,
     pub zone: String,
-    /// As it is kept: sealed.
+    /// As stored: sealed.
     pub message: String,
     pub session: Option<SessionName>,
     pub model: Option<String>,
     pub caller: CallerScope,
     pub paused: bool,
-    /// When it comes next; `None`: never again.
+    /// When it is due next; `None` if never again.
     pub next_ms: Option<i64>,
-    /// When it was due last.
+    /// When it was last due.
     pub last_due_ms: Option<i64>,
     pub created_ms: i64,
 }
 
-/// A time that has come, or a hand that fires.
+/// A schedule that is due, or that is fired by hand.
 #[derive(Debug, Clone)]
 pub struct DueSchedule {
-    /// As it was read; if it is another one by now, nothing is fired.
+    /// As it was read; if it has changed since, it does not fire.
     pub schedule: Schedule,
     /// The session that does the work.
     pub session: SessionName,
     pub due_ms: i64,
-    /// When it comes next.
+    /// When it is due next.
     pub next_ms: Option<i64>,
     pub by_hand: bool,
     pub at_ms: i64,
-    /// Receipts that are kept of the schedule.
+    /// Maximum receipts of the schedule.
     pub keep: u64,
 }
 
-/// What came of one time that a schedule was due.
+/// The result of one time that a schedule was due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Receipt {
     pub id: i64,
@@ -77,7 +77,7 @@ pub struct Receipt {
     pub schedule: String,
     /// Milliseconds since 1970 (UTC).
     pub due_ms: i64,
-    /// Later than `due_ms` where no daemon ran at that time.
+    /// Later than `due_ms` if no daemon was running at that time.
     pub fired_ms: i64,
     pub by_hand: bool,
     pub message: Option<i64>,
@@ -89,14 +89,14 @@ pub struct Receipt {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum ReceiptState {
-    /// The message of the time before was still waiting.
+    /// The previous message was still waiting.
     Skipped,
     Queued,
     Running,
     Done,
     Failed,
     Cancelled,
-    /// What came of it is not kept any more.
+    /// Its result is no longer stored.
     Gone,
 }
 
@@ -105,26 +105,26 @@ const COLUMNS: &str =
      FROM schedules";
 
 impl View<'_> {
-    /// Whether there are any.
+    /// Whether any schedules exist.
     pub fn has_schedules(&self) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM schedules)")?;
         Ok(query.query_row((), |row| row.get(0))?)
     }
 
-    /// The schedules, by name.
+    /// Returns the schedules, by name.
     pub fn schedules(&self) -> Result<Vec<Schedule>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} ORDER BY name"))?;
         let rows = query.query_map((), schedule)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The schedule of that name.
+    /// Returns the schedule with this name.
     pub fn schedule(&self, name: &str) -> Result<Option<Schedule>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE name = ?1"))?;
         Ok(query.query_row([name], schedule).optional()?)
     }
 
-    /// The schedules that are due, the longest first, at most `limit`.
+    /// Returns the due schedules, longest due first, at most `limit`.
     pub fn schedules_due(&self, now_ms: i64, limit: u32) -> Result<Vec<Schedule>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} WHERE paused = 0 AND next_ms IS NOT NULL AND next_ms <= ?1 ORDER BY next_ms LIMIT ?2"
@@ -133,7 +133,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// When the next one is due.
+    /// Returns when the next schedule is due.
     pub fn schedule_next_ms(&self) -> Result<Option<i64>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT next_ms FROM schedules WHERE paused = 0 AND next_ms IS NOT NULL ORDER BY next_ms LIMIT 1",
@@ -141,14 +141,14 @@ impl View<'_> {
         Ok(query.query_row((), |row| row.get(0)).optional()?)
     }
 
-    /// What came of a schedule, or of all; the latest first, at most `limit`.
+    /// Returns the receipts of one schedule or of all, latest first, at most `limit`.
     pub fn receipts(
         &self,
         schedule: Option<&str>,
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<Receipt>, StoreError> {
-        // Two texts, because with an "or" SQLite would walk over the receipts of all others.
+        // Two statements, because with an "or" SQLite would read the receipts of all other schedules.
         let of =
             if schedule.is_some() { "t.schedule = (SELECT id FROM schedules WHERE name = ?1)" } else { "?1 IS NULL" };
         let mut query = self.conn.prepare_cached(&format!(
@@ -163,7 +163,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Adds a schedule; false where there is one of that name, or `max` of them already ([`StoreError::Quota`]).
+    /// Adds a schedule. Returns false if there is one with this name; fails with [`StoreError::Quota`] if there are `max`
+    /// already.
     pub fn add_schedule(&self, new: &NewSchedule, max: u64) -> Result<bool, StoreError> {
         let count: i64 = self.conn.query_row("SELECT count(*) FROM schedules", (), |row| row.get(0))?;
         if self.schedule(&new.name)?.is_some() {
@@ -195,14 +196,13 @@ impl Tx<'_> {
         Ok(true)
     }
 
-    /// Takes a schedule away with its receipts; true if there was one. What it has begun goes on.
+    /// Deletes a schedule with its receipts. Returns whether there was one. Work that it has begun continues.
     pub fn remove_schedule(&self, id: i64) -> Result<bool, StoreError> {
         self.conn.prepare_cached("DELETE FROM receipts WHERE schedule = ?1")?.execute([id])?;
         Ok(self.conn.prepare_cached("DELETE FROM schedules WHERE id = ?1")?.execute([id])? > 0)
     }
 
-    /// Keeps what was changed of a schedule; its next time only where it has not got another than `from_ms` meanwhile. True
-    /// if there is one.
+    /// Stores a changed schedule; its next time only if that is still `from_ms`. Returns whether the schedule exists.
     pub fn change_schedule(&self, changed: &Schedule, from_ms: Option<i64>) -> Result<bool, StoreError> {
         let Schedule { id, timing, zone, message, session, model, next_ms, .. } = changed;
         let mut update = self.conn.prepare_cached(
@@ -213,8 +213,8 @@ impl Tx<'_> {
         Ok(update.execute((id, timing, zone, message, session, model, from_ms, next_ms))? > 0)
     }
 
-    /// Pauses a schedule, or lets it go on: with `to_ms` as its next time, unless it has got another than `from_ms`
-    /// meanwhile. True if there is one.
+    /// Pauses a schedule, or continues it with `to_ms` as its next time, if that is still `from_ms`. Returns whether the schedule
+    /// exists.
     pub fn pause_schedule(
         &self,
         id: i64,
@@ -228,15 +228,15 @@ impl Tx<'_> {
         Ok(update.execute((id, paused, from_ms, to_ms))? > 0)
     }
 
-    /// Gives a schedule another next time, unless it has got one meanwhile.
+    /// Changes the next time of a schedule, if that is still `from_ms`.
     pub fn move_schedule(&self, id: i64, from_ms: Option<i64>, to_ms: Option<i64>) -> Result<bool, StoreError> {
         let mut update =
             self.conn.prepare_cached("UPDATE schedules SET next_ms = ?3 WHERE id = ?1 AND next_ms IS ?2")?;
         Ok(update.execute((id, from_ms, to_ms))? > 0)
     }
 
-    /// Fires a schedule: receipt, message, job and next time, or nothing. `None` where somebody else fired, paused or
-    /// removed it meanwhile. If the message of the time before still waits, this time is skipped, and the receipt says so.
+    /// Fires a schedule in one transaction: receipt, message, job and next time. `None` if another process has fired, paused or
+    /// removed it meanwhile. If the previous message is still waiting, this time is skipped, and the receipt says so.
     pub fn fire_schedule(&self, firing: &DueSchedule) -> Result<Option<ReceiptState>, StoreError> {
         let DueSchedule { schedule: read, session, due_ms, next_ms, by_hand, at_ms, keep } = firing;
         let unchanged =
@@ -246,14 +246,14 @@ impl Tx<'_> {
         if *by_hand {
             room.clone()?;
         }
-        // Where there is no room for another session, a time is skipped as if the one before were waiting.
+        // If there is no room for another session, the time is skipped as if the previous message was waiting.
         let waits = room.is_err() || !self.queued_jobs(session, 1)?.is_empty();
         let message = if waits { None } else { Some(self.admit_fired(&now, session, *at_ms)?) };
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO receipts (schedule, due_ms, fired_ms, by_hand, message) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
         insert.execute((now.id, due_ms, at_ms, by_hand, message))?;
-        // A hand changes nothing about the times.
+        // Firing by hand does not change the times.
         if !by_hand {
             let mut update =
                 self.conn.prepare_cached("UPDATE schedules SET next_ms = ?2, last_due_ms = ?3 WHERE id = ?1")?;
@@ -267,8 +267,8 @@ impl Tx<'_> {
         Ok(Some(if waits { ReceiptState::Skipped } else { ReceiptState::Queued }))
     }
 
-    /// The message of a schedule that is due, in the session that works for it, which is a subagent of the one that is
-    /// told the reply.
+    /// Admits the message of a due schedule in the session that works for it, which is a subagent of the session that gets the
+    /// reply.
     fn admit_fired(&self, schedule: &Schedule, session: &SessionName, at_ms: i64) -> Result<i64, StoreError> {
         let job = NewJob {
             session: session.clone(),

@@ -1,37 +1,36 @@
-//! Texts of a session that are put aside under a key. Keys are made and checked in `scratchpad.rs` of the
-//! crate; here they are only names.
+//! Texts of a session that are stored under a key. The crate's `scratchpad.rs` creates and validates keys; here they are only
+//! names.
 //!
-//! There are two kinds of entries: those that were saved on purpose (`named`), which stay, and those that the host put
-//! away because they were too large for a prompt. The latter make room for others: a session that goes on for months
-//! can still put away its next large result.
+//! There are two kinds of entries: those that were saved on purpose (`named`), which stay, and those that the host archived
+//! because they were too large for a prompt. The latter are deleted to make room: a session that continues for months can still
+//! archive its next large result.
 
 use rusqlite::{OptionalExtension, Row};
 
 use super::{StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// Largest entry. An input or an output that is larger than this does not fit into any model's context either, part
-/// by part.
+/// Maximum bytes of an entry. A larger input or output would not fit into any model's context in parts either.
 pub const MAX_ENTRY_BYTES: u64 = 4 << 20;
 
-/// Entries of a session together. A search reads all of them, which at this size takes some hundredths of a second.
+/// Maximum bytes of a session's entries. A search reads all of them, which takes some hundredths of a second for this size.
 pub const MAX_SCRATCHPAD_BYTES: u64 = 32 << 20;
 
-/// Entries of a session.
+/// Maximum entries of a session.
 pub const MAX_ENTRIES: u64 = 1_000;
 
-/// Of these, what may be saved on purpose: the host must always have room for a text that no prompt can take.
+/// Maximum named entries and bytes: the host must always have room for a text that no prompt can contain.
 pub const MAX_NAMED_ENTRIES: u64 = MAX_ENTRIES - 100;
 pub const MAX_NAMED_BYTES: u64 = MAX_SCRATCHPAD_BYTES - 2 * MAX_ENTRY_BYTES;
 
-/// Characters of the beginning that a listing shows.
+/// Characters of the beginning in a listing.
 const HEAD: usize = 120;
 
-/// An entry, as in a listing.
+/// An entry in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScratchpadEntry {
     pub key: String,
-    /// Saved on purpose; others may make room for new ones.
+    /// Saved on purpose; other entries may be deleted to make room.
     pub named: bool,
     pub bytes: u64,
     pub at_ms: i64,
@@ -40,7 +39,7 @@ pub struct ScratchpadEntry {
 }
 
 impl View<'_> {
-    /// The text under a key.
+    /// Returns the text under a key.
     pub fn scratchpad_get(&self, session: &SessionName, key: &str) -> Result<Option<String>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT text FROM scratchpad WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND key = ?2",
@@ -48,7 +47,7 @@ impl View<'_> {
         Ok(query.query_row((session.as_str(), key), |row| row.get(0)).optional()?)
     }
 
-    /// Whether a session has entries, but for the one of that key.
+    /// Whether a session has entries other than that of the key `but`.
     pub fn has_refs(&self, session: &SessionName, but: &str) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM scratchpad WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND key <> ?2)",
@@ -56,7 +55,7 @@ impl View<'_> {
         Ok(query.query_row((session.as_str(), but), |row| row.get(0))?)
     }
 
-    /// The entries of a session, the newest first, at most [`MAX_ENTRIES`]. Reads none of the texts.
+    /// Returns the entries of a session, newest first, at most [`MAX_ENTRIES`]. Reads none of the texts.
     pub fn scratchpad_list(&self, session: &SessionName) -> Result<Vec<ScratchpadEntry>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT key, named, bytes, at_ms, head FROM scratchpad
@@ -66,7 +65,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Gives key and text of each entry, the newest first, until `visit` returns false.
+    /// Calls `visit` with the key and text of each entry, newest first, until it returns false.
     pub fn scratchpad_each(
         &self,
         session: &SessionName,
@@ -86,10 +85,10 @@ impl View<'_> {
         Ok(())
     }
 
-    /// The highest number of the keys `STEM-1`, `STEM-2` …; 0 where there is none. A key whose number is not plain or has
-    /// more than 15 digits is none of them: nobody counts that far, and there must always be a next one.
+    /// Returns the highest number of the keys `STEM-1`, `STEM-2` …; 0 if there are none. Ignores keys whose number is not plain
+    /// or has more than 15 digits, so that there is always a next number.
     pub fn scratchpad_last(&self, session: &SessionName, stem: &str) -> Result<u64, StoreError> {
-        // From "stem-0" to before "stem-:", the character after '9': a range of the index, of at most MAX_ENTRIES rows.
+        // From "stem-0" to before "stem-:" (':' is the character after '9'): a range of the index, of at most MAX_ENTRIES rows.
         let mut query = self.conn.prepare_cached(
             "SELECT max(CAST(substr(key, length(?2) + 2) AS INTEGER)) FROM scratchpad
              WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND key >= ?2 || '-0' AND key < ?2 || '-:'
@@ -101,8 +100,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Puts a text under a key; an old one is replaced. The oldest entries that are not `named` make room where the
-    /// session has no more; where that is not enough, [`StoreError::Quota`] says what is too much.
+    /// Stores a text under a key, replacing an old one. If the session has no more room, deletes the oldest entries that are not
+    /// `named`; if that is not enough, fails with [`StoreError::Quota`].
     pub fn scratchpad_put(
         &self,
         session: &SessionName,
@@ -133,7 +132,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Removes an entry; true if there was one.
+    /// Deletes an entry. Returns whether there was one.
     pub fn scratchpad_delete(&self, session: &SessionName, key: &str) -> Result<bool, StoreError> {
         let mut delete = self.conn.prepare_cached(
             "DELETE FROM scratchpad WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND key = ?2",
@@ -187,7 +186,7 @@ impl Tx<'_> {
                 return Ok(());
             }
         }
-        // The transaction is undone with this error, so nothing was lost for it.
+        // This error rolls back the transaction, so nothing was deleted for it.
         full(entries, used).map_or(Ok(()), Err)
     }
 }

@@ -1,7 +1,7 @@
-//! Messages by their words and tags: an index (FTS5) over all that stand in clear, kept in step by triggers.
+//! Finds messages by words and tags: an index (FTS5) of all messages in the clear, updated by triggers.
 //!
-//! What is sealed is not in it, nor are messages from before there was an index, which [`Tx::index_messages`] takes in little
-//! by little. Who asks with the key of the home gets those, too: they are looked through one by one.
+//! Sealed messages are not in it, nor are messages from before the index existed, which [`Tx::index_messages`] adds step by step.
+//! Callers with the home's key find those, too: they are searched one by one.
 
 use super::sessions::{message, session_name};
 use super::words::{Index, IndexQuery, Words, indexed_grams};
@@ -9,46 +9,46 @@ use super::{Message, RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 use kiso_plan::tags::Tags;
 
-/// Messages that one call of [`View::messages_with`] looks at beyond those that the index knows to fit.
+/// Maximum messages that one call of [`View::messages_with`] searches in addition to those found by the index.
 const LOOKED_THROUGH: u32 = 5_000;
 
-/// Rows of the index that one call of [`View::messages_with`] looks at: those of other sessions are among them.
+/// Maximum rows of the index that one call of [`View::messages_with`] reads, including those of other sessions.
 const HITS: u32 = 20_000;
 
-/// Bytes of messages that one step takes into the index.
+/// Maximum bytes of messages that one step adds to the index.
 const STEP_BYTES: usize = 256 << 10;
 
 const INDEX: Index = Index { words: "message_words", terms: "message_terms", texts: "messages" };
 
-/// What messages are looked for by: words, all of which they must have, and among them `#tags`.
+/// A search for messages: words, all of which must match, including `#tags`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
     words: Words,
     tags: Vec<String>,
 }
 
-/// A message that may be meant.
+/// A message that may match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     pub session: SessionName,
     pub message: Message,
-    /// Whether the index has found the words in it; else whoever asks has to look.
+    /// Whether the index has found the words in it; otherwise, the caller must check the text.
     indexed: bool,
 }
 
 impl Search {
-    /// The words and tags of a question; `None` where it has no letter and no digit.
+    /// Parses the words and tags of a query; `None` if it contains neither letters nor digits.
     pub fn of(question: &str) -> Option<Search> {
         Some(Search { words: Words::of(question)?, tags: Tags::of(question).names })
     }
 
-    /// Whether the message fits; `text` is its text in clear.
+    /// Whether the message matches; `text` is its text in the clear.
     pub fn fits(&self, candidate: &Candidate, text: &str) -> bool {
         let tags = &candidate.message.tags;
         self.tags.iter().all(|tag| tags.contains(tag)) && (candidate.indexed || self.words.stand_in(text))
     }
 
-    /// The byte of a text at which the first of the words begins.
+    /// Returns the position of the first of the words in a text.
     pub fn first_in(&self, text: &str) -> Option<usize> {
         self.words.first_in(text)
     }
@@ -59,8 +59,8 @@ impl Search {
 }
 
 impl View<'_> {
-    /// Shows the messages that may fit, before the one with this id (none: the last), newest first, of one session or of
-    /// all, until `wants_more` is false. Returns the id of the last one looked at if there may be more.
+    /// Passes messages that may match to the callback, newest first, until it returns false: those before the one with this id
+    /// (`None`: all), of one session or of all. Returns the id of the last one if there may be more.
     pub fn messages_with(
         &self,
         search: &Search,
@@ -71,7 +71,7 @@ impl View<'_> {
         let before = before.unwrap_or(i64::MAX);
         let Some((of, first)) = self.ids_of(session)? else { return Ok(None) };
         let begins = self.index_begins()?;
-        // Of a small session among large ones, no more of the index is read than was written in its time.
+        // For a small session among large ones, only the part of the index from its time is read.
         let mut hits = self.conn.prepare_cached(
             "SELECT w.rowid, ?3 IS NULL OR m.session = ?3 FROM message_words w JOIN messages m ON m.id = w.rowid
              WHERE w.message_words MATCH ?1 AND w.rowid < ?2 AND w.rowid >= ?4 ORDER BY w.rowid DESC LIMIT ?5",
@@ -98,7 +98,7 @@ impl View<'_> {
             {
                 return Ok(Some(id));
             }
-            // One of the two was cut off: what lies behind its end is for the next call.
+            // One of the two lists was cut off: messages beyond its end are left for the next call.
             if seen_hits == HITS || seen_others == LOOKED_THROUGH {
                 return Ok(Some(id));
             }
@@ -109,14 +109,14 @@ impl View<'_> {
         self.look_back(session, before.min(begins), wants_more)
     }
 
-    /// Shows the messages before this id, whatever is in them.
+    /// Passes all messages before this id to the callback, whatever their text is.
     fn look_back(
         &self,
         session: Option<&SessionName>,
         before: i64,
         mut wants_more: impl FnMut(Candidate) -> bool,
     ) -> Result<Option<i64>, StoreError> {
-        // Two statements: one that fitted both could use the index of neither.
+        // Two statements: a combined one could use neither index.
         let of = if session.is_some() { "m.session = (SELECT id FROM sessions WHERE name = ?3) AND" } else { "" };
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags, s.name FROM messages m JOIN sessions s ON s.id = m.session
@@ -137,8 +137,8 @@ impl View<'_> {
         Ok(last.filter(|_| shown == LOOKED_THROUGH))
     }
 
-    /// The messages of the index that fit best, at most `limit`: those that have all of the words, or, where there are none,
-    /// those that have some; in these sessions or in all, without those of one run, and of no branch that is not in use.
+    /// Returns the best messages of the index, at most `limit`: those with all of the words or, if there are none, those with
+    /// some; in these sessions or in all, without those of one run, and without those of branches that are not in use.
     pub fn find_messages(
         &self,
         search: &Search,
@@ -169,7 +169,7 @@ impl View<'_> {
         Ok(Vec::new())
     }
 
-    /// The row of the session, if one is meant, and the first message to look at; `None` where there is no such session.
+    /// Returns the row of the session, if one is given, and its first message; `None` if the session does not exist.
     fn ids_of(&self, session: Option<&SessionName>) -> Result<Option<(Option<i64>, i64)>, StoreError> {
         let Some(session) = session else { return Ok(Some((None, 0))) };
         let Some(id) = self.session_id(session)? else { return Ok(None) };
@@ -178,7 +178,7 @@ impl View<'_> {
         Ok(first.map(|first| (Some(id), first)))
     }
 
-    /// The messages before this id are not in the index yet; 0 where all are.
+    /// Returns the id before which messages are not in the index yet; 0 if all are.
     fn index_begins(&self) -> Result<i64, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT begins FROM message_index")?;
         Ok(query.query_row((), |row| row.get(0))?)
@@ -186,8 +186,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Takes messages from before there was an index into it, at most `limit`, the newest first; how many. 0 when all are in
-    /// it.
+    /// Adds older messages to the index, at most `limit`, newest first. Returns how many; 0 if none is left.
     pub fn index_messages(&self, limit: u32) -> Result<u64, StoreError> {
         let begins = self.index_begins()?;
         if begins == 0 {

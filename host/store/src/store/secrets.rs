@@ -1,25 +1,25 @@
-//! Secrets of sessions, as the vault sealed them. This file never sees a value.
+//! Secrets of sessions, in the vault's sealed form. This file never handles a value.
 
 use rusqlite::OptionalExtension;
 
 use super::{StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// Secrets of a session. A person gives a few; a model that "finds" hundreds makes a mistake.
+/// Maximum secrets of a session. A person gives a few; a model that "finds" hundreds is wrong.
 pub const MAX_SECRETS: u64 = 100;
 
-/// Largest sealed secret: 16 KiB, as a plan may give, and what sealing adds.
+/// Maximum bytes of a sealed secret: 16 KiB, the maximum in a plan, and the overhead of sealing.
 pub const MAX_SEALED_BYTES: u64 = (16 << 10) + 64;
 
 impl View<'_> {
-    /// The sealed value.
+    /// Returns the sealed value.
     pub fn secret(&self, session: &SessionName, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(session) = self.session_id(session)? else { return Ok(None) };
         let mut query = self.conn.prepare_cached("SELECT sealed FROM secrets WHERE session = ?1 AND name = ?2")?;
         Ok(query.query_row((session, name), |row| row.get(0)).optional()?)
     }
 
-    /// Names and sealed values of a session, by name.
+    /// Returns names and sealed values of a session, by name.
     pub fn secrets(&self, session: &SessionName) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
         let Some(session) = self.session_id(session)? else { return Ok(Vec::new()) };
         let mut query =
@@ -28,7 +28,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The names of a session's secrets, in order.
+    /// Returns the names of a session's secrets, in order.
     pub fn secret_names(&self, session: &SessionName) -> Result<Vec<String>, StoreError> {
         let Some(session) = self.session_id(session)? else { return Ok(Vec::new()) };
         let mut query = self.conn.prepare_cached("SELECT name FROM secrets WHERE session = ?1 ORDER BY name")?;
@@ -38,7 +38,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Keeps a sealed value; one of the same name is replaced.
+    /// Stores a sealed value, replacing one of the same name.
     pub fn put_secret(&self, session: &SessionName, name: &str, sealed: &[u8], at_ms: i64) -> Result<(), StoreError> {
         if sealed.len() as u64 > MAX_SEALED_BYTES {
             return Err(StoreError::Quota { what: "the secret has too many bytes", max: MAX_SEALED_BYTES });
@@ -49,7 +49,7 @@ impl Tx<'_> {
              ON CONFLICT DO UPDATE SET sealed = excluded.sealed, at_ms = excluded.at_ms",
         )?;
         upsert.execute((session, name, sealed, at_ms))?;
-        // So that retention does not take a session for one that nobody uses.
+        // So that retention does not consider the session unused.
         let mut used = self.conn.prepare_cached("UPDATE sessions SET active_ms = max(active_ms, ?2) WHERE id = ?1")?;
         used.execute((session, at_ms))?;
         let mut query = self.conn.prepare_cached("SELECT count(*) FROM secrets WHERE session = ?1")?;
@@ -60,7 +60,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Forgets a secret; true if there was one.
+    /// Deletes a secret. Returns whether there was one.
     pub fn delete_secret(&self, session: &SessionName, name: &str) -> Result<bool, StoreError> {
         let Some(session) = self.session_id(session)? else { return Ok(false) };
         let mut delete = self.conn.prepare_cached("DELETE FROM secrets WHERE session = ?1 AND name = ?2")?;

@@ -1,12 +1,12 @@
-//! Segments: the parts of a session between one `/new` and the next. The window and the summary are of the last one;
-//! nothing is ever taken away.
+//! Segments: the parts of a session between one `/new` and the next. The window and the summary only cover the last one; nothing
+//! is ever deleted.
 
 use super::sessions::message;
 use super::{Message, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
 impl View<'_> {
-    /// The message after which the session's segment begins; 0 for the first.
+    /// Returns the message after which the session's segment begins; 0 for the first one.
     pub fn segment_start(&self, session: &SessionName) -> Result<i64, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT coalesce(max(after), 0) FROM segments
@@ -15,7 +15,7 @@ impl View<'_> {
         Ok(query.query_row([session.as_str()], |row| row.get(0))?)
     }
 
-    /// The breaks of the session's branch in use, oldest first: the message that each stands behind, and when it was made.
+    /// Returns the breaks of the session's branch in use, oldest first: the message before each, and its time.
     pub fn segments(&self, session: &SessionName) -> Result<Vec<(i64, i64)>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT after, at_ms FROM segments
@@ -25,7 +25,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The breaks of all branches, each with its branch.
+    /// Returns the breaks of all branches, each with its branch.
     pub fn segments_of_all_branches(&self, session: &SessionName) -> Result<Vec<(i64, i64, i64)>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT after, at_ms, branch FROM segments WHERE session = (SELECT id FROM sessions WHERE name = ?1) ORDER BY after",
@@ -34,8 +34,8 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The last `count` messages of the session's segment, oldest first. An answer to a message of an earlier segment
-    /// belongs to that one, however late it came. Reads about as many rows as it gives.
+    /// Returns the last `count` messages of the session's segment, oldest first. An answer to a message of an earlier segment
+    /// belongs to that one, however late it came. Reads about as many rows as it returns.
     pub fn last_of_segment(&self, session: &SessionName, count: u32) -> Result<Vec<Message>, StoreError> {
         let start = self.segment_start(session)?;
         let mut query = self.conn.prepare_cached(
@@ -52,7 +52,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Writes the break: what comes from now on is a new segment. Returns the message that it stands behind.
+    /// Adds a break: later messages belong to a new segment. Returns the message before the break.
     pub fn break_session(&self, session: &SessionName, at_ms: i64) -> Result<i64, StoreError> {
         let id = self.ensure_session(session, at_ms)?;
         let mut last = self.conn.prepare_cached("SELECT coalesce(max(id), 0) FROM messages WHERE session = ?1")?;

@@ -15,22 +15,22 @@ use kiso_base::home::SessionName;
 /// A message of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Grows with every message.
+    /// Increases with every message.
     pub id: i64,
     pub role: MessageRole,
     pub text: String,
     pub at_ms: i64,
-    /// The run that it began (user) or came from (assistant).
+    /// The run that it began (user) or that wrote it (assistant).
     pub run: Option<RunId>,
     /// `#tags` of the text, without the `#`.
     pub tags: Vec<String>,
 }
 
-/// A session, as in a listing.
+/// A session in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Session")]
 pub struct SessionLine {
-    /// Its row, which tells sessions apart that were active at the same time.
+    /// Its row, which distinguishes sessions with the same time of activity.
     #[serde(skip)]
     pub id: i64,
     pub name: SessionName,
@@ -41,10 +41,10 @@ pub struct SessionLine {
     pub active_ms: i64,
     /// The model that was chosen for it; null for the configured ones.
     pub model: Option<String>,
-    /// Unread replies; 99 stands for 99 and more, which nobody tells apart.
+    /// Number of unread replies, at most 99.
     #[schemars(range(max = 99))]
     pub unread: u32,
-    /// The run that is under way.
+    /// The current run.
     pub running: Option<RunId>,
     /// The run that waits for an approval.
     pub waiting: Option<RunId>,
@@ -53,29 +53,29 @@ pub struct SessionLine {
     pub runs_on: Option<String>,
 }
 
-/// Where a session stands in listings: with the others, above them, or apart from them.
+/// The place of a session in listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumString, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Placement {
-    /// With the others, by its activity.
+    /// With the others, by activity.
     Listed,
-    /// Above the others. Retention does not forget it.
+    /// Above the others. Retention does not delete it.
     Pinned,
-    /// Apart from the others. It can be searched and goes on like any other.
+    /// Separate from the others. It can be searched and continued like any other.
     Archived,
 }
 
 impl Placement {
     pub const ALL: [Placement; 3] = [Placement::Listed, Placement::Pinned, Placement::Archived];
 
-    /// The placement of that name.
+    /// Parses the name of a placement.
     pub fn named(name: &str) -> Option<Placement> {
         name.parse().ok()
     }
 }
 
-/// The models that a session has of its own.
+/// The models that were chosen for a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelChoice {
     /// For all roles that work on its messages.
@@ -85,7 +85,7 @@ pub struct ModelChoice {
 }
 
 impl ModelChoice {
-    /// Whether everything is as configured.
+    /// Whether no model was chosen.
     pub fn is_default(&self) -> bool {
         self.all.is_none() && self.roles.is_empty()
     }
@@ -99,12 +99,12 @@ pub enum MessageRole {
     Assistant,
 }
 
-/// Bytes of texts in a page of messages: the one with which it has them is its last.
+/// Bytes of texts in a page of messages: the message that reaches them is the last one.
 pub const PAGE_BYTES: usize = 4 << 20;
 
 impl View<'_> {
-    /// The last `count` messages of the session's branch in use, oldest first; none where there is no such session. Reads no more
-    /// rows than that, however long the session is.
+    /// Returns the last `count` messages of the session's branch in use, oldest first; empty if the session does not exist. Reads
+    /// only that many rows, however long the session is.
     pub fn last_messages(&self, session: &SessionName, count: u32) -> Result<Vec<Message>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id, role, text, at_ms, run, tags FROM messages
@@ -116,13 +116,13 @@ impl View<'_> {
         Ok(messages)
     }
 
-    /// Whether there is a session of that name.
+    /// Whether a session with this name exists.
     pub fn has_session(&self, session: &SessionName) -> Result<bool, StoreError> {
         Ok(self.session_id(session)?.is_some())
     }
 
-    /// Sessions of these placements, the one that was active last first: those before the one with this activity and row,
-    /// at most `limit`. Subagents and sessions that were forgotten are not among them.
+    /// Returns sessions of these placements, most recently active first: those before the given activity and row, at most
+    /// `limit`. Leaves out subagents and sessions that retention has deleted.
     pub fn list_sessions(
         &self,
         placements: &[Placement],
@@ -132,7 +132,7 @@ impl View<'_> {
         self.list_sessions_of(None, placements, before, limit)
     }
 
-    /// The same of those that this caller began; of all without one.
+    /// The same for sessions that this caller began; if `None`, for all.
     pub fn list_sessions_of(
         &self,
         owner: Option<&SessionOwner>,
@@ -141,7 +141,7 @@ impl View<'_> {
         limit: u32,
     ) -> Result<Vec<SessionLine>, StoreError> {
         let (at, id) = before.unwrap_or((i64::MAX, i64::MAX));
-        // Two texts, because with an "or" SQLite would walk over the sessions of all others.
+        // Two statements, because with an "or" SQLite would read the sessions of all other owners.
         let of_owner = if owner.is_some() { "owner = ?5 AND" } else { "?5 IS NULL AND" };
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {LINE} FROM sessions s
@@ -149,19 +149,19 @@ impl View<'_> {
                  AND instr(?4, placement) > 0
              ORDER BY active_ms DESC, id DESC LIMIT ?3",
         ))?;
-        // No name of a placement is a part of another one.
+        // No placement's name is a part of another one.
         let named = placements.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(",");
         let rows = query.query_map((at, id, limit, named, owner.map(SessionOwner::as_str)), session_line)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The session of that name, as in a listing.
+    /// Returns the session with this name, as in a listing.
     pub fn session(&self, session: &SessionName) -> Result<Option<SessionLine>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {LINE} FROM sessions s WHERE name = ?1"))?;
         Ok(query.query_row([session.as_str()], session_line).optional()?)
     }
 
-    /// The message of that id, with its session.
+    /// Returns the message with this id, with its session.
     pub fn message(&self, id: i64) -> Result<Option<(SessionName, Message)>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags, s.name FROM messages m
@@ -170,8 +170,8 @@ impl View<'_> {
         Ok(query.query_row([id], |row| Ok((session_name(row, 6)?, message(row)?))).optional()?)
     }
 
-    /// The last `count` messages of the branch in use before the one with this id (none: to the end), oldest first; fewer where they
-    /// have [`PAGE_BYTES`] together.
+    /// Returns the last `count` messages of the branch in use before the one with this id (`None`: the last ones), oldest first;
+    /// fewer if they exceed [`PAGE_BYTES`].
     pub fn messages_before(
         &self,
         session: &SessionName,
@@ -188,7 +188,7 @@ impl View<'_> {
         Ok(messages)
     }
 
-    /// Which models the session has of its own.
+    /// Returns the models that were chosen for the session.
     pub fn model_choice(&self, session: &SessionName) -> Result<ModelChoice, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT model, role_models FROM sessions WHERE name = ?1")?;
         let found = query.query_row([session.as_str()], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
@@ -197,7 +197,7 @@ impl View<'_> {
         Ok(ModelChoice { all, roles: serde_json::from_str(&roles).map_err(wrong)? })
     }
 
-    /// Whether a session of this name is there, or may be made.
+    /// Checks that a session with this name exists, or may be created.
     pub fn may_open(&self, session: &SessionName, max: u64) -> Result<(), StoreError> {
         if self.has_session(session)? || self.count_sessions()? < max {
             return Ok(());
@@ -210,14 +210,14 @@ impl View<'_> {
         Ok(query.query_row((), |row| row.get::<_, i64>(0))?.unsigned_abs())
     }
 
-    /// What the session's workspace held when it was last measured.
+    /// Returns the size of the session's workspace when it was last measured.
     pub fn workspace_bytes(&self, session: &SessionName) -> Result<u64, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT workspace_bytes FROM sessions WHERE name = ?1")?;
         let bytes = query.query_row([session.as_str()], |row| row.get::<_, i64>(0)).optional()?;
         Ok(bytes.unwrap_or(0).unsigned_abs())
     }
 
-    /// What all workspaces held when they were last measured, what is kept to undo runs in them, and what stands in the store.
+    /// Returns the total size of all workspaces when they were last measured, of the undo data, and of the store.
     pub fn home_bytes(&self) -> Result<u64, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT coalesce(sum(workspace_bytes), 0) FROM sessions INDEXED BY sessions_with_files WHERE workspace_bytes > 0",
@@ -227,7 +227,7 @@ impl View<'_> {
         Ok(workspaces + self.undo_bytes()? + space.bytes.saturating_sub(space.free))
     }
 
-    /// What is kept to undo runs, in all sessions.
+    /// Returns the total size of the undo data of all sessions.
     pub fn undo_bytes(&self) -> Result<u64, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT coalesce(sum(undo_bytes), 0) FROM sessions INDEXED BY sessions_with_undo WHERE undo_bytes > 0",
@@ -242,8 +242,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Adds a message, and the session where there is none of that name. A reply is in the branch of the message that its run began
-    /// with, any other message in the branch in use. Returns the message's id.
+    /// Adds a message, and creates the session if necessary. A reply is in the branch of the message that its run began with, any
+    /// other message in the branch in use. Returns the message's id.
     pub fn add_message(
         &self,
         session: &SessionName,
@@ -266,7 +266,7 @@ impl Tx<'_> {
         Ok(message)
     }
 
-    /// Gives the session a model of its own for all roles, or, without one, what is configured.
+    /// Sets the session's model for all roles; `None` restores the configured one.
     pub fn set_session_model(&self, session: &SessionName, model: Option<&str>, at_ms: i64) -> Result<(), StoreError> {
         let id = self.ensure_session(session, at_ms)?;
         let mut update = self.conn.prepare_cached(
@@ -276,7 +276,7 @@ impl Tx<'_> {
         self.tell_session(session)
     }
 
-    /// Gives one role of the session a model of its own, or, without one, the one that it would have.
+    /// Sets the session's model for one role; `None` removes it.
     pub fn set_role_model(
         &self,
         session: &SessionName,
@@ -298,7 +298,8 @@ impl Tx<'_> {
         self.tell_session(session)
     }
 
-    /// The owner has read the session up to this message. The mark moves forward only, and not beyond the last message.
+    /// Records that the owner has read the session up to this message. The mark only moves forward, and not beyond the last
+    /// message.
     pub fn mark_read(&self, session: &SessionName, message: i64) -> Result<(), StoreError> {
         let mut update =
             self.conn.prepare_cached("UPDATE sessions SET read_to = ?2 WHERE name = ?1 AND read_to < ?2")?;
@@ -312,7 +313,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Gives the session its place in listings; nothing happens where there is no session of that name.
+    /// Sets the session's place in listings; does nothing if the session does not exist.
     pub fn set_placement(&self, session: &SessionName, placement: Placement) -> Result<(), StoreError> {
         let mut update =
             self.conn.prepare_cached("UPDATE sessions SET placement = ?2 WHERE name = ?1 AND placement <> ?2")?;
@@ -322,7 +323,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Sets the label of machines that its runs prefer; nothing happens where there is no session of that name.
+    /// Sets the label of machines that its runs prefer; does nothing if the session does not exist.
     pub fn set_runs_on(&self, session: &SessionName, label: Option<&str>) -> Result<(), StoreError> {
         let mut update =
             self.conn.prepare_cached("UPDATE sessions SET runs_on = ?2 WHERE name = ?1 AND runs_on IS NOT ?2")?;
@@ -332,7 +333,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Makes the session where there is none of that name; one that is there was active now.
+    /// Creates the session if it does not exist; otherwise, records that it is active now.
     pub fn open_session(&self, session: &SessionName, at_ms: i64) -> Result<(), StoreError> {
         let id = self.ensure_session(session, at_ms)?;
         self.conn
@@ -341,7 +342,7 @@ impl Tx<'_> {
         self.tell_session(session)
     }
 
-    /// A reply that nobody has to read counts as read, where none before it waits to be.
+    /// Marks a reply that nobody has to read as read, if no reply before it is unread.
     pub fn pass_over(&self, session: &SessionName, message: i64) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE sessions SET read_to = ?2 WHERE name = ?1 AND NOT EXISTS (
@@ -354,27 +355,27 @@ impl Tx<'_> {
         }
     }
 
-    /// Keeps how much the session's workspace holds.
+    /// Stores the size of the session's workspace.
     pub fn set_workspace_bytes(&self, session: &SessionName, bytes: u64) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached("UPDATE sessions SET workspace_bytes = ?2 WHERE name = ?1")?;
         update.execute((session.as_str(), i64::try_from(bytes).unwrap_or(i64::MAX)))?;
         Ok(())
     }
 
-    /// Keeps how much is kept to undo the session's runs.
+    /// Stores the size of the session's undo data.
     pub fn set_undo_bytes(&self, session: &SessionName, bytes: u64) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached("UPDATE sessions SET undo_bytes = ?2 WHERE name = ?1")?;
         update.execute((session.as_str(), i64::try_from(bytes).unwrap_or(i64::MAX)))?;
         Ok(())
     }
 
-    /// Whether one more may be made.
+    /// Checks that a further session may be created.
     pub(super) fn check_sessions(&self) -> Result<(), StoreError> {
         let max = self.max_sessions;
         if max < u64::MAX && self.count_sessions()? >= max { Err(StoreError::Sessions { max }) } else { Ok(()) }
     }
 
-    /// The session's row; made with this time where there is none.
+    /// Returns the session's row; creates it with this time if necessary.
     pub(super) fn ensure_session(&self, session: &SessionName, at_ms: i64) -> Result<i64, StoreError> {
         if let Some(id) = self.session_id(session)? {
             return Ok(id);
@@ -398,14 +399,14 @@ impl FromSql for RunId {
     }
 }
 
-/// A message out of a row of id, role, text, at_ms, run and tags.
+/// Reads a message from a row of id, role, text, at_ms, run and tags.
 pub(super) fn message(row: &rusqlite::Row<'_>) -> rusqlite::Result<Message> {
     let tags = serde_json::from_str(row.get_ref(5)?.as_str()?)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(5, rusqlite::types::Type::Text, error.into()))?;
     Ok(Message { id: row.get(0)?, role: row.get(1)?, text: row.get(2)?, at_ms: row.get(3)?, run: row.get(4)?, tags })
 }
 
-/// The columns of a [`SessionLine`], of sessions `s`: two indexes are read for each, and no text.
+/// The columns of a [`SessionLine`] for sessions `s`: reads two indexes for each, and no texts.
 pub(super) const LINE: &str = "s.id, s.name, s.title, s.created_ms, s.active_ms, s.model,
      (SELECT count(*) FROM (SELECT 1 FROM messages m INDEXED BY replies_of_session
           WHERE m.session = s.id AND m.role = 'assistant' AND m.id > s.read_to AND m.replaced = 0 LIMIT 99)),
@@ -415,7 +416,7 @@ pub(super) const LINE: &str = "s.id, s.name, s.title, s.created_ms, s.active_ms,
      (SELECT r.id FROM runs r INDEXED BY runs_unfinished
           WHERE r.status = 'running' AND r.waiting IS NOT NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1)";
 
-/// A session out of a row of [`LINE`].
+/// Reads a session from a row of [`LINE`].
 fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
     Ok(SessionLine {
         id: row.get(0)?,
@@ -432,13 +433,13 @@ fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
     })
 }
 
-/// Reads a session's name out of a row.
+/// Reads a session's name from a row.
 pub(super) fn session_name(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<SessionName> {
     SessionName::parse(row.get_ref(index)?.as_str()?)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Text, error.into()))
 }
 
-/// Messages as long as they are few and short enough to be in memory together.
+/// Collects messages up to the maximum size of a page in memory.
 pub(super) fn page_of(mut rows: rusqlite::Rows<'_>) -> Result<Vec<Message>, StoreError> {
     let (mut messages, mut bytes) = (Vec::new(), 0);
     while bytes < PAGE_BYTES
@@ -451,7 +452,7 @@ pub(super) fn page_of(mut rows: rusqlite::Rows<'_>) -> Result<Vec<Message>, Stor
     Ok(messages)
 }
 
-/// Whether a page that was asked for with this many messages may have been cut off.
+/// Whether a page that was requested with this many messages may have been cut off.
 pub fn is_full(page: &[Message], count: u32) -> bool {
     page.len() == count as usize || page.iter().map(|message| message.text.len()).sum::<usize>() >= PAGE_BYTES
 }

@@ -1,4 +1,4 @@
-//! Indexes of skills that were seen: which version of each was the last.
+//! The last seen versions of skill indexes.
 
 use super::{StoreError, Tx};
 use rusqlite::OptionalExtension;
@@ -15,8 +15,8 @@ pub struct IndexVersion {
 }
 
 impl Tx<'_> {
-    /// Remembers a version, where it is no older than the last one that was seen and no other of the same number. Returns the last
-    /// one where it is not remembered.
+    /// Stores a version, unless it is older than the last seen one, or differs from it with the same number. In these cases,
+    /// returns the last seen one.
     pub fn see_index(&self, version: &IndexVersion, now_ms: i64) -> Result<Option<(u64, String)>, StoreError> {
         let IndexVersion { signer, name, serial, digest } = version;
         let mut query =

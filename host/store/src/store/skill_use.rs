@@ -1,17 +1,17 @@
-//! What the calls of skills have used: for each skill a row, and one for each host, directory or secret.
+//! Usage of skill calls: a row for each skill, and one for each host, directory or secret.
 
 use super::{StoreError, Tx, View};
 use rusqlite::OptionalExtension;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Hosts, directories and secrets of one capability that are kept for a skill.
+/// Maximum hosts, directories and secrets of one capability that are stored for a skill.
 pub const MAX_USED_THINGS: u32 = 100;
 
-/// What stands in the place of those that are too many.
+/// Stands for further ones.
 pub const MORE: &str = "more";
 
-/// What calls of a skill have used.
+/// Usage of a skill's calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Use")]
 pub struct SkillUse {
@@ -23,13 +23,13 @@ pub struct SkillUse {
     pub failed: u64,
     pub first_ms: i64,
     pub last_ms: i64,
-    /// The most that a call had of memory.
+    /// Maximum memory of a call.
     pub memory_bytes: u64,
-    /// The longest that a call took.
+    /// Maximum time of a call.
     pub longest_ms: u64,
-    /// The most that a call wrote into files.
+    /// Maximum bytes that a call wrote to files.
     pub written_bytes: u64,
-    /// The time of all calls together.
+    /// Total time of all calls.
     pub total_ms: u64,
     pub things: Vec<UsedThing>,
 }
@@ -40,7 +40,7 @@ pub struct SkillUse {
 pub struct UsedThing {
     /// As in the grant: "http", "secrets" or "workspace".
     pub capability: String,
-    /// A method, "private" (at a private address), "read", "write", "received", or "more" (than are kept).
+    /// A method, "private" (at a private address), "read", "write", "received", or "more" (than are stored).
     pub how: String,
     pub name: String,
     /// Calls that did so.
@@ -48,14 +48,14 @@ pub struct UsedThing {
 }
 
 impl UsedThing {
-    /// Whether it stands for what was too much to keep.
+    /// Whether it stands for further ones that were not stored.
     pub fn is_more(&self) -> bool {
         self.how == MORE
     }
 }
 
 impl View<'_> {
-    /// What the calls of a skill have used; none if none was recorded.
+    /// Returns the usage of a skill's calls; `None` if none was recorded.
     pub fn skill_use(&self, skill: &str) -> Result<Option<SkillUse>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT digest, calls, failed, first_ms, last_ms, memory_bytes, longest_ms, written_bytes, total_ms
@@ -89,7 +89,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Adds what some calls used. What stands there of another component of this name is forgotten first.
+    /// Adds the usage of some calls. Usage of another component with this name is deleted first.
     pub fn add_skill_use(&self, skill: &str, used: &SkillUse) -> Result<(), StoreError> {
         let int = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let mut forget = self.conn.prepare_cached("DELETE FROM skill_use WHERE skill = ?1 AND digest <> ?2")?;
@@ -123,7 +123,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Forgets what the calls of a skill used.
+    /// Deletes the usage of a skill's calls.
     pub fn forget_skill_use(&self, skill: &str) -> Result<(), StoreError> {
         self.conn.prepare_cached("DELETE FROM skill_use WHERE skill = ?1")?.execute((skill,))?;
         Ok(())
@@ -168,14 +168,14 @@ mod tests {
         assert_eq!((both.first_ms, both.last_ms), (5, 8));
         let names: Vec<_> = both.things.iter().map(|thing| (thing.name.as_str(), thing.calls)).collect();
         assert_eq!(names, [("one", 2), ("two", 1)]);
-        // However many there are, no more than so many are kept, and one that says so.
+        // However many there are, only the maximum is stored, and one that stands for the rest.
         for n in 0..2 * MAX_USED_THINGS {
             add(used("a", &[&n.to_string()]));
         }
         let many = read().things;
         assert_eq!(many.len(), MAX_USED_THINGS as usize + 1);
         assert!(many.iter().any(|thing| thing.how == MORE && thing.name.is_empty()), "{many:?}");
-        // Another component begins with nothing.
+        // Another component starts without usage.
         add(used("b", &["three"]));
         assert_eq!((read().calls, read().things.len()), (1, 1));
         store.write_blocking(|tx| tx.forget_skill_use("x")).unwrap();

@@ -1,8 +1,8 @@
-//! How large the file is, and giving back what is free in it.
+//! The size of the file, and releasing its free pages.
 //!
-//! A new store is made with `auto_vacuum = INCREMENTAL`: free pages can be taken off its end a few at a time, while a full
-//! `VACUUM` would write the whole store twice and keep every writer waiting. One that was made without it keeps its free
-//! pages, and uses them again; `kiso backup` and `kiso restore` make a compact one of it.
+//! A new store has `auto_vacuum = INCREMENTAL`: free pages can be removed from its end a few at a time, while a full `VACUUM`
+//! would write the whole store twice and block every writer. A store without this setting keeps its free pages and reuses them;
+//! `kiso backup` and `kiso restore` make a compact one of it.
 
 use super::{Store, StoreError, Tx, View, connect};
 
@@ -10,12 +10,12 @@ use super::{Store, StoreError, Tx, View, connect};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     pub bytes: u64,
-    /// Of these, in pages that nothing stands in.
+    /// Bytes of these in free pages.
     pub free: u64,
 }
 
 impl View<'_> {
-    /// How large the store is, without what still stands in its log.
+    /// Returns the size of the store, without data that is still in its log.
     pub fn space(&self) -> Result<Space, StoreError> {
         let number = |pragma: &str| -> Result<u64, StoreError> {
             let mut query = self.conn.prepare_cached(pragma)?;
@@ -27,11 +27,11 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Takes up to so many free pages off the file; how many went. None where the store was made without that.
+    /// Removes up to this many free pages from the file. Returns their number; 0 if the store was created without that setting.
     pub fn give_back(&self, pages: u32) -> Result<u64, StoreError> {
         let before = self.space()?;
         let mut vacuum = self.conn.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
-        // One page with each row.
+        // Each row removes one page.
         let mut rows = vacuum.query(())?;
         while rows.next()?.is_some() {}
         let gone = before.bytes.saturating_sub(self.space()?.bytes);
@@ -41,7 +41,7 @@ impl Tx<'_> {
 }
 
 impl Store {
-    /// Moves the log into the file and empties it, if nobody is reading or writing just now.
+    /// Moves the log into the file and empties it, if nobody is reading or writing now.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
         let moved = || -> Result<(), StoreError> {
             let conn = connect(self.path())?;

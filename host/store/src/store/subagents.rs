@@ -1,5 +1,5 @@
-//! Subagents: sessions that were spawned by another one, or by the schedule. Each has a parent, and its messages are jobs
-//! that know the top of their tree and where their reply goes.
+//! Subagents: sessions that were spawned by another one, or by the schedule. Each has a parent, and its messages are jobs with
+//! the root of their tree and the session for their reply.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 
-/// Parents that are followed up a tree. Limits keep trees far below; a ring, which cannot be, would end here.
+/// Maximum parents that are followed in a tree. Other limits keep trees much lower; an impossible cycle would end here.
 const MAX_HEIGHT: u32 = 64;
 
 /// A subagent to admit.
@@ -21,35 +21,35 @@ const MAX_HEIGHT: u32 = 64;
 pub struct Spawn {
     /// Its session, which must be new.
     pub session: SessionName,
-    /// What it is called, for people.
+    /// Its name for people.
     pub name: String,
     /// Its message, sealed.
     pub text: String,
     pub caller: CallerScope,
     pub parent: SessionName,
-    /// The session that is told the reply.
+    /// The session that gets the reply.
     pub inject_into: Option<SessionName>,
-    /// Stands in for the configured default.
+    /// Replaces the configured default.
     pub model: Option<String>,
-    /// Names the call that spawns it: done again, it is admitted once.
+    /// Identifies the call that spawns it: a repeated call is admitted once.
     pub client_key: String,
     pub at_ms: i64,
-    /// Of what it was decided from, its message included.
+    /// The label of the data that the decision was based on, including its message.
     pub label: Label,
 }
 
-/// How many there may be.
+/// Maximum numbers of subagents.
 #[derive(Debug, Clone, Copy)]
 pub struct SpawnLimits {
-    /// Of subagents of subagents; 1: a subagent spawns none.
+    /// Maximum depth of the tree; with 1, a subagent spawns none.
     pub depth: u64,
-    /// Unfinished in one tree.
+    /// Maximum unfinished ones in a tree.
     pub of_tree: u64,
-    /// Unfinished in all.
+    /// Maximum unfinished ones in total.
     pub all: u64,
 }
 
-/// Why a subagent was not admitted. Nothing of it was kept.
+/// Why a subagent was not admitted. Nothing of it was stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnRefused {
     #[error("a subagent would be {depth} levels deep, and at most {max} are allowed (subagents.max_depth)")]
@@ -64,7 +64,7 @@ pub enum SpawnRefused {
     Taken { session: SessionName },
 }
 
-/// A subagent and how it stands.
+/// A subagent and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subagent {
     pub session: SessionName,
@@ -77,7 +77,7 @@ pub struct Subagent {
     pub state: JobState,
     pub inject_into: Option<SessionName>,
     pub run: Option<RunId>,
-    /// How the run stands.
+    /// The status of its run.
     pub status: Option<RunStatus>,
     pub reply: Option<String>,
 }
@@ -91,7 +91,7 @@ const COLUMNS: &str =
      JOIN messages m ON m.id = j.message LEFT JOIN runs r ON r.num = j.run LEFT JOIN messages a ON a.id = j.reply";
 
 impl View<'_> {
-    /// The subagents that a session spawned itself, the newest first, at most `limit`.
+    /// Returns the direct subagents of a session, newest first, at most `limit`.
     pub fn subagents_of(&self, parent: &SessionName, limit: u32) -> Result<Vec<Subagent>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} WHERE s.parent = (SELECT id FROM sessions WHERE name = ?1) ORDER BY s.id DESC LIMIT ?2"
@@ -100,13 +100,13 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The subagent with that session; `None` for a session that is none.
+    /// Returns the subagent with this session; `None` if the session is not a subagent.
     pub fn subagent(&self, session: &SessionName) -> Result<Option<Subagent>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE s.name = ?1"))?;
         Ok(query.query_row([session.as_str()], subagent).optional()?)
     }
 
-    /// Who spawned a session; `None` for one that nobody did.
+    /// Returns the parent of a session; `None` if it has none.
     pub fn parent_of(&self, session: &SessionName) -> Result<Option<SessionName>, StoreError> {
         let mut query = self
             .conn
@@ -114,7 +114,7 @@ impl View<'_> {
         Ok(query.query_row([session.as_str()], |row| session_name(row, 0)).optional()?)
     }
 
-    /// A session, who spawned it, who spawned that one, and so on to the top of the tree.
+    /// Returns a session, its parent, and so on to the root of the tree.
     pub fn line_of(&self, session: &SessionName) -> Result<Vec<SessionName>, StoreError> {
         let mut line = vec![session.clone()];
         while line.len() < MAX_HEIGHT as usize
@@ -125,7 +125,7 @@ impl View<'_> {
         Ok(line)
     }
 
-    /// Sessions in which something waits that was spawned, with when and how it did; oldest first, at most `limit`.
+    /// Returns sessions with waiting spawned jobs, with the time and priority of each; oldest first, at most `limit`.
     pub fn spawned_queued(&self, limit: u32) -> Result<Vec<(SessionName, i64, JobPriority)>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT s.name, m.at_ms, j.priority FROM jobs j INDEXED BY jobs_spawned
@@ -136,7 +136,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The priority that a run was begun with; that of a person where it has no job.
+    /// Returns the priority that a run was begun with; that of a person if it has no job.
     pub fn priority_of_run(&self, run: &RunId) -> Result<JobPriority, StoreError> {
         let num = self.num(run)?;
         let mut query =
@@ -146,7 +146,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Admits a subagent: its session, its message and its job, or nothing.
+    /// Admits a subagent in one transaction: its session, its message and its job.
     pub fn spawn(&self, new: &Spawn, limits: &SpawnLimits) -> Result<Result<JobAdmission, SpawnRefused>, StoreError> {
         if let Some(session) = self.session_id(&new.session)? {
             let mut query =
@@ -188,8 +188,8 @@ impl Tx<'_> {
         Ok(Ok(admitted))
     }
 
-    /// Admits a message that no person of this home sent, in the session that works for it, which is a subagent of the one that
-    /// is `told` the reply. Returns the message.
+    /// Admits a message that no person of this home sent, in the session that works for it, which is a subagent of the session
+    /// that gets the reply (`told`). Returns the message.
     pub(super) fn admit_unasked(
         &self,
         job: &NewJob,
@@ -197,7 +197,7 @@ impl Tx<'_> {
         told: Option<&SessionName>,
     ) -> Result<i64, StoreError> {
         let id = self.ensure_session(&job.session, job.at_ms)?;
-        // One that is told what comes of this one's own reply is not a parent: the line of parents must end.
+        // A session that gets replies of this session's own reply cannot be its parent: parents must not form a cycle.
         let parent = match told {
             Some(told) if !self.line_of(told)?.contains(&job.session) => Some(self.ensure_session(told, job.at_ms)?),
             _ => None,
@@ -211,7 +211,7 @@ impl Tx<'_> {
         Ok(message)
     }
 
-    /// A job was spawned in the tree below `root`, and this session is told its reply.
+    /// Marks a job as spawned in the tree below `root`; this session gets its reply.
     pub(super) fn job_is_spawned(
         &self,
         message: i64,
@@ -223,13 +223,13 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Says the reply of a run in each session that is to be told it. Belongs before [`Tx::finish_jobs`], in the same
-    /// transaction: said once, or, if the run ends anew after a crash, not yet.
+    /// Adds the reply of a run to each session that gets it. Called before [`Tx::finish_jobs`] in the same transaction, so that
+    /// the reply is added exactly once, even if the run ends again after a crash.
     pub fn inject_reply(&self, run: &RunId, text: &str, label: &Label, at_ms: i64) -> Result<(), StoreError> {
         self.inject(run, text, label, at_ms).map(drop)
     }
 
-    /// Says something of a run in each session that is to be told its reply; returns the messages.
+    /// Adds a text of a run to each session that gets its reply. Returns the messages.
     pub fn inject(&self, run: &RunId, text: &str, label: &Label, at_ms: i64) -> Result<Vec<i64>, StoreError> {
         let num = self.num(run)?;
         let mut query = self.conn.prepare_cached(
@@ -246,8 +246,8 @@ impl Tx<'_> {
         sessions.iter().map(message).collect()
     }
 
-    /// Ends what waits in a session before it began, as a run that was cancelled: `outcome` is its JSON, `reply` what it
-    /// says. `None` where nothing waits.
+    /// Ends a session's waiting messages as a cancelled run: `outcome` is its JSON, `reply` its text. `None` if nothing is
+    /// waiting.
     pub fn cancel_queued(
         &self,
         session: &SessionName,
@@ -262,7 +262,7 @@ impl Tx<'_> {
         Ok(Some(begun.run))
     }
 
-    /// How many jobs were spawned and are not done, in one tree or in all.
+    /// Returns the number of unfinished spawned jobs, in one tree or in total.
     fn count_spawned(&self, root: Option<i64>) -> Result<u64, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT count(*) FROM jobs INDEXED BY jobs_spawned

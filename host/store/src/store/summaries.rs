@@ -1,4 +1,4 @@
-//! What a session is about: its title, and the summaries of its messages, one for each segment.
+//! The title of a session, and the summaries of its messages, one per segment.
 
 use rusqlite::OptionalExtension;
 
@@ -10,14 +10,14 @@ use kiso_base::home::SessionName;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     pub text: String,
-    /// The last message that it holds.
+    /// The last message that it covers.
     pub to: i64,
-    /// Keys of the scratchpad under which those messages stand whole, oldest first.
+    /// Scratchpad keys of these messages' full texts, oldest first.
     pub sources: Vec<String>,
 }
 
 impl View<'_> {
-    /// The summary of the session's segment. Those of earlier segments stay where they are, and are not told.
+    /// Returns the summary of the session's current segment. Those of earlier segments are kept but not returned.
     pub fn summary(&self, session: &SessionName) -> Result<Option<Summary>, StoreError> {
         let segment = self.segment_start(session)?;
         let mut query = self.conn.prepare_cached(
@@ -36,14 +36,14 @@ impl View<'_> {
         Ok(summary.optional()?)
     }
 
-    /// The session's title.
+    /// Returns the session's title.
     pub fn title(&self, session: &SessionName) -> Result<Option<String>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT title FROM sessions WHERE name = ?1")?;
         Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?.flatten())
     }
 
-    /// How many messages the session's segment has that its summary does not hold, counted up to `at_most`: reads no more
-    /// rows than that.
+    /// Returns how many messages of the session's segment its summary does not cover, counted up to `at_most`; reads only that
+    /// many rows.
     pub fn count_unsummarized(&self, session: &SessionName, at_most: u32) -> Result<u32, StoreError> {
         let (segment, to) = self.summarized(session)?;
         let mut query = self.conn.prepare_cached(
@@ -54,7 +54,7 @@ impl View<'_> {
         Ok(query.query_row((session.as_str(), to, segment, at_most), |row| row.get(0))?)
     }
 
-    /// The id of the first of the last `keep` messages of the session's segment; an id above all where `keep` is 0.
+    /// Returns the id of the first of the last `keep` messages of the session's segment; an id above all others if `keep` is 0.
     pub fn first_of_last(&self, session: &SessionName, keep: u32) -> Result<i64, StoreError> {
         let segment = self.segment_start(session)?;
         let mut query = self.conn.prepare_cached(
@@ -65,8 +65,8 @@ impl View<'_> {
         Ok(first.unwrap_or(i64::MAX))
     }
 
-    /// The messages to compress: the oldest of the session's segment that its summary does not hold, at most `limit`, up to the
-    /// one with the id `before`. Oldest first.
+    /// Returns the messages to summarize: the oldest of the session's segment that its summary does not cover, before the id
+    /// `before`, oldest first, at most `limit`.
     pub fn messages_to_summarize(
         &self,
         session: &SessionName,
@@ -84,7 +84,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Where the session's segment begins, and up to where it is summarized.
+    /// Returns the beginning of the session's segment, and the end of its summary.
     fn summarized(&self, session: &SessionName) -> Result<(i64, i64), StoreError> {
         let segment = self.segment_start(session)?;
         Ok((segment, self.summary(session)?.map_or(segment, |summary| summary.to)))
@@ -92,8 +92,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Replaces the summary of the session's segment that begins after the message `segment`. False, and nothing is
-    /// changed, where the summary in force already reaches that far: another process was faster.
+    /// Replaces the summary of the session's segment that begins after the message `segment`. Returns false and changes nothing
+    /// if the current summary already covers as much: another process was faster.
     pub fn set_summary(&self, session: &SessionName, segment: i64, new: &Summary) -> Result<bool, StoreError> {
         let mut update = self.conn.prepare_cached(
             "INSERT INTO summaries (session, segment, text, up_to, sources)
@@ -104,22 +104,22 @@ impl Tx<'_> {
         Ok(update.execute((session.as_str(), segment, &new.text, new.to, sources))? > 0)
     }
 
-    /// Sets the title; `anew` replaces one that is there. True if the title was set. It stands in clear wherever sessions are
-    /// listed: the caller has taken out what is secret. One that was made, and that another session has, goes on with the
-    /// beginning of the first message, so that the two differ.
-    pub fn set_title(&self, session: &SessionName, title: &str, anew: bool) -> Result<bool, StoreError> {
-        let longer = if anew { None } else { self.longer_title(session, title)? };
+    /// Sets the title; with `replace`, replaces an existing one. Returns whether the title was set. It is stored in the clear, so
+    /// the caller must have removed secrets. A generated title that another session has is extended by the beginning of the first
+    /// message, so that the two differ.
+    pub fn set_title(&self, session: &SessionName, title: &str, replace: bool) -> Result<bool, StoreError> {
+        let longer = if replace { None } else { self.longer_title(session, title)? };
         let title = longer.as_deref().unwrap_or(title);
         let mut update =
             self.conn.prepare_cached("UPDATE sessions SET title = ?2 WHERE name = ?1 AND (?3 OR title IS NULL)")?;
-        let changed = update.execute((session.as_str(), title, anew))? > 0;
+        let changed = update.execute((session.as_str(), title, replace))? > 0;
         if changed {
             self.tell_session(session)?;
         }
         Ok(changed)
     }
 
-    /// A title with the beginning of the session's first message behind it, if another session has the title alone.
+    /// Returns the title with the beginning of the session's first message, if another session has the same title.
     fn longer_title(&self, session: &SessionName, title: &str) -> Result<Option<String>, StoreError> {
         let mut others = self.conn.prepare_cached("SELECT 1 FROM sessions WHERE title = ?1 AND name <> ?2 LIMIT 1")?;
         if !others.exists((title, session.as_str()))? {
@@ -139,6 +139,6 @@ impl Tx<'_> {
     }
 }
 
-/// Words of a first message that tell two titles apart, and the characters that they have at most.
+/// Words of a first message in an extended title, and their maximum characters.
 const TITLE_WORDS: usize = 10;
 const MAX_BEGINNING: usize = 80;

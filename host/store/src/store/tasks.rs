@@ -1,4 +1,4 @@
-//! The tasks of a run: one row each, with what became of it.
+//! The tasks of a run: one row each, with its result.
 
 use rusqlite::types::{FromSqlError, ValueRef};
 use schemars::JsonSchema;
@@ -8,29 +8,29 @@ use strum::{EnumString, IntoStaticStr};
 use super::{RunId, StoreError, Tx, View};
 use kiso_plan::plan::TaskKind;
 
-/// A task of a run, as the store keeps it.
+/// A task of a run, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRow {
-    /// Given by the run, and never used twice in it.
+    /// Assigned by the run, and unique in it.
     pub id: u32,
-    /// Its place in the plan.
+    /// Its position in the plan.
     pub position: u32,
     pub kind: TaskKind,
     /// A short name, such as `skill chart`.
     pub label: String,
-    /// The task as JSON; sealed as long as no model has looked at the message for secrets.
+    /// The task as JSON; sealed until a model has searched the message for secrets.
     pub task: String,
     pub status: TaskState,
-    /// What it left behind, where it ran.
+    /// Its output, if it ran.
     pub output: Option<String>,
-    /// Why it did not succeed, in one line.
+    /// Why it failed, in one line.
     pub error: Option<String>,
     pub started_ms: Option<i64>,
-    /// Only where the status is one of the four that end a task.
+    /// Only if the status is one of the four that end a task.
     pub ended_ms: Option<i64>,
 }
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, EnumString, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -40,21 +40,21 @@ pub enum TaskState {
     Running,
     Done,
     Failed,
-    /// The daemon stopped while it ran; whether it took effect is not known.
+    /// The daemon stopped while it ran, so it may or may not have taken effect.
     Interrupted,
-    /// A new plan was made without it.
+    /// A new plan does not contain it.
     Dropped,
 }
 
 impl TaskState {
-    /// The state of that name.
+    /// Parses the name of a state.
     pub fn named(name: &str) -> Option<TaskState> {
         name.parse().ok()
     }
 }
 
 impl View<'_> {
-    /// All tasks of a run in the order of the plan, those that were dropped included.
+    /// Returns all tasks of a run in the order of the plan, including dropped ones.
     pub fn tasks_of(&self, run: &RunId) -> Result<Vec<TaskRow>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id, position, kind, label, task, status, output, error, started_ms, ended_ms FROM tasks
@@ -75,14 +75,14 @@ impl View<'_> {
             })
         })?;
         let mut tasks = rows.collect::<Result<Vec<TaskRow>, _>>()?;
-        // They are few, and an index over their order would be written with every change of one.
+        // There are few, and an index of their order would be written with every change.
         tasks.sort_by_key(|task| task.position);
         Ok(tasks)
     }
 }
 
 impl Tx<'_> {
-    /// Writes the rows as they are now; those of the same ids are replaced, all others of the run stay.
+    /// Stores the rows, replacing those with the same ids; all other rows of the run stay.
     pub fn put_tasks(&self, run: &RunId, rows: &[TaskRow]) -> Result<(), StoreError> {
         let run = self.num(run)?;
         let mut upsert = self.conn.prepare_cached(
@@ -111,7 +111,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Ends the tasks of a run that will not go on: one that runs is interrupted, those that wait are dropped.
+    /// Ends the tasks of a run that will not continue: a running one is interrupted, waiting ones are dropped.
     pub fn leave_tasks(&self, run: &RunId, at_ms: i64) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE tasks SET status = CASE status WHEN 'running' THEN 'interrupted' ELSE 'dropped' END, ended_ms = ?2

@@ -19,7 +19,7 @@ mod unread;
 use super::*;
 use kiso_base::home::{SessionName, SkillName};
 
-/// A directory with a database, which goes when the test ends.
+/// A directory with a database; it is removed when the test ends.
 struct House(PathBuf);
 
 impl House {
@@ -27,7 +27,7 @@ impl House {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("kiso-store-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let dir = std::env::temp_dir().join(name);
-        // Of a process that had our id and was killed.
+        // Left by a killed process with our id.
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir(&dir).unwrap();
         House(dir)
@@ -61,7 +61,7 @@ fn skill(name: &str) -> KvOwner {
     KvOwner::new(&SkillName::parse(name).unwrap(), None)
 }
 
-/// A run with no events, begun at that time.
+/// A run without events that began at this time.
 fn begin(store: &Store, at_ms: i64) -> RunId {
     store.write_blocking(move |tx| tx.create_run(&session("s"), "do it", at_ms)).unwrap()
 }
@@ -88,7 +88,7 @@ fn a_run_is_there_after_the_store_was_closed() {
     store.close();
     assert_eq!(store.read_blocking(|view| view.run(&run)), Err(StoreError::Closed));
     assert_eq!(store.write_blocking(|_| Ok(())), Err(StoreError::Closed));
-    // The log went into the file, and the file is nobody else's.
+    // The log was moved into the file, and the file is private.
     assert!(!house.0.join("store.db-wal").exists());
     assert_eq!(fs::metadata(house.path()).unwrap().permissions().mode() & 0o777, 0o600);
 
@@ -125,7 +125,7 @@ fn an_event_is_appended_once_and_without_a_gap() {
 fn two_handles_on_one_file_lose_nothing() {
     let house = House::new();
     let stores: Vec<Store> = std::thread::scope(|scope| {
-        // Opened at the same time, so that they also make the file and its tables against each other.
+        // Opened at the same time, so that creating the file and its tables is tested as well.
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| house.open())).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -136,14 +136,14 @@ fn two_handles_on_one_file_lose_nothing() {
                 for number in 0..25 {
                     let add =
                         move |tx: &Tx| tx.add_message(&session("s"), MessageRole::User, &number.to_string(), 1, None);
-                    // Who waits for the lock is not served in turn, and on a busy disk it may be told that it waited too long.
+                    // SQLite does not grant the lock in order, so on a busy disk a writer may time out.
                     while let Err(error) = store.write_blocking(add) {
                         assert!(matches!(error, StoreError::Locked { .. }), "{error:?}");
                     }
                 }
             });
         }
-        // They race for each event too: every one is appended by exactly one of them.
+        // They compete for each event, too: exactly one of them appends each.
         let threads: Vec<_> = stores
             .iter()
             .map(|store| scope.spawn(|| (0..25).filter(|seq| append(store, &run, *seq).is_ok()).count()))
@@ -212,7 +212,7 @@ fn a_full_disk_fails_the_write_and_the_store_lives_on() {
     let big = format!("\"{}\"", "x".repeat(1 << 20));
     let full = store.write_blocking(move |tx| tx.append_event(&id, 0, 1, "big", &big));
     assert_eq!(full, Err(StoreError::DiskFull { path: house.path() }));
-    // A small one still fits, the reader sees nothing of the big one, and with space there is no trace of the trouble.
+    // A small one still fits, the reader sees nothing of the big one, and with free space everything works again.
     append(&store, &run, 0).unwrap();
     assert_eq!(store.read_blocking(|view| view.events(&run)).unwrap().len(), 1);
     store.write_blocking(move |tx| pages(tx, 4_000)).unwrap();
@@ -257,7 +257,7 @@ fn a_window_holds_the_last_messages_of_its_session() {
     let window = store.read_blocking(|view| view.last_messages(&session("a"), 3)).unwrap();
     assert_eq!(window.into_iter().map(|message| message.text).collect::<Vec<_>>(), ["a27", "a28", "a29"]);
     assert_eq!(store.read_blocking(|view| view.last_messages(&session("c"), 3)).unwrap(), []);
-    // The window is found by the index and needs no sorting, so its cost does not grow with the session.
+    // The window is found by the index without sorting, so its cost does not grow with the session.
     let plan: String = store
         .read_blocking(|view| {
             let sql = "EXPLAIN QUERY PLAN SELECT id FROM messages WHERE session = 1 ORDER BY id DESC LIMIT 3";
@@ -272,7 +272,7 @@ fn runs_are_listed_by_page_and_found_by_what_people_type() {
     let house = House::new();
     let store = house.open();
     assert!(matches!(store.read_blocking(|view| view.resolve_run("last")), Err(StoreError::NoRun { .. })));
-    // The clock jumps back before the last one, which stays the last.
+    // The clock is set back before the last one, which stays the last.
     let runs: Vec<RunId> = [1_000, 2_000_000_000_000, 2_000_000_000_001, 5].map(|at| begin(&store, at)).to_vec();
     let id = |text: &str| store.read_blocking(|view| view.resolve_run(text));
     assert_eq!(id("last").unwrap(), runs[3]);
@@ -338,8 +338,8 @@ fn the_limits_of_a_skills_values_hold() {
     assert!(matches!(set("a", "k".to_owned(), (64 << 10) + 1), Err(StoreError::Quota { max: MAX_VALUE_BYTES, .. })));
     set("a", "k".repeat(256), 64 << 10).unwrap();
 
-    // 1 MiB: beside the first, fourteen full values and their keys fit; one more does not, a smaller one does, and
-    // replacing one is no growth.
+    // 1 MiB: beside the first value, fourteen full ones with their keys fit. A further one does not, a smaller one does, and
+    // replacing one needs no room.
     (0..14).for_each(|number| set("a", format!("{number:02}"), 64 << 10).unwrap());
     assert!(matches!(set("a", "14".to_owned(), 64 << 10), Err(StoreError::Quota { max: MAX_SPACE_BYTES, .. })));
     set("a", "14".to_owned(), 60 << 10).unwrap();
@@ -387,7 +387,7 @@ async fn many_writers_wait_without_blocking_each_other() {
     let house = House::new();
     let store = house.open();
     let run = store.write(|tx| tx.create_run(&session("s"), "go", 1)).await.unwrap();
-    // More than the queue holds, all of them waiting at once.
+    // More than the queue holds, all waiting at once.
     let writes: Vec<_> = (0..2 * QUEUE)
         .map(|n| {
             let store = store.clone();

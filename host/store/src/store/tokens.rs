@@ -1,4 +1,4 @@
-//! Tokens of the gateway: named, and known by their hash only.
+//! Tokens of the gateway: they have names, and only their hashes are stored.
 
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -10,58 +10,57 @@ use subtle::ConstantTimeEq;
 
 use super::{StoreError, Tx, View};
 
-/// What begins every token, so that one that was published by mistake can be found.
+/// The prefix of every token, so that a token published by mistake can be found.
 const PREFIX: &str = "kiso_";
 
-/// Tokens that there may be.
+/// Maximum tokens.
 const MAX_TOKENS: i64 = 1_000;
 
-/// Characters of a token's name.
+/// Maximum characters of a token's name.
 pub const MAX_TOKEN_NAME: usize = 64;
 
-/// What a token allows.
+/// The permissions of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, EnumString, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum TokenScope {
-    /// To write messages and to read what came of them.
+    /// Writing messages and reading their results.
     Chat,
     /// Everything.
     Admin,
 }
 
-/// A token without what makes it one.
+/// A token without its secret part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     pub name: String,
-    /// The part of the token by which it is found: of two tokens that had the same name one after the other, it is not the
-    /// same. No secret.
+    /// The part of the token by which it is found. It is not secret. Two successive tokens of the same name have different ones.
     pub handle: String,
     pub scope: TokenScope,
     pub created_ms: i64,
 }
 
 impl View<'_> {
-    /// The tokens, by name.
+    /// Returns the tokens, by name.
     pub fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT name, handle, scope, created_ms FROM tokens ORDER BY name")?;
         let rows = query.query_map((), token)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Whether the token with this handle has not been revoked.
+    /// Whether the token with this handle exists, that is, was not revoked.
     pub fn has_token(&self, handle: &str) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM tokens WHERE handle = ?1)")?;
         Ok(query.query_row([handle], |row| row.get(0))?)
     }
 
-    /// Whether there is any token.
+    /// Whether any token exists.
     pub fn has_tokens(&self) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM tokens)")?;
         Ok(query.query_row((), |row| row.get(0))?)
     }
 
-    /// The token that this text is, if it is one. Takes the same time for every text with the handle of a token.
+    /// Returns the token with this text, if it is valid. Takes the same time for all texts with the handle of an existing token.
     pub fn token_of(&self, text: &str) -> Result<Option<Token>, StoreError> {
         let Some((handle, _)) = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')) else {
             return Ok(None);
@@ -78,7 +77,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Makes a token and returns its text, which is kept nowhere; `None` if there is one of that name.
+    /// Creates a token and returns its text, which is not stored; `None` if the name exists.
     pub fn add_token(&self, name: &str, scope: TokenScope, at_ms: i64) -> Result<Option<String>, StoreError> {
         if name.is_empty() || name.chars().count() > MAX_TOKEN_NAME || name.chars().any(char::is_control) {
             return Err(StoreError::Quota {
@@ -100,7 +99,7 @@ impl Tx<'_> {
         Ok(added.then_some(text))
     }
 
-    /// Takes a token away, at once; true if there was one.
+    /// Revokes a token immediately. Returns whether there was one.
     pub fn remove_token(&self, name: &str) -> Result<bool, StoreError> {
         Ok(self.conn.prepare_cached("DELETE FROM tokens WHERE name = ?1")?.execute([name])? > 0)
     }

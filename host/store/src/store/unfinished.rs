@@ -1,4 +1,4 @@
-//! Runs that have not ended: stopping, to be taken up again after a crash, or held until a person says so.
+//! Runs that have not ended: cancelling them, resuming them after a crash, and holding them until a person decides.
 
 use rusqlite::OptionalExtension;
 
@@ -6,22 +6,22 @@ use super::sessions::session_name;
 use super::{JobPriority, RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// The last event of a run.
+/// The number of a run's last event.
 const LAST_SEQ: &str = "coalesce((SELECT max(seq) FROM events WHERE run = runs.num), -1)";
 
-/// How often a run was taken up again since it last got further. What may bring kiso down is the step that it is at: a run that
-/// gets on, however often somebody pulls the plug, is none that does.
+/// How often a run was resumed since its last progress. Only a repeated step may be the cause of crashes: a run that progresses
+/// is not, however often the power fails.
 const RESUMED_IN_VAIN: &str =
     "CASE WHEN coalesce((SELECT max(seq) FROM events WHERE run = runs.num), -1) > resumed_at_seq
      AND resumed_at_seq >= 0 THEN 0 ELSE resumed END";
 
-/// Whether a run is taken up for the first time since it has asked a person. It was left in good order then, and not cut off.
+/// Whether a run is resumed for the first time since it has asked a person. Then it was not interrupted, but left in good order.
 const WAS_ASKING: &str = "resumed_at_seq < coalesce((SELECT max(seq) FROM events WHERE run = runs.num), -1)
      AND EXISTS (SELECT 1 FROM approvals WHERE run = runs.num AND seq = (SELECT max(seq) FROM events WHERE run = runs.num))";
 
 impl View<'_> {
-    /// Runs that have not ended, are not held and wait for nobody, the oldest first: of one session or of all. Those that no process works on
-    /// any more are among them; who holds the session's lock knows which.
+    /// Returns the runs that have not ended, are not held and do not wait for a person, oldest first; of one session or of all.
+    /// They include abandoned ones, which only the holder of the session's lock can recognize.
     pub fn unfinished_runs(&self, session: Option<&SessionName>) -> Result<Vec<RunId>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id FROM runs INDEXED BY runs_unfinished WHERE status = 'running' AND held_ms IS NULL AND waiting IS NULL
@@ -31,7 +31,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The sessions of runs that are to be tried again, with the priority of each, at most `limit`.
+    /// Returns the sessions of runs that will be tried again, with the priority of each, at most `limit`.
     pub fn runs_to_retry(&self, limit: u32) -> Result<Vec<(SessionName, JobPriority)>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT s.name, r.id FROM runs r INDEXED BY runs_to_retry JOIN sessions s ON s.id = r.session
@@ -42,7 +42,7 @@ impl View<'_> {
         rows.into_iter().map(|(session, run)| Ok((session, self.priority_of_run(&run)?))).collect()
     }
 
-    /// Runs that are held and how often each was cut off at its step, the oldest first, at most `limit`.
+    /// Returns the held runs and how often each was interrupted at its step, oldest first, at most `limit`.
     pub fn held_runs(&self, limit: u32) -> Result<Vec<(RunId, u32)>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT id, 1 + {RESUMED_IN_VAIN} FROM runs INDEXED BY runs_unfinished
@@ -52,29 +52,29 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How often a run was taken up again after it had been cut off, without having got any further.
+    /// Returns how often a run was resumed after an interruption without any progress.
     pub fn times_resumed(&self, run: &RunId) -> Result<u32, StoreError> {
         let sql = format!("SELECT {RESUMED_IN_VAIN} FROM runs WHERE id = ?1");
         let mut query = self.conn.prepare_cached(&sql)?;
         query.query_row([run], |row| row.get(0)).optional()?.ok_or_else(|| StoreError::NoRun { text: run.to_string() })
     }
 
-    /// The start of the machine in which the run was last taken up; none where nothing is kept of what it changes.
+    /// Returns the machine's boot in which the run was last resumed; `None` if its changes are not recorded for undo.
     pub fn boot_of_run(&self, run: &RunId) -> Result<Option<String>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT boot FROM runs WHERE id = ?1")?;
         let boot = query.query_row([run], |row| row.get(0)).optional()?;
         boot.ok_or_else(|| StoreError::NoRun { text: run.to_string() })
     }
 
-    /// Whether the step of the run behind this event, or a later one, is on record as one that reached something outside of the
-    /// sandbox ([`Tx::set_left`]).
+    /// Whether the run's step after this event, or a later one, is recorded as having reached something outside of the sandbox
+    /// ([`Tx::set_left`]).
     pub fn has_left(&self, run: &RunId, seq: u32) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT left_at_seq >= ?2 FROM runs WHERE id = ?1")?;
         let left = query.query_row((run, seq), |row| row.get(0)).optional()?;
         left.ok_or_else(|| StoreError::NoRun { text: run.to_string() })
     }
 
-    /// Whether somebody asked for the run to stop.
+    /// Whether somebody asked to cancel the run.
     pub fn cancel_requested(&self, run: &RunId) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT cancel_requested FROM runs WHERE id = ?1")?;
         let requested = query.query_row([run], |row| row.get(0)).optional()?;
@@ -83,12 +83,12 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Asks for a run to stop. A run that has ended cannot be stopped ([`StoreError::Ended`]).
+    /// Requests the cancellation of a run. Fails with [`StoreError::Ended`] if it has ended.
     pub fn request_cancel(&self, run: &RunId) -> Result<(), StoreError> {
         let num = self.num(run)?;
         let mut query = self.conn.prepare_cached("SELECT held_ms IS NOT NULL FROM runs WHERE num = ?1")?;
         let was_held: bool = query.query_row([num], |row| row.get(0))?;
-        // One that waits for a person, or is held, is driven by nobody; the queue takes it up, sees that it is to be ended, and ends it.
+        // No process drives a run that waits for a person or is held; the queue resumes it, and ends it because of this request.
         let mut update = self.conn.prepare_cached(
             "UPDATE runs SET cancel_requested = 1, waiting = NULL, held_ms = NULL,
                  retry_ms = CASE WHEN waiting IS NULL AND held_ms IS NULL THEN retry_ms ELSE started_ms END,
@@ -102,21 +102,21 @@ impl Tx<'_> {
         }
     }
 
-    /// Puts on record in which start of the machine the run is taken up.
+    /// Records the machine's boot in which the run is resumed.
     pub fn set_boot(&self, run: &RunId, boot: Option<&str>) -> Result<(), StoreError> {
         let num = self.num(run)?;
         self.conn.prepare_cached("UPDATE runs SET boot = ?2 WHERE num = ?1")?.execute((num, boot))?;
         Ok(())
     }
 
-    /// Puts on record that the step behind this event is about to reach something outside of the sandbox.
+    /// Records that the step after this event is about to reach something outside of the sandbox.
     pub fn set_left(&self, run: &RunId, seq: u32) -> Result<(), StoreError> {
         let num = self.num(run)?;
         self.conn.prepare_cached("UPDATE runs SET left_at_seq = ?2 WHERE num = ?1")?.execute((num, seq))?;
         Ok(())
     }
 
-    /// Counts that a run is taken up again; returns how often that happened since it last got further, this time included.
+    /// Counts a resumption. Returns how many there were since the last progress, including this one.
     pub fn count_resumed(&self, run: &RunId) -> Result<u32, StoreError> {
         let num = self.num(run)?;
         let sql = format!(
@@ -127,13 +127,13 @@ impl Tx<'_> {
         update.query_row([num], |row| row.get(0)).optional()?.ok_or_else(|| StoreError::Ended { run: run.clone() })
     }
 
-    /// Has a run wait until somebody says that it is to be tried again. Its session goes on without it.
+    /// Holds a run until somebody allows another attempt. Its session continues without it.
     pub fn hold_run(&self, run: &RunId, at_ms: i64) -> Result<(), StoreError> {
         self.set_held(run, "held_ms = ?2, retry_ms = NULL", at_ms)
     }
 
-    /// Somebody says that a run is to be tried again, so that what happened to it before does not count any more. The
-    /// queue takes it up ([`View::runs_to_retry`]).
+    /// Allows another attempt of a held run, and resets its count of interruptions. The queue resumes it
+    /// ([`View::runs_to_retry`]).
     pub fn retry_run(&self, run: &RunId, at_ms: i64) -> Result<(), StoreError> {
         self.set_held(run, "held_ms = NULL, retry_ms = ?2, resumed = 0", at_ms)
     }
@@ -148,7 +148,7 @@ impl Tx<'_> {
         }
     }
 
-    /// The run was left in good order: that it is taken up again says nothing about it.
+    /// Records that the run was left in good order, so that its next resumption does not count.
     pub fn uncount_resumed(&self, run: &RunId) -> Result<(), StoreError> {
         let num = self.num(run)?;
         let mut update = self.conn.prepare_cached("UPDATE runs SET resumed = max(resumed - 1, 0) WHERE num = ?1")?;

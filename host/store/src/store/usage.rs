@@ -1,4 +1,4 @@
-//! What model calls used: a row for each call, and sums that are kept in the same transaction.
+//! Usage of model calls: a row for each call, and sums that are updated in the same transaction.
 
 use rusqlite::OptionalExtension;
 
@@ -10,14 +10,14 @@ use kiso_plan::limits::Usage;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageLine {
     pub at_ms: i64,
-    /// The role that called, such as "planner".
+    /// The role of the call, such as "planner".
     pub role: String,
     /// `provider:model`.
     pub model: String,
     pub usage: Usage,
 }
 
-/// What a sum is over.
+/// The scope of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope<'a> {
     Run(&'a RunId),
@@ -33,14 +33,14 @@ pub struct Totals {
     pub usage: Usage,
 }
 
-/// The model of a [`UsageLine`] that is not one: the rules that are built in. Their calls count towards the limits, and are kept
-/// apart where a person reads what models were used for.
+/// The model of a [`UsageLine`] for the built-in rules. Their calls count towards the limits, but are excluded where a person
+/// reads the usage of models.
 const RULES: &str = "reflex";
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 impl View<'_> {
-    /// What was used so far, the built-in rules included; zero where nothing was. Reads one row.
+    /// Returns the usage so far, including the built-in rules; zero if there is none. Reads one row.
     pub fn usage_total(&self, scope: Scope<'_>) -> Result<Totals, StoreError> {
         let query = "SELECT calls, input, output, cost_micros, cached FROM usage_totals WHERE scope = ?1 AND key = ?2";
         self.total(query, scope)
@@ -69,8 +69,8 @@ impl View<'_> {
         Ok(totals.optional()?.unwrap_or_default())
     }
 
-    /// The sums of the days before this one (none: of all) on which a model was called, without the built-in rules, the last
-    /// first, at most `limit`. A day is counted from 1970 (UTC).
+    /// Returns the sums of days with model calls before this one (`None`: all), without the built-in rules, latest first, at most
+    /// `limit`. Days are numbered from 1970 (UTC).
     pub fn usage_by_day(&self, before: Option<i64>, limit: u32) -> Result<Vec<(i64, Totals)>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT key, calls - rule_calls, input - rule_input, output - rule_output, cost_micros, cached FROM usage_totals
@@ -85,7 +85,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The calls of a run, in order.
+    /// Returns the calls of a run, in order.
     pub fn usage_of(&self, run: &RunId) -> Result<Vec<UsageLine>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT at_ms, role, model, input, output, cost_micros, cached FROM usage WHERE run = ?1 ORDER BY id",
@@ -101,7 +101,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Records a call, and adds it to the sums of its run, session and day. `run` is none for work between runs.
+    /// Records a call, and adds it to the sums of its run, session and day. `run` is `None` for work between runs.
     pub fn add_usage(&self, session: &SessionName, run: Option<&RunId>, line: &UsageLine) -> Result<(), StoreError> {
         self.add_usage_between(session, run, line, true)
     }
@@ -131,7 +131,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Adds a call that belongs to no session, such as one that finds out what a model can do, to the sum of its day.
+    /// Adds a call without a session, such as a test of a model's abilities, to the sum of its day.
     pub fn add_usage_of_day(&self, at_ms: i64, usage: Usage) -> Result<(), StoreError> {
         self.add_to_total("day", at_ms.div_euclid(DAY_MS), usage, false)
     }
@@ -155,7 +155,7 @@ fn columns(usage: Usage) -> [i64; 4] {
     [usage.input_tokens, usage.output_tokens, usage.cost_micros, usage.cached_tokens].map(bounded)
 }
 
-/// A provider may report anything. A million such calls can still be added up.
+/// Limits a count, because a provider may report anything. A million such calls can still be added.
 fn bounded(count: u64) -> i64 {
     const MAX: u64 = 1 << 42;
     count.min(MAX) as i64

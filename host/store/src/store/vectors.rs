@@ -1,9 +1,9 @@
-//! What passages mean, as vectors, and those that are near one.
+//! Meanings of passages as vectors, and the search for similar ones.
 //!
-//! All passages are compared by the signs of their vectors' numbers, an eighth of a byte each, and the nearest
-//! [`CANDIDATES`] of them by the vectors themselves, a byte for each number. So a search reads 128 bytes for a passage with
-//! 1,024 numbers instead of 4,096, whatever there is in the store is compared, and the memory's own limit ([`super::MAX_CHUNKS`])
-//! is the bound. With fewer passages than candidates nothing is lost by the signs at all.
+//! All passages are compared by the signs of their vectors' numbers (one bit each), and the nearest [`CANDIDATES`] of them by the
+//! vectors themselves (one byte per number). So a search reads 128 bytes per passage with 1,024 numbers instead of 1,024. All
+//! passages in the store are compared; their number is limited by [`super::MAX_CHUNKS`]. With fewer passages than candidates, the
+//! signs lose nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,14 +12,13 @@ use rusqlite::OptionalExtension;
 
 use super::{StoreError, Tx, View};
 
-/// Numbers that a vector may have. Common models give 384 to 3,072.
+/// Maximum numbers of a vector. Common models return 384 to 3,072.
 pub const MAX_DIMENSIONS: usize = 4_096;
 
-/// Passages that are compared by their vectors, after their signs were.
+/// Number of passages that are compared by their vectors, after the comparison of signs.
 const CANDIDATES: usize = 256;
 
-/// A direction: which way a text points among all meanings that a model tells apart. Only vectors of one model can be
-/// compared.
+/// A direction in a model's space of meanings. Only vectors of the same model can be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vector(Vec<i8>);
 
@@ -32,22 +31,22 @@ pub struct PendingPassage {
 }
 
 impl Vector {
-    /// The direction of these numbers; `None` where they have none or are too many.
+    /// Returns the direction of these numbers; `None` if they have none or there are too many.
     pub fn new(numbers: &[f32]) -> Option<Vector> {
         let largest = numbers.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
         let usable = (1..=MAX_DIMENSIONS).contains(&numbers.len())
             && numbers.iter().all(|number| number.is_finite())
             && largest >= f32::MIN_POSITIVE;
-        // The length says nothing, so each vector may use the whole range of a byte.
+        // The length has no meaning, so each vector can use the whole range of a byte.
         usable.then(|| Vector(numbers.iter().map(|number| (number / largest * 127.0).round() as i8).collect()))
     }
 
-    /// How many numbers it has.
+    /// Returns its number of dimensions.
     pub fn dimensions(&self) -> usize {
         self.0.len()
     }
 
-    /// The cosine of the angle between the two; 1 for the same direction. 0 where they are of two kinds.
+    /// Returns the cosine of the angle between the two; 1 for the same direction. 0 if their dimensions differ.
     pub fn likeness(&self, other: &Vector) -> f32 {
         likeness(&self.0, other.0.iter().copied())
     }
@@ -71,7 +70,7 @@ fn likeness(one: &[i8], other: impl ExactSizeIterator<Item = i8>) -> f32 {
         return 0.0;
     }
     let (mut dot, mut of_one, mut of_other) = (0_i32, 0_i32, 0_i32);
-    // At most 4,096 × 127², far from the end of the type.
+    // At most 4,096 × 127², which fits the type.
     for (a, b) in one.iter().zip(other) {
         let (a, b) = (i32::from(*a), i32::from(b));
         dot += a * b;
@@ -82,7 +81,7 @@ fn likeness(one: &[i8], other: impl ExactSizeIterator<Item = i8>) -> f32 {
     if length == 0.0 { 0.0 } else { (f64::from(dot) / length) as f32 }
 }
 
-/// Bits that differ.
+/// Counts differing bits.
 fn distance(one: &[u8], other: &[u8]) -> u32 {
     let (words, rest) = one.as_chunks::<8>();
     let (other_words, other_rest) = other.as_chunks::<8>();
@@ -93,14 +92,14 @@ fn distance(one: &[u8], other: &[u8]) -> u32 {
 }
 
 impl View<'_> {
-    /// The number under which the vectors of this model are kept, if there are any.
+    /// Returns the number for this model's vectors, if there are any.
     pub fn embedder(&self, model: &str) -> Result<Option<i64>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT num FROM embedders WHERE model = ?1")?;
         Ok(query.query_row([model], |row| row.get(0)).optional()?)
     }
 
-    /// Passages without a vector of this embedder that it has not refused: those without any first, of each kind the newest
-    /// first.
+    /// Returns passages without a vector of this embedder that it has not refused: those without any vector first, newest first
+    /// in both groups.
     pub fn unembedded(&self, embedder: i64, limit: u32) -> Result<Vec<PendingPassage>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT c.id, c.text, s.name FROM memory_chunks c LEFT JOIN sessions s ON s.id = c.session
@@ -128,8 +127,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// The passages whose vectors of this embedder are nearest to this one, and how near, the nearest first: at most `limit`,
-    /// each with at least this likeness.
+    /// Returns the passages whose vectors of this embedder are most similar to this one, with their likeness, most similar first:
+    /// at most `limit`, each with at least this likeness.
     pub fn nearest(&self, embedder: i64, to: &Vector, limit: u32, least: f32) -> Result<Vec<(i64, f32)>, StoreError> {
         let (signs, mut near) = (to.signs(), BinaryHeap::with_capacity(CANDIDATES + 1));
         let mut scan = self.conn.prepare_cached("SELECT chunk, signs FROM memory_signs WHERE embedder = ?1")?;
@@ -140,7 +139,7 @@ impl View<'_> {
                 continue;
             }
             let far = distance(&signs, others);
-            // The newer of two that are equally far.
+            // The newer of two with the same distance.
             let place = (far, Reverse(row.get::<_, i64>(0)?));
             if near.len() < CANDIDATES || near.peek().is_some_and(|worst| place < *worst) {
                 near.push(place);
@@ -167,7 +166,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// The number for the vectors of this model.
+    /// Returns the number for this model's vectors, creating it if necessary.
     pub fn add_embedder(&self, model: &str) -> Result<i64, StoreError> {
         match self.embedder(model)? {
             Some(num) => Ok(num),
@@ -175,8 +174,8 @@ impl Tx<'_> {
         }
     }
 
-    /// Keeps a passage's vector in the place of any that it had, or, without one, that the embedder refused it. A passage
-    /// that was forgotten meanwhile is left alone.
+    /// Stores a passage's vector, replacing an older one; `None` records that the embedder refused it. Does nothing for a passage
+    /// that was deleted meanwhile.
     pub fn set_vector(&self, chunk: i64, embedder: i64, vector: Option<&Vector>) -> Result<(), StoreError> {
         let mark = if vector.is_some() { embedder } else { -embedder };
         let mut update = self.conn.prepare_cached("UPDATE memory_chunks SET embedder = ?2 WHERE id = ?1")?;
@@ -204,7 +203,7 @@ mod tests {
     use super::*;
     use crate::store::Store;
 
-    /// Numbers that nobody chose, the same each time.
+    /// Pseudo-random numbers, the same each time.
     fn numbers(seed: u64, count: usize) -> Vec<f32> {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let next = || {
@@ -243,7 +242,7 @@ mod tests {
         assert!((exact - kept).abs() < 0.01, "{exact} {kept}");
     }
 
-    /// Of many more passages than are compared whole, the nearest is found, and the order is that of the vectors.
+    /// Among many more passages than candidates, the nearest is found, and the order is that of the vectors.
     #[test]
     fn the_nearest_of_many_are_found() {
         let (_dir, store) = open();

@@ -1,15 +1,15 @@
-//! Messages by their place in a session: those after a message, and those that wait for a run.
+//! Messages by their position in a session: those after a message, and those that wait for a run.
 
 use super::sessions::{message, page_of};
 use super::{Message, RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
-/// Tags of a message. The text that they come from is short; a list that is longer is not a list of tags.
+/// Maximum tags of a message. Messages with more do not use them as tags.
 pub const MAX_TAGS: usize = 32;
 
 impl View<'_> {
-    /// The messages of the branch in use after the one with this id (0: from the first), at most `limit`, oldest first; fewer where they have
-    /// [`super::PAGE_BYTES`] together.
+    /// Returns the messages of the branch in use after the one with this id (0: from the first), oldest first, at most `limit`;
+    /// fewer if they exceed [`super::PAGE_BYTES`].
     pub fn messages_after(&self, session: &SessionName, id: i64, limit: u32) -> Result<Vec<Message>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id, role, text, at_ms, run, tags FROM messages
@@ -18,7 +18,7 @@ impl View<'_> {
         page_of(query.query((session.as_str(), id, limit))?)
     }
 
-    /// The messages of all branches after the one with this id, each with its branch, as [`View::messages_after`].
+    /// Returns the messages of all branches after the one with this id, each with its branch, like [`View::messages_after`].
     pub fn messages_of_all_branches(
         &self,
         session: &SessionName,
@@ -41,8 +41,7 @@ impl View<'_> {
         Ok(messages)
     }
 
-    /// Messages of the user that no run has taken, oldest first, at most `limit`: what arrived while another run was
-    /// under way.
+    /// Returns the user's messages that no run has taken, oldest first, at most `limit`: those that arrived during another run.
     pub fn waiting_messages(&self, session: &SessionName, limit: u32) -> Result<Vec<Message>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id, role, text, at_ms, run, tags FROM messages INDEXED BY messages_waiting
@@ -65,8 +64,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Gives a waiting message to a run; false where another run has it, so that none is answered twice, and where the run is of a branch
-    /// that is not in use.
+    /// Assigns a waiting message to a run. Returns false if another run has it, so that it is not answered twice, or if the run
+    /// belongs to a branch that is not in use.
     pub fn take_message(&self, run: &RunId, message: i64) -> Result<bool, StoreError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE messages SET run = ?1 WHERE id = ?2 AND run IS NULL

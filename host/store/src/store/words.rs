@@ -1,8 +1,8 @@
-//! Questions to the word indexes (FTS5). What a person or a model writes is never FTS syntax: it is taken apart into
-//! words, and each is quoted.
+//! Queries of the word indexes (FTS5). Text of a person or a model is never used as FTS syntax: it is split into words, and each
+//! is quoted.
 //!
-//! Chinese and Japanese put no space between words, so FTS5 sees a whole sentence as one. Beside the text the indexes
-//! therefore have its [`grams`]: every two neighbouring characters of such runs.
+//! Chinese and Japanese have no spaces between words, so FTS5 would index a whole sentence as one word. Therefore, the indexes
+//! also contain the text's [`grams`]: every two neighbouring characters of such runs.
 
 mod index;
 
@@ -10,20 +10,20 @@ pub(crate) use index::{Index, IndexQuery};
 
 use std::fmt::Write as _;
 
-/// Words of a question that are looked for; the rest of a long text would only make every row match.
+/// Maximum words of a query; the rest of a long text would only make every row match.
 const MAX_WORDS: usize = 24;
 
-/// Words of a text that is compared with another one.
+/// Maximum words of a text that is compared with another one.
 const MAX_COMPARED: usize = 400;
 
-/// Letters with which two forms of a word begin alike.
+/// Common first letters of two forms of the same word.
 const STEM: usize = 4;
 
-/// Longest word that is looked for, in characters; what is longer is cut, and found as a prefix.
+/// Maximum characters of a word in a query; a longer one is cut and used as a prefix.
 const MAX_WORD: usize = 40;
 
-/// Words of three letters and more that say nothing about what a text is about. With one of them every row would match, and a
-/// short row that has it would seem to fit better than a long one that is meant.
+/// Words of three or more letters without information about a text's topic. With one of them, every row would match, and a short
+/// row with it would rank above a long relevant one.
 const FILLERS: &[&str] = &[
     "the", "and", "for", "are", "was", "were", "who", "how", "what", "why", "when", "where", "which", "with", "from",
     "that", "this", "these", "those", "have", "has", "had", "you", "your", "can", "could", "would", "should", "please",
@@ -35,24 +35,24 @@ const FILLERS: &[&str] = &[
     "avec", "qui", "quel", "что", "как", "это", "для", "где", "или", "кто",
 ];
 
-/// A question as FTS5 wants it, in two strengths. An index that may be large is asked by [`Words::ask`].
+/// A query for FTS5, in a strict and a loose form. Use [`Words::ask`] for an index that may be large.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words(Vec<Word>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Word {
     Plain(String),
-    /// A run of characters that has no spaces between its words.
+    /// A run of characters without spaces between its words.
     Run(Vec<char>),
 }
 
 impl Words {
-    /// The words of the text; none where it has no letter and no digit.
+    /// Parses the words of the text; `None` if it contains neither letters nor digits.
     pub fn of(text: &str) -> Option<Words> {
         Self::first_of(text, MAX_WORDS)
     }
 
-    /// [`Words::of`] for a text that is not looked for.
+    /// [`Words::of`] for a text that is compared instead of being searched for.
     fn of_any_length(text: &str) -> Option<Words> {
         Self::first_of(text, MAX_COMPARED)
     }
@@ -76,22 +76,22 @@ impl Words {
         (!words.is_empty()).then_some(Words(words))
     }
 
-    /// Rows that have all of the words, each perhaps as the beginning of a longer one.
+    /// Matches rows that contain all of the words, also as the beginning of longer ones.
     pub fn all(&self) -> String {
         joined(self.0.iter().map(Word::phrase), " AND ")
     }
 
-    /// Whether a text that no index has holds all of the words, each perhaps as the beginning of a longer one.
+    /// Whether a text without an index contains all of the words, also as the beginning of longer ones.
     pub fn stand_in(&self, text: &str) -> bool {
         self.0.iter().all(|word| word.stands_at(text).is_some())
     }
 
-    /// The byte at which the first of the words that stands in the text begins.
+    /// Returns the position of the first of the words in the text.
     pub fn first_in(&self, text: &str) -> Option<usize> {
         self.0.iter().filter_map(|word| word.stands_at(text)).min()
     }
 
-    /// Rows that have any of the words. Words that stand in every text count only where there are no others.
+    /// Matches rows that contain any of the words. Very common words only count if there are no others.
     pub fn any(&self) -> String {
         joined(self.telling().iter().map(Word::phrase), " OR ")
     }
@@ -111,10 +111,10 @@ impl Word {
         }
     }
 
-    /// The word as a whole.
+    /// Returns the FTS5 phrase of the word.
     fn phrase(&self) -> String {
         match self {
-            // A lone letter as a prefix would match every word that begins with it.
+            // A single letter as a prefix would match every word that begins with it.
             Word::Plain(word) if word.chars().nth(1).is_none() => format!("\"{word}\""),
             Word::Plain(word) => format!("\"{word}\"*"),
             Word::Run(run) if run.len() == 1 => format!("\"{}\"*", run[0]),
@@ -125,7 +125,7 @@ impl Word {
         }
     }
 
-    /// Where the word stands in a text, perhaps as the beginning of a longer one.
+    /// Returns the position of the word in a text, also as the beginning of a longer one.
     fn stands_at(&self, text: &str) -> Option<usize> {
         let plain = match self {
             Word::Run(run) => return text.find(&run.iter().collect::<String>()),
@@ -142,13 +142,13 @@ impl Word {
         None
     }
 
-    /// What may stand alone in a row that is about the same, and whether it says much.
+    /// Returns the parts that may occur alone in a row about the same topic, each with whether it is significant.
     fn terms(&self) -> Vec<(Word, bool)> {
         match self {
             Word::Plain(word) => vec![(self.clone(), word.len() > 2 && !FILLERS.contains(&word.as_str()))],
             Word::Run(run) if run.len() == 1 => vec![(self.clone(), true)],
             Word::Run(run) => {
-                // Hiragana alone are particles and endings.
+                // Pairs of only Hiragana are particles and endings.
                 let telling = |pair: &[char]| pair.iter().any(|c| !('\u{3040}'..='\u{309f}').contains(c));
                 run.windows(2).map(|pair| (Word::Run(pair.to_vec()), telling(pair))).collect()
             }
@@ -170,8 +170,8 @@ fn joined(terms: impl IntoIterator<Item = String>, with: &str) -> String {
     query
 }
 
-/// How many of the words of `about` that say much stand in `text`, and how many there are. A word stands there also as the beginning of
-/// a longer one, and as a longer form of one.
+/// Returns how many of the significant words of `about` occur in `text`, and how many there are. A word also matches as the
+/// beginning of a longer one, and as another form of one.
 pub fn shared_words(about: &str, text: &str) -> (usize, usize) {
     let (Some(about), Some(text)) = (Words::of(about), Words::of_any_length(text)) else { return (0, 0) };
     let (about, known) = (about.telling(), text.terms().map(|(word, _)| word).collect::<Vec<_>>());
@@ -179,16 +179,16 @@ pub fn shared_words(about: &str, text: &str) -> (usize, usize) {
     (shared, about.len())
 }
 
-/// What a text begins with that is sealed: it has no words for the index.
+/// The prefix of sealed texts, which have no words for the index.
 pub const SEALED: &str = "sealed:1:";
 
-/// What the index has beside the text of a message; none for one that it does not have.
+/// Returns the grams of a message's text for the index; `None` if it is not indexed.
 pub(super) fn indexed_grams(text: &str) -> Option<String> {
     (!text.starts_with(SEALED)).then(|| grams(text))
 }
 
-/// The pairs of characters of every run without spaces, and what stands beside such a run in the same word; empty for
-/// most languages.
+/// Returns the pairs of characters of every run without spaces, and text beside such a run in the same word; empty for most
+/// languages.
 pub(super) fn grams(text: &str) -> String {
     let mut grams = String::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.contains(is_dense)) {
@@ -207,7 +207,7 @@ pub(super) fn grams(text: &str) -> String {
     grams
 }
 
-/// Words, cut where writing with spaces and writing without meet.
+/// Splits a text into words, also between scripts with and without spaces.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).flat_map(|word| {
         let mut rest = word;
@@ -221,7 +221,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether the character belongs to a script that puts no space between words.
+/// Whether the character belongs to a script without spaces between words.
 fn is_dense(c: char) -> bool {
     matches!(c, '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
         | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}')

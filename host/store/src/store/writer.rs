@@ -1,4 +1,4 @@
-//! The one thread that writes.
+//! The only thread that writes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -12,19 +12,19 @@ use super::commit_log::{Gate, Shipper};
 use super::file::{FileId, connect_file};
 use super::{StoreError, Tx, View};
 
-/// Writes that share a commit at most. It bounds what a failing commit takes along, and how long the first waits.
+/// Maximum writes in a commit. This limits how much a failing commit affects, and how long the first write waits.
 const GROUP: usize = 64;
 
-/// A write that somebody waits for.
+/// A write that a caller waits for.
 pub(super) trait Work: Send {
-    /// Does the work and keeps the answer back until the commit. The error tells that there is nothing to commit.
+    /// Does the work, and returns its answer for after the commit. An error means that there is nothing to commit.
     fn run(self: Box<Self>, tx: &Tx<'_>) -> (Result<(), StoreError>, Answer);
 
-    /// Answers without doing anything.
+    /// Returns an error without doing the work.
     fn refuse(self: Box<Self>, error: StoreError);
 }
 
-/// Gives the caller the result of the work, or the error of the commit.
+/// Passes the result of the work, or the error of the commit, to the caller.
 type Answer = Box<dyn FnOnce(Result<(), StoreError>)>;
 
 pub(super) struct Pending<F, T> {
@@ -39,32 +39,32 @@ where
 {
     fn run(self: Box<Self>, tx: &Tx<'_>) -> (Result<(), StoreError>, Answer) {
         let Pending { work, answer } = *self;
-        // A mistake in one write must not end all others. What it half did is rolled back like any failed write.
+        // A panic in one write must not end all others. It is rolled back like any failed write.
         let result = catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|panic| {
             let message = panic.downcast_ref::<String>().cloned();
             let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
             Err(StoreError::Panicked { message: message.unwrap_or_default() })
         });
-        // Whoever asked may have gone.
+        // The caller may have gone.
         let done = result.as_ref().map(drop).map_err(StoreError::clone);
         (done, Box::new(move |committed| drop(answer.send(committed.and(result)))))
     }
 
     fn refuse(self: Box<Self>, error: StoreError) {
         let Pending { work, answer } = *self;
-        // Whoever asked may want back what it holds.
+        // The caller may want back what it holds.
         drop(work);
         let _ = answer.send(Err(error));
     }
 }
 
-/// Where commits are kept elsewhere, and what keeps readers from them until they are.
+/// The log for commits, and the gate that blocks readers until a commit is stored there.
 pub(super) struct Shipping {
     pub shipper: Shipper,
     pub gate: Arc<Gate>,
 }
 
-/// What is written to.
+/// The file that is written to.
 pub(super) struct WriterFile {
     path: PathBuf,
     conn: Connection,
@@ -73,14 +73,14 @@ pub(super) struct WriterFile {
 
 impl WriterFile {
     pub(super) fn new(path: PathBuf, conn: Connection, file: FileId) -> WriterFile {
-        // A run has the writer do some eighty different things, and parsing one takes longer than doing it.
+        // A run uses about eighty different statements of the writer, and parsing one takes longer than running it.
         conn.set_prepared_statement_cache_capacity(192);
         WriterFile { path, conn, file }
     }
 
-    /// Takes what another process has put in its place, if one has.
+    /// Opens the file again if another process has replaced it.
     fn follow(&mut self) -> Result<(), StoreError> {
-        if FileId::of(&self.path) != Some(self.file) {
+        if FileId::from_path(&self.path) != Some(self.file) {
             let (conn, file) = connect_file(&self.path)?;
             *self = WriterFile::new(self.path.clone(), conn, file);
         }
@@ -88,7 +88,7 @@ impl WriterFile {
     }
 }
 
-/// Works until every sender is gone.
+/// Works until every sender is dropped.
 pub(super) fn run(
     mut file: WriterFile,
     mut jobs: mpsc::Receiver<Box<dyn Work>>,
@@ -103,7 +103,7 @@ pub(super) fn run(
         {
             group.push(next);
         }
-        // Nobody replaces the file of a fleet's owner.
+        // The file of a fleet's owner is never replaced.
         if shipping.is_none()
             && let Err(error) = file.follow()
         {
@@ -116,19 +116,19 @@ pub(super) fn run(
     let _ = file.conn.close();
 }
 
-/// Tells those who follow the feed how far it goes.
+/// Sends the last number of the feed to its followers.
 fn tell(conn: &Connection, feed: &watch::Sender<i64>) {
     if feed.receiver_count() == 0 {
         return;
     }
-    // One look at the end of an index. Where it fails, the next commit tells.
+    // Reads the end of an index. If it fails, the next commit sends it.
     let Ok(mut query) = conn.prepare_cached("SELECT coalesce(max(id), 0) FROM feed") else { return };
     if let Ok(end) = query.query_row((), |row| row.get::<_, i64>(0)) {
         feed.send_if_modified(|known| std::mem::replace(known, end) != end);
     }
 }
 
-/// A statement that is parsed once.
+/// Runs a statement that is parsed once.
 fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(sql)?.execute(()).map(drop)
 }
@@ -138,7 +138,7 @@ fn commit(conn: &Connection, max_sessions: u64, group: Vec<Box<dyn Work>>, mut s
         return group.into_iter().for_each(|job| job.refuse(error.clone()));
     }
     let mut group = group.into_iter().peekable();
-    // More than once only when SQLite gives the transaction up, as it may on a full disk.
+    // Repeats only if SQLite gives up the transaction, for example because of a full disk.
     while group.peek().is_some() {
         if let Err(error) = execute(conn, "BEGIN IMMEDIATE") {
             let error = StoreError::from(error);
@@ -174,7 +174,7 @@ fn commit(conn: &Connection, max_sessions: u64, group: Vec<Box<dyn Work>>, mut s
     }
 }
 
-/// One job, which leaves nothing when it fails; its caller hears of that at once. An error means that the whole
+/// Runs one job. If it fails, its changes are rolled back and its caller is answered at once. An error means that the whole
 /// transaction is lost.
 fn step(conn: &Connection, max_sessions: u64, job: Box<dyn Work>) -> Result<Option<Answer>, StoreError> {
     if let Err(error) = execute(conn, "SAVEPOINT job") {
@@ -185,7 +185,7 @@ fn step(conn: &Connection, max_sessions: u64, job: Box<dyn Work>) -> Result<Opti
     let (done, answer) = job.run(&Tx(View { conn, max_sessions }));
     if let Err(error) = done {
         answer(Ok(()));
-        // SQLite may have given up the whole transaction, for reasons of the disk.
+        // SQLite may have given up the whole transaction, because of a disk error.
         if conn.is_autocommit() {
             return Err(error);
         }

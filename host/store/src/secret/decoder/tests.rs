@@ -3,7 +3,7 @@ use crate::secret::{SecretValue, Secrets};
 use proptest::prelude::*;
 use std::fmt::Write;
 
-/// The decoded text, without the backslashes that are put into it.
+/// Returns the decoded text without the added backslashes.
 fn decoded(text: &str) -> String {
     let bytes: Vec<u8> = decode(text).iter().map(|decoded| decoded.byte).collect();
     assert_eq!(bytes, decoded_text(text), "{text}");
@@ -59,8 +59,8 @@ enum Encoder {
 const ENCODERS: [Encoder; 6] = [Encoder::Url, Encoder::Json, Encoder::Html, Encoder::Csv, Encoder::Shell, Encoder::Sql];
 
 impl Encoder {
-    /// The character in the text. Where there are several ways to write it, `choice` is one of them. What was encoded before has
-    /// its digits as they are: nobody encodes those of an escape.
+    /// Writes a character. `choice` selects one of several ways. Digits of an earlier encoding stay unchanged, because encoders
+    /// do not escape digits.
     fn write(self, c: char, choice: u8, is_again: bool, out: &mut String) {
         let in_json = |out: &mut String| {
             for unit in c.encode_utf16(&mut [0; 2]) {
@@ -112,14 +112,14 @@ impl Encoder {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// A value is found however it was encoded, and nothing of it is left. (Of a quote at its end that was doubled, one would be.)
+    /// A value is found in any encoding, and nothing of it is left. (Except for one of two quotes at its end that were doubled.)
     #[test]
     fn any_encoder_is_undone(
         value in "[a-fnrtu0-9&<>\"'/\\\\żé🔑\n %+;#]{6,14}[a-z]{4}",
         layers in prop::collection::vec((prop::sample::select(&ENCODERS[..]), prop::collection::vec(any::<u8>(), 1..8)), 1..4),
         at in any::<prop::sample::Index>(),
     ) {
-        // Somewhere in the value there are letters, so that it is long enough.
+        // The value contains letters, so that it is long enough.
         let places: Vec<usize> = value.char_indices().map(|(at, _)| at).collect();
         let (start, end) = value.split_at(places[at.index(places.len())]);
         let value = format!("{end}{start}").trim_matches(['"', '\'', '\\']).to_owned();
@@ -131,7 +131,7 @@ proptest! {
         for (layer, (encoder, choices)) in layers.into_iter().enumerate() {
             let mut encoded = String::new();
             for (c, choice) in text.chars().zip(choices.iter().cycle()) {
-                // An encoder that knows backslashes does the same with each.
+                // An encoder treats all backslashes in the same way.
                 let choice = if c == '\\' { choices[0] } else { *choice };
                 encoder.write(c, choice, layer > 0 || has_percent, &mut encoded);
             }

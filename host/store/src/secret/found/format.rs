@@ -1,17 +1,16 @@
-//! Values whose form says that they are credentials.
+//! Credentials that are recognized by their form.
 
 use std::ops::Range;
 
-/// A prefix that a provider gives its credentials.
+/// A prefix that a provider uses for its credentials.
 struct Form {
     prefix: &'static str,
     name: &'static str,
-    /// What may follow the prefix, besides letters and digits.
+    /// Characters that may follow the prefix, besides letters and digits.
     marks: &'static str,
-    /// Characters that follow it at least.
+    /// Minimum characters after the prefix.
     least: usize,
-    /// Length of a run of letters and digits, with a digit in it, that must be among them: tells a key from words with
-    /// dashes between them.
+    /// Minimum length of a run of letters and digits, including a digit, among them: distinguishes a key from words with dashes.
     dense: usize,
 }
 
@@ -19,7 +18,7 @@ const fn form(prefix: &'static str, name: &'static str, marks: &'static str, lea
     Form { prefix, name, marks, least, dense }
 }
 
-/// Longer prefixes before their beginnings.
+/// Longer prefixes come before those that they begin with.
 const FORMS: &[Form] = &[
     form("sk-ant-", "anthropic_api_key", "-_", 16, 8),
     form("sk-or-", "openrouter_api_key", "-_", 16, 8),
@@ -88,7 +87,7 @@ pub(super) fn spans(text: &str) -> Vec<(Range<usize>, String)> {
     spans
 }
 
-/// The token that the text begins with. `before` it stands a character that belongs to no such token; otherwise a text
+/// Returns the token at the beginning of the text. The character `before` it must not belong to such a token; otherwise a text
 /// like "sk-sk-sk-…" would be read to its end from each of its parts.
 fn token(text: &str, before: char) -> Option<(usize, &'static str)> {
     for form in FORMS {
@@ -114,19 +113,19 @@ fn token(text: &str, before: char) -> Option<(usize, &'static str)> {
     None
 }
 
-/// The letters, digits and marks that the text begins with.
+/// Returns the letters, digits and marks at the beginning of the text.
 fn run<'a>(text: &'a str, marks: &str) -> &'a str {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !marks.contains(c)).unwrap_or(text.len());
     text[..end].trim_end_matches(['-', '.'])
 }
 
-/// The longest run of letters and digits that has a digit.
+/// Returns the length of the longest run of letters and digits that contains a digit.
 fn dense(run: &str) -> usize {
     let parts = run.split(|c: char| !c.is_ascii_alphanumeric());
     parts.filter(|part| part.bytes().any(|byte| byte.is_ascii_digit())).map(str::len).max().unwrap_or(0)
 }
 
-/// PEM blocks with a private key, markers included; to the end of the text where the block is cut off.
+/// Returns PEM blocks with a private key, including markers; up to the end of the text if the end marker is missing.
 fn private_keys(text: &str) -> impl Iterator<Item = (Range<usize>, &'static str)> {
     const BEGIN: &str = "-----BEGIN ";
     const KIND: usize = 40;
@@ -147,7 +146,7 @@ fn private_keys(text: &str) -> impl Iterator<Item = (Range<usize>, &'static str)
     })
 }
 
-/// The password of `scheme://user:password@host`.
+/// Returns the passwords in `scheme://user:password@host`.
 fn url_passwords(text: &str) -> impl Iterator<Item = (Range<usize>, &'static str)> {
     text.match_indices("://").filter_map(|(at, mark)| {
         let start = at + mark.len();
@@ -156,7 +155,7 @@ fn url_passwords(text: &str) -> impl Iterator<Item = (Range<usize>, &'static str
         let (login, _) = authority.rsplit_once('@')?;
         let (user, password) = login.split_once(':')?;
         let begin = start + user.len() + 1;
-        // As secret as the name; and that stands in other places, where it must stay.
+        // A password equal to the user name is not secret, and the name must stay in other places.
         let plain = super::label::is_placeholder(password) || password.chars().count() < 4 || password == user;
         (!plain).then_some((begin..begin + password.len(), URL))
     })

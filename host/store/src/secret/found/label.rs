@@ -1,11 +1,11 @@
-//! Values that a label announces, in English, German, Spanish, French, Russian and Japanese.
+//! Finds values after a label, in English, German, Spanish, French, Russian and Japanese.
 
 use std::ops::Range;
 
-/// Characters that a value behind a label has at most. It also bounds the work for texts that repeat a label.
+/// Maximum characters of a value after a label. It also limits the work for texts that repeat a label.
 const LONGEST: usize = 1_024;
 
-/// What a label speaks of.
+/// The kind of secret that a label names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Password,
@@ -25,7 +25,7 @@ impl Kind {
     }
 }
 
-/// In lower case; a space stands for a space, a dash, an underscore or nothing.
+/// In lower case; a space matches a space, a dash, an underscore or nothing.
 const LABELS: &[(&str, Kind)] = &[
     ("password", Kind::Password),
     ("passphrase", Kind::Password),
@@ -61,7 +61,7 @@ const LABELS: &[(&str, Kind)] = &[
     ("bearer", Kind::Token),
 ];
 
-/// How surely what follows is a value.
+/// How certain it is that a value follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Link {
     /// "password hunter22"
@@ -74,7 +74,7 @@ enum Link {
 
 const VERBS: &[&str] = &["is", "are", "ist", "lautet", "heißt", "es", "est", "это", "は", "が"];
 
-/// Words that follow a label where no value does, and values that stand for one.
+/// Words after a label that are not values, and placeholders.
 const NO_VALUES: &[&str] = &[
     "password",
     "passwort",
@@ -121,7 +121,7 @@ const NO_VALUES: &[&str] = &[
     "username",
 ];
 
-/// Beginnings of what describes a password and is none.
+/// Beginnings of words that describe a password.
 const DESCRIPTIONS: &[&str] =
     &["base64", "base32", "sha1", "sha2", "sha5", "md5", "argon2", "bcrypt", "utf8", "utf-8", "pbkdf2", "oauth2"];
 
@@ -129,7 +129,7 @@ pub(super) fn spans(text: &str) -> Vec<(Range<usize>, String)> {
     let mut spans = Vec::new();
     let mut end = 0;
     for (at, first) in text.char_indices() {
-        // A letter before it would make it another word; of "GITHUB_TOKEN" the end is a label.
+        // A letter before it would make it another word; in "GITHUB_TOKEN", the end is a label.
         let before = text[..at].chars().next_back();
         if at < end || before.is_some_and(|c| c.is_alphanumeric() && c.is_ascii()) {
             continue;
@@ -147,7 +147,7 @@ pub(super) fn spans(text: &str) -> Vec<(Range<usize>, String)> {
     spans
 }
 
-/// Whether a value says nothing by itself: `<password>`, `$PASSWORD`, `****`.
+/// Whether a value is a placeholder: `<password>`, `$PASSWORD`, `****`.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let lower = value.to_lowercase();
     NO_VALUES.contains(&lower.as_str())
@@ -161,7 +161,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || !value.chars().any(char::is_alphanumeric)
 }
 
-/// How much of the text the label takes, where the text begins with it.
+/// Returns the length of the label if the text begins with it.
 fn matches(text: &str, label: &str) -> Option<usize> {
     let mut rest = text;
     for wanted in label.chars() {
@@ -176,12 +176,12 @@ fn matches(text: &str, label: &str) -> Option<usize> {
         }
         rest = chars.as_str();
     }
-    // "passwords" and "tokenizer" are other words; Japanese puts no space behind a word.
+    // "passwords" and "tokenizer" are other words; Japanese has no space after a word.
     let more = rest.chars().next().is_some_and(|c| c.is_alphanumeric() && !is_cjk(c) || c == '_');
     (!more).then_some(text.len() - rest.len())
 }
 
-/// Where the value stands that follows a label, if one does.
+/// Returns the place of the value after a label, if there is one.
 fn value(text: &str, after: usize, kind: Kind, bearer: bool) -> Option<Range<usize>> {
     let (link, mut start) = link(text, after);
     if link == Link::Beside && start == after {
@@ -199,7 +199,7 @@ fn value(text: &str, after: usize, kind: Kind, bearer: bool) -> Option<Range<usi
     let (length, quoted) = match close {
         Some(close) => {
             start += open.len_utf8();
-            // German puts the one at the end that English puts at the beginning.
+            // German closes with the quotation mark that opens in English.
             let ends = |c: char| c == close || close == '”' && c == '“' || c == '\n';
             let (length, end) = text[start..].char_indices().take(LONGEST).find(|(_, c)| ends(*c))?;
             (if end == '\n' { None } else { Some(length) }?, true)
@@ -213,7 +213,7 @@ fn value(text: &str, after: usize, kind: Kind, bearer: bool) -> Option<Range<usi
             };
             let run =
                 rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '\'', '`', '»', '…']);
-            // The next pair of a query string or a list.
+            // Before the next pair of a query string or a list.
             let run = run.split(['&', ';', ',']).next().unwrap_or_default();
             (run.len(), false)
         }
@@ -247,7 +247,7 @@ fn is_value(value: &str, kind: Kind, link: Link, quoted: bool, last_word: bool) 
         return telling && (link > Link::Beside || quoted) && !is_path(value);
     }
     match link {
-        // "12-character", "list2.txt"
+        // Excludes "12-character" and "list2.txt"
         Link::Beside => (quoted || length >= 6) && mixed && !is_path(value) && !counts(value),
         Link::Verb if quoted => true,
         Link::Verb if digits => last_word,
@@ -266,19 +266,19 @@ fn has_digit(value: &str) -> bool {
     value.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// "8-character": a number and a word.
+/// Whether it is a number and a word, such as "8-character".
 fn counts(value: &str) -> bool {
     let word = value.trim_start_matches(|c: char| c.is_ascii_digit());
     word.len() < value.len() && word.strip_prefix('-').is_some_and(|word| word.chars().all(char::is_alphabetic))
 }
 
-/// "percent-decoded"; of more than two words somebody makes a password.
+/// Whether it is a compound such as "percent-decoded"; more than two words may be a password.
 fn is_compound(value: &str) -> bool {
     let word = |word: &str| !word.is_empty() && word.chars().all(char::is_lowercase);
     value.split_once('-').is_some_and(|(one, other)| word(one) && word(other))
 }
 
-/// "list2.txt", "self.token", "docs/api.md".
+/// Whether it is a path or name such as "list2.txt", "self.token", "docs/api.md".
 fn is_path(value: &str) -> bool {
     let ending = value
         .rsplit_once('.')
@@ -286,7 +286,7 @@ fn is_path(value: &str) -> bool {
     ending || value.starts_with(['/', '.', '~']) || value.starts_with("self.") || value.starts_with("os.")
 }
 
-/// How the text goes on behind a label, and where the next word begins.
+/// Returns how the text continues after a label, and where the next word begins.
 fn link(text: &str, after: usize) -> (Link, usize) {
     let rest = &text[after..];
     // `"password": "…"`, **password**: …
@@ -316,7 +316,7 @@ fn is_cjk(c: char) -> bool {
     matches!(c, '\u{3000}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}')
 }
 
-/// `GITHUB_TOKEN` gives its own name; otherwise the label's kind does.
+/// Returns the name of a value: its own if it is like `GITHUB_TOKEN`, otherwise that of the label's kind.
 fn name(text: &str, start: usize, end: usize, kind: Kind) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let before =

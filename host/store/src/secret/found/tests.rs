@@ -4,7 +4,7 @@ fn extract(text: &str) -> (String, Vec<(String, SecretValue)>) {
     super::extract(text, &Secrets::default())
 }
 
-/// What is found, as "name=value".
+/// Returns the found credentials as "name=value".
 fn pairs(text: &str) -> Vec<String> {
     find(text).into_iter().map(|found| format!("{}={}", found.name, &text[found.range])).collect()
 }
@@ -157,26 +157,27 @@ fn a_form_inside_a_longer_value_does_not_leave_the_rest() {
 #[test]
 fn texts_that_repeat_the_beginning_of_a_secret_are_read_once() {
     for part in ["sk-", "eyJ.", "password:", "password «", "://a:", "-----BEGIN ", "glpat-.", "token='"] {
-        // Quadratic work on this would take minutes. Only the last few, with little behind them, may count as values.
+        // Quadratic work on this would take minutes. Only the last few labels, which have little text after them, may have
+        // values.
         let text = part.repeat(300_000 / part.len());
         assert!(extract(&text).1.len() <= 1, "{part}");
     }
 }
 
 proptest::proptest! {
-    /// Whatever stands around them: no range is off, and no value stays.
+    /// In any text, no range is invalid, and no value stays.
     #[test]
     fn nothing_that_was_found_stays(text in "(\\PC{0,8}|password|пароль|api key|は|: |=| is |ghp_abc123|hunter22|\"|://u:|@h){0,10}") {
         let (clean, values) = extract(&text);
         for (_, value) in values {
-            // A value such as "secret-1" also stands in a name between brackets.
+            // A value such as "secret-1" may also be part of a name in brackets.
             let outside: String = clean.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect();
             proptest::prop_assert!(!outside.contains(value.expose()), "{}", clean);
         }
     }
 }
 
-/// What a writer may do to have a message read for hours: each of these took minutes or more.
+/// Messages that are meant to take hours: each of these once took minutes or more.
 #[test]
 fn a_text_of_a_megabyte_is_read_in_time() {
     let many = |one: &dyn Fn(usize) -> String| (0..1 << 15).map(one).collect::<String>();

@@ -1,4 +1,4 @@
-//! The branch of a session that is in use: marks the messages on the way to it, and moves the summaries of the others.
+//! The branch of a session that is in use: marks the messages on the path to it, and exchanges the summaries.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,13 +10,13 @@ use super::{Branch, BranchChange, KeptSummary, NotReplaced};
 use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
 
-/// The branches on the way to one, and where each is left.
+/// The branches on the path to one, and the place where each is left.
 struct Way(HashMap<i64, Option<Branch>>);
 
 impl Way {
     fn new(branches: &BTreeMap<i64, Branch>, to: i64) -> Way {
         let (mut way, mut at, mut left) = (HashMap::new(), to, None);
-        // A branch leaves an older one, so this ends.
+        // A branch always leaves an older one, so this loop ends.
         while way.insert(at, left).is_none()
             && let Some(branch) = branches.get(&at)
         {
@@ -35,7 +35,8 @@ impl Way {
 }
 
 impl View<'_> {
-    /// The last `count` messages up to this one, oldest first, in its own branch, which need not be in use; none if it does not exist.
+    /// Returns the last `count` messages up to this one, oldest first, on the path to its own branch, which need not be in use;
+    /// empty if the message does not exist.
     pub fn messages_up_to(&self, last: i64, count: usize) -> Result<Vec<Message>, StoreError> {
         let Some((session, _)) = self.message(last)? else { return Ok(Vec::new()) };
         let Some(id) = self.session_id(&session)? else { return Ok(Vec::new()) };
@@ -59,7 +60,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Puts the branch into use that has this message: of several, the one in which something was said last.
+    /// Puts the branch with this message into use; of several, the one with the latest message.
     pub fn show_version(&self, message: i64) -> Result<Result<(SessionName, BranchChange), NotReplaced>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT s.name, s.id, m.branch, m.replaced, r.num FROM messages m JOIN sessions s ON s.id = m.session
@@ -74,12 +75,12 @@ impl Tx<'_> {
         if !replaced {
             return Ok(Ok((session, BranchChange::default())));
         }
-        // A run or a message that waits keeps the branch that it began in.
+        // A run or a waiting message stays in the branch in which it began.
         if self.has_open_run(&session)? || !self.queued_jobs(&session, 1)?.is_empty() {
             return Ok(Err(NotReplaced::AtWork(session)));
         }
         let branches = self.branches_of(id)?;
-        // A branch is younger than the one that it leaves.
+        // A branch is always newer than the one that it leaves.
         let mut having = vec![branch];
         for one in branches.values() {
             let leaves = one.parent == branch && one.is_after(message, run);
@@ -99,8 +100,8 @@ impl Tx<'_> {
         Ok(Ok((session, change)))
     }
 
-    /// Marks the messages on the way to a branch as in use, and the others as replaced. A summary of messages that are not on both ways is
-    /// kept for when its branch is in use again.
+    /// Marks the messages on the path to a branch as in use, and all others as replaced. A summary of messages that are not on
+    /// both paths is kept until its branch is in use again.
     pub(super) fn use_branch(&self, session: &SessionName, branch: i64) -> Result<BranchChange, StoreError> {
         let Some(id) = self.session_id(session)? else { return Ok(BranchChange::default()) };
         let (branches, before) = (self.branches_of(id)?, self.branch_in_use(session)?);
@@ -137,7 +138,7 @@ impl Tx<'_> {
         self.move_summaries(session, id, (before, branch), first)
     }
 
-    /// The first message that may be on the way to one of two branches and not to the other.
+    /// Returns the first message that may be on only one of the paths to two branches.
     fn parting(&self, session: i64, branches: &BTreeMap<i64, Branch>, a: i64, b: i64) -> Result<i64, StoreError> {
         let (a, b) = (Way::new(branches, a), Way::new(branches, b));
         let of_one = |way: &Way, other: &Way| {
@@ -147,7 +148,7 @@ impl Tx<'_> {
         };
         let parted: Vec<Branch> = [of_one(&a, &b), of_one(&b, &a)].into_iter().flatten().collect();
         let Some(run) = parted.iter().map(|branch| branch.run).min() else { return Ok(0) };
-        // A message that waited long has an older number than those of runs before its own.
+        // A message that waited long may have a smaller number than those of earlier runs.
         let mut query = self.conn.prepare_cached("SELECT min(message) FROM runs WHERE session = ?1 AND num >= ?2")?;
         let of_runs: Option<i64> = query.query_row((session, run), |row| row.get(0))?;
         Ok(parted.iter().map(|branch| branch.first).chain(of_runs).min().unwrap_or_default())

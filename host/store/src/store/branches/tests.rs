@@ -8,7 +8,7 @@ fn session() -> SessionName {
     SessionName::parse("s").unwrap()
 }
 
-/// A store in memory of a directory that goes with the test.
+/// A store in a directory that is removed after the test.
 fn house() -> (Store, tempdir::Dir) {
     let dir = tempdir::Dir::new();
     (Store::open(&dir.0.join("store.db")).unwrap(), dir)
@@ -50,7 +50,7 @@ fn job(text: &str, at_ms: i64) -> NewJob {
     }
 }
 
-/// Says something, and has a run begin for all that waits first.
+/// Adds a message, and begins a run for the first waiting messages.
 fn ask(tx: &Tx<'_>, text: &str, at_ms: i64) -> Result<(i64, RunId), StoreError> {
     let message = tx.admit(&job(text, at_ms))?.message();
     Ok((message, begin(tx, at_ms)?))
@@ -81,7 +81,7 @@ fn again(message: i64, text: Option<&str>) -> NewVersion {
 fn texts(view: &View<'_>) -> Vec<String> {
     let of = |messages: Vec<Message>| messages.into_iter().map(|message| message.text).collect::<Vec<_>>();
     let shown = of(view.messages_before(&session(), None, 100).unwrap());
-    // All that makes prompts, and what clients see, agree.
+    // All sources for prompts and clients agree.
     assert_eq!(of(view.last_of_segment(&session(), 100).unwrap()), shown);
     assert_eq!(of(view.last_messages(&session(), 100).unwrap()), shown);
     assert_eq!(of(view.messages_after(&session(), 0, 100).unwrap()), shown);
@@ -99,14 +99,14 @@ fn a_version_takes_the_place_of_its_turn_and_of_all_that_followed() {
             let (_, one) = ask(tx, "one", 1)?;
             reply(tx, &one, "1", 2)?;
             let (two, run_two) = ask(tx, "two", 3)?;
-            // It comes while the run works, and stands before its reply.
+            // It arrives during the run, before its reply.
             let waits = tx.admit(&job("three", 4))?.message();
             reply(tx, &run_two, "2", 5)?;
             let three = begin(tx, 6)?;
             reply(tx, &three, "3", 7)?;
             assert_eq!(texts(tx), ["one", "1", "two", "three", "2", "3"]);
 
-            // The reply that came after the message stays.
+            // The reply after the message stays.
             let version = tx.replace_turn(&again(waits, Some("four")))?.unwrap();
             assert_eq!((version.added, version.session.as_str()), (1, "s"));
             assert_eq!(texts(tx), ["one", "1", "two", "2", "four"]);
@@ -115,7 +115,7 @@ fn a_version_takes_the_place_of_its_turn_and_of_all_that_followed() {
             assert_eq!(tx.versions(waits)?, [waits, version.message]);
             assert_eq!(tx.versions(version.message)?, [waits, version.message]);
 
-            // A turn before it: what was replaced there goes with it, and comes back with it.
+            // An earlier turn: later replaced turns leave with it, and return with it.
             let other = tx.replace_turn(&again(two, None))?.unwrap().message;
             assert_eq!(texts(tx), ["one", "1", "two"]);
             let run = begin(tx, 10)?;
@@ -133,7 +133,7 @@ fn a_version_takes_the_place_of_its_turn_and_of_all_that_followed() {
             assert_eq!(before(2)?, ["four", "4"]);
             tx.show_version(other)?.unwrap();
             assert_eq!(texts(tx), ["one", "1", "two", "2 again"]);
-            // A version of a version is one of the same turn.
+            // A version of a version is a version of the same turn.
             let third = tx.replace_turn(&again(other, None))?.unwrap().message;
             assert_eq!(tx.versions(third)?, [two, other, third]);
             assert!(matches!(tx.show_version(two)?, Err(NotReplaced::AtWork(_))), "the new version waits");
@@ -164,10 +164,10 @@ fn a_run_under_way_is_in_the_way_unless_it_may_be_cancelled() {
             let new = NewVersion { cancel: true, client_key: Some("k".into()), undo: true, ..again(one, Some("uno")) };
             let version = tx.replace_turn(&new)?.unwrap();
             assert!(tx.cancel_requested(&run)?);
-            // Sent again, it is not done again.
+            // A repeated request is not executed again.
             let known = tx.replace_turn(&new)?.unwrap();
             assert_eq!((known.message, known.added), (version.message, 0));
-            // The run takes nothing of what waits, and its reply is of its own branch.
+            // The run takes none of the waiting messages, and its reply belongs to its own branch.
             assert!(tx.is_run_replaced(&run)? && !tx.take_message(&run, waits)?);
             tx.add_message(&session(), MessageRole::Assistant, "stopped", 4, Some(&run))?;
             tx.finish_run(&run, crate::store::RunStatus::Cancelled, 4, "{}")?;
@@ -175,7 +175,7 @@ fn a_run_under_way_is_in_the_way_unless_it_may_be_cancelled() {
                 tx.last_of_segment(&session(), 9).map(|all| all.into_iter().map(|one| one.text).collect::<Vec<_>>())
             };
             assert_eq!(window(tx)?, ["more", "uno"]);
-            // The new version is answered first, and alone; nothing that waited is lost.
+            // The new version is answered first and alone; no waiting message is lost.
             assert_eq!(tx.undo_before(&session())?, Some((version.message, vec![run.clone()])));
             tx.set_undone(version.message)?;
             assert_eq!(tx.undo_before(&session())?, None);
@@ -211,12 +211,12 @@ fn a_summary_is_of_its_branch() {
             tx.set_summary(&session(), 0, &of("one and two", two + 1))?;
             let bad = Label { integrity: Integrity::World, ..Label::default() };
             tx.set_summary_label(&session(), &bad)?;
-            // Both branches have the messages that it holds.
+            // Both branches contain the summarized messages.
             let change = tx.replace_turn(&again(three, None))?.unwrap().change;
             assert_eq!((change, now(tx)?), (BranchChange::default(), Some("one and two".into())));
             let run = begin(tx, 7)?;
             reply(tx, &run, "3 again", 8)?;
-            // It holds what is replaced now.
+            // It contains messages that are now replaced.
             let version = tx.replace_turn(&again(two, None))?.unwrap();
             assert_eq!((version.change.dropped, now(tx)?), (vec!["one and two".to_owned()], None));
             assert_eq!(tx.count_unsummarized(&session(), 9)?, 3);
@@ -224,7 +224,7 @@ fn a_summary_is_of_its_branch() {
             reply(tx, &run, "2 again", 10)?;
             tx.set_summary(&session(), 0, &of("only one", first + 1))?;
             tx.set_summary_label(&session(), &Label::session())?;
-            // Back: that of the branch is there again, with its label, and a worse one is not made better.
+            // Back in the branch, its summary returns with its label, and a worse label does not get better.
             tx.show_version(two)?.unwrap();
             assert_eq!(now(tx)?, Some("one and two".into()));
             assert_eq!(tx.summary_label(&session())?.integrity, Integrity::World);
@@ -263,14 +263,14 @@ fn a_break_a_passage_and_a_fact_are_of_their_branch() {
             assert!(tx.is_turn_replaced(&session(), 4)?);
             let run = begin(tx, 6)?;
             reply(tx, &run, "ein", 7)?;
-            // A person finds it, and it opens in its branch.
+            // A person's search finds it, and opens it in its branch.
             let mut seen = Vec::new();
             tx.messages_with(&search, None, None, |candidate| {
                 seen.push(candidate.message.id);
                 true
             })?;
             assert_eq!(seen, [two]);
-            // Another turn says the same.
+            // Another turn contains the same text.
             assert!(tx.add_chunk("The harbour is blue", "turn", Some(&session()), 60)?);
             assert!(!tx.add_chunk("The harbour is blue", "turn", Some(&session()), 61)?);
             assert_eq!(found(tx)?, (0, 1, 0, 0));
@@ -281,7 +281,7 @@ fn a_break_a_passage_and_a_fact_are_of_their_branch() {
         .unwrap();
 }
 
-/// A message that waited is older than the version that goes before it and takes it up.
+/// A waiting message is older than the version that is answered before it and whose run takes it.
 #[test]
 fn a_version_that_takes_up_an_older_message_has_both() {
     let (store, _dir) = house();
@@ -299,7 +299,7 @@ fn a_version_that_takes_up_an_older_message_has_both() {
             assert_eq!(tx.answered_by(&run, of_run[2].id)?, [waits, version]);
             let asked = tx.turn(waits)?.unwrap().asked;
             assert_eq!(asked.iter().map(|one| one.id).collect::<Vec<_>>(), [version, waits]);
-            // Both are asked again, as a version of the same turn.
+            // Both are repeated, as a version of the same turn.
             let third = tx.replace_turn(&again(waits, None))?.unwrap();
             assert_eq!((third.added, tx.versions(one)?), (2, vec![one, version, third.message - 1]));
             assert_eq!(texts(tx), ["one", "more"]);
@@ -334,7 +334,7 @@ fn a_version_that_waits_follows_one_of_an_earlier_turn() {
         .unwrap();
 }
 
-/// A version gets neither a better label nor more rights.
+/// A version gets neither a more trusted label nor more rights.
 #[test]
 fn a_version_launders_nothing() {
     let (store, _dir) = house();

@@ -1,42 +1,42 @@
-//! Where a prompt is cut, so that what two prompts have in common is the same pieces.
+//! Splits prompts so that the common parts of two prompts are equal pieces.
 
 /// Stands for the fence in a piece.
 const FENCE: char = '\u{1}';
 
-/// Bytes under which a piece is not kept by its number: row, index and count take about as many.
+/// Smaller pieces are stored inline: row, index and number take about as many bytes.
 const LEAST: usize = 120;
 
-/// Bytes from which a piece may end in the middle of a section, behind a line that says so by its digits: the same line ends
-/// one in every prompt that has it, whatever stands before.
+/// Size in bytes from which a piece may end inside a section, after a line that is selected by its digest: the same line ends a
+/// piece in every prompt that contains it, whatever precedes it.
 const MAY_END: usize = 600;
 
-/// One line of so many ends a piece that may end.
+/// One in this many lines ends a piece that may end.
 const ONE_OF: u32 = 4;
 
-/// A prompt without what fences foreign text in it, which is different in each run, and that fence; an empty one where there
-/// is none, or where the text could not be told from a piece without it.
+/// Returns a prompt without its fence of text from outside, which is different in each run, and that fence. The fence is empty if
+/// there is none, or if the text could be mistaken for a piece without it.
 pub(super) fn unfenced(text: &str) -> (String, String) {
     let fence = fence(text).filter(|_| !text.contains(FENCE)).unwrap_or_default();
     let bare = if fence.is_empty() { text.to_owned() } else { text.replace(fence, FENCE.encode_utf8(&mut [0; 4])) };
     (bare, fence.to_owned())
 }
 
-/// The prompt that [`unfenced`] was given.
+/// Reverses [`unfenced`].
 pub(super) fn fenced(text: String, fence: &str) -> String {
     if fence.is_empty() { text } else { text.replace(FENCE, fence) }
 }
 
-/// The first word behind `<<<` that looks like one: sixteen letters and digits.
+/// Returns the first word after `<<<` in the form of a fence: sixteen letters and digits.
 fn fence(text: &str) -> Option<&str> {
     let words = text.match_indices("<<<").filter_map(|(at, mark)| text.get(at + mark.len()..at + mark.len() + 16));
     words.into_iter().find(|word| word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// The pieces of a prompt, in order.
+/// Returns the pieces of a prompt, in order.
 pub(super) fn cut(text: &str) -> Vec<&str> {
     let (mut pieces, mut begin, mut end) = (Vec::new(), 0, 0);
     for line in text.split_inclusive('\n') {
-        // What is between the marks of a fence may be different from prompt to prompt, and what is around it is the same.
+        // The text between the marks of a fence may differ between prompts, while the text around it is equal.
         if line.starts_with('[') || line.trim_end().ends_with(">>>") {
             pieces.push(&text[begin..end]);
             begin = end;
@@ -52,12 +52,12 @@ pub(super) fn cut(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// Whether a piece is long enough to be kept by its number.
+/// Whether a piece is long enough to be stored by its number.
 pub(super) fn is_worth_a_row(piece: &str) -> bool {
     piece.len() >= LEAST
 }
 
-/// FNV-1a: the same in every version, or pieces would be cut differently and kept twice.
+/// FNV-1a: it must be the same in every version; otherwise, pieces would be split differently and stored twice.
 fn digest(line: &str) -> u32 {
     line.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)) >> 8
 }
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// Two runs, and two turns of a conversation, have most in common.
+    /// Two runs, and two turns of a conversation, have most of their prompts in common.
     #[test]
     fn prompts_that_are_alike_share_most_of_their_pieces() {
         let pieces = |text: &str| cut(&unfenced(text).0).into_iter().map(str::to_owned).collect::<Vec<_>>();

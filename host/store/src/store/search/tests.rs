@@ -17,7 +17,7 @@ fn add(store: &Store, session: &str, text: &str) -> i64 {
     store.write_blocking(move |tx| tx.add_message(&session, MessageRole::User, &text, 1, None)).unwrap()
 }
 
-/// What is found for a question, as the texts joined, and the id to go on with. `enough` ends the search.
+/// Returns the joined texts of the results, and the id to continue from. `enough` ends the search.
 fn look(
     store: &Store,
     q: &str,
@@ -71,7 +71,7 @@ fn what_is_sealed_has_no_words_in_the_index_and_is_looked_through() {
     assert_eq!(count(&store, "SELECT count(*) FROM message_terms WHERE term = 'hunter22'"), 0);
     assert_eq!(best(&store, "password", None), ["the password is gone"]);
     assert_eq!(look(&store, "password", None, None, 9).0, ["the password is gone", "my password is hunter22"]);
-    // A model has looked at it.
+    // A model has searched it for secrets.
     store.write_blocking(move |tx| tx.replace_message(id, "my password is [secret]")).unwrap();
     assert_eq!(count(&store, "SELECT count(*) FROM unindexed"), 0);
     assert_eq!(best(&store, "my password", None), ["my password is [secret]"]);
@@ -109,7 +109,7 @@ fn what_is_deleted_or_forgotten_leaves_the_index() {
         .unwrap();
 }
 
-/// Makes a store as it was before a migration, with the sessions and messages of another one.
+/// Creates a store as it was before a migration, with the sessions and messages of another store.
 fn older_store(path: &Path, before: &str, source: &Path) {
     let due = migrations::ALL.iter().position(|migration| migration.name == before).unwrap();
     let mut conn = rusqlite::Connection::open(path).unwrap();
@@ -123,7 +123,7 @@ fn older_store(path: &Path, before: &str, source: &Path) {
     }
 }
 
-/// A store from before there was an index: nothing is read at the start, everything is found meanwhile, and each step is small.
+/// For a store from before the index: the start reads nothing, everything can be found meanwhile, and each step is small.
 #[test]
 fn an_older_store_is_indexed_step_by_step() {
     let (dir, store) = open();
@@ -150,7 +150,7 @@ fn an_older_store_is_indexed_step_by_step() {
     assert_eq!(best(&store, "number 77", None), ["old number 77"]);
 }
 
-/// Neither way of asking reads a table of messages from end to end.
+/// Neither way of searching reads a whole table of messages.
 #[test]
 fn the_index_is_used() {
     let (_dir, store) = open();

@@ -12,7 +12,7 @@ fn row(name: &str, sealed: Option<&[u8]>) -> ConnectedProviderRow {
     }
 }
 
-/// As "name" or "name*" for the default.
+/// Returns "name", or "name*" for the default.
 fn models(store: &Store) -> Vec<String> {
     let connected = store.read_blocking(|view| view.connected()).unwrap();
     connected.models.iter().map(|model| format!("{}{}", model.name, if model.is_default { "*" } else { "" })).collect()

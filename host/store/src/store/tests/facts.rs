@@ -22,7 +22,7 @@ fn facts_that_cannot_be_merged_are_not_counted() {
         })
         .unwrap();
     assert_eq!((may(3), may(4), may(7)), (true, false, false));
-    // After an attempt it is worth another one when a tenth is new.
+    // After an attempt, another one is worthwhile when a tenth is new.
     store.write_blocking(|tx| tx.mark(Mark::Consolidated, 3)).unwrap();
     assert!(!may(3), "nothing would change");
     store.write_blocking(|tx| tx.add_fact(&fact("own 4", 50), 4)).unwrap();

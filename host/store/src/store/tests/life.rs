@@ -1,4 +1,4 @@
-//! The store's life: copies, checks, forgetting.
+//! Backups, checks and retention.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use kiso_plan::plan::CallerScope;
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-/// Two answered messages of a session, as the daemon leaves them, that came and ended at this time.
+/// Two answered messages of a session, as a daemon stores them, that came and ended at this time.
 fn answered(tx: &Tx<'_>, name: &str, at_ms: i64) -> Result<RunId, StoreError> {
     let number = tx.feed_end()?;
     let new = |text: &str, key: &str| NewJob {
@@ -59,7 +59,7 @@ fn count(store: &Store, table: &str) -> i64 {
     store.read_blocking(|view| Ok(view.conn.query_row(&sql, (), |row| row.get(0))?)).unwrap()
 }
 
-/// Calls until nothing is left; how often something was deleted.
+/// Calls until nothing is left; returns how often something was deleted.
 fn all(store: &Store, forget: impl Fn(&Tx<'_>) -> Result<usize, StoreError> + Send + Copy + 'static) -> usize {
     let mut times = 0;
     while store.write_blocking(move |tx| forget(tx)).unwrap() > 0 {
@@ -104,7 +104,7 @@ fn old_prompts_and_traces_go_and_what_is_under_way_stays() {
         .unwrap();
 }
 
-/// A pin is a wish to keep; what is archived was put away, and goes like any other.
+/// Pinned sessions are kept; archived ones are deleted like any others.
 #[test]
 fn retention_keeps_what_is_pinned() {
     let house = House::new();
@@ -124,7 +124,7 @@ fn retention_keeps_what_is_pinned() {
         lines.into_iter().map(|line| line.name.to_string()).collect()
     };
     assert_eq!(names(&Placement::ALL), ["pinned"]);
-    // Who uses a forgotten name again begins anew, also in the list.
+    // A name that was deleted can be used and listed again.
     store.write_blocking(|tx| answered(tx, "archived", 9 * DAY)).unwrap();
     assert_eq!(names(&[Placement::Listed]), ["archived"]);
 }
@@ -159,7 +159,7 @@ fn an_old_session_goes_whole_and_facts_and_memory_stay() {
             };
             tx.add_fact(&fact, DAY)?;
             tx.add_chunk("a passage", "turn", Some(&session("old")), DAY)?;
-            // A subagent of a session that stays goes alone.
+            // A subagent is deleted without its session.
             tx.add_message(&session("sub"), MessageRole::User, "x", DAY, None)?;
             tx.conn.execute(
                 "UPDATE sessions SET parent = (SELECT id FROM sessions WHERE name = 'young') WHERE name = 'sub'",
@@ -186,7 +186,7 @@ fn an_old_session_goes_whole_and_facts_and_memory_stay() {
             Ok(())
         })
         .unwrap();
-    // What is left is of the three sessions that stay, and none of it refers to anything that is gone.
+    // The remaining rows belong to the three sessions that stay, and none refers to deleted rows.
     assert_eq!(
         ["messages", "runs", "jobs", "events", "prompts", "tasks"].map(|t| count(&store, t)),
         [3 + 1 + 1, 2, 3, 3, 3, 1]
@@ -194,7 +194,7 @@ fn an_old_session_goes_whole_and_facts_and_memory_stay() {
     assert_eq!(["usage", "background", "segments", "kv", "published"].map(|t| count(&store, t)), [1; 5]);
     assert_eq!(count(&store, "pragma_foreign_key_check"), 0);
     assert!(count(&store, "feed") > before, "those who watch are told");
-    // Its name can be used again, and a key that was known is new.
+    // Its name can be used again, and a known key is new.
     let again = NewJob {
         session: session("old"),
         text: "x".into(),
@@ -211,7 +211,7 @@ fn an_old_session_goes_whole_and_facts_and_memory_stay() {
     );
 }
 
-/// A new table that refers to a run or a message would keep old ones from being forgotten.
+/// A new table that refers to a run or a message would prevent the deletion of old ones.
 #[test]
 fn everything_that_refers_to_a_run_or_a_message_is_forgotten_with_it() {
     let house = House::new();
@@ -266,7 +266,7 @@ fn free_pages_are_given_back_a_few_at_a_time() {
     assert_eq!(store.read_blocking(|view| view.integrity()).unwrap(), [""; 0]);
 }
 
-/// Tells others to stop, also where a test fails: they would go on for ever.
+/// Stops the other threads, even if a test fails; otherwise, they would run forever.
 struct Over<'a>(&'a std::sync::atomic::AtomicBool);
 
 impl Drop for Over<'_> {
@@ -337,7 +337,7 @@ fn a_backup_takes_the_place_of_the_store_which_is_kept() {
     };
     assert_eq!(runs(&house.path()), (vec![kept.clone()], Some(1_700_000_000_000)));
     assert_eq!(runs(&aside), (vec![later, kept], None));
-    // A second one in the same second, over what has been restored; and one where there is no store.
+    // A second restore in the same second, over a restored store; and one without an existing store.
     let again = restore(&file, &house.path(), &temp, 1_700_000_000_000).unwrap();
     assert!(again.kept.unwrap().ends_with("store.db.before-restore-20231114T221320Z-2"));
     fs::remove_file(house.path()).unwrap();
@@ -345,7 +345,7 @@ fn a_backup_takes_the_place_of_the_store_which_is_kept() {
     assert_eq!(fs::metadata(house.path()).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// A damaged store is put aside with its log, of which a part may be saved; and the log does not get into the restored one.
+/// A damaged store is moved aside with its log, part of which may be recoverable; the log does not affect the restored store.
 #[test]
 fn a_damaged_store_is_kept_with_its_log() {
     let house = House::new();
@@ -365,7 +365,7 @@ fn a_damaged_store_is_kept_with_its_log() {
     assert_eq!(crashed.open().read_blocking(|view| view.list_runs(None, None, 10)).unwrap().len(), 1);
 }
 
-/// A backup of an older kiso is brought up to date.
+/// A backup of an older kiso is migrated.
 #[test]
 fn an_older_backup_is_migrated() {
     let house = House::new();
@@ -421,7 +421,7 @@ fn a_store_that_was_left_open_is_looked_at_and_not_touched() {
     }
     store.checkpoint().unwrap();
     begin(&store, 60);
-    // As a crash leaves it: the file and its log.
+    // The file and its log, as left by a crash.
     let crashed = House::new();
     for ending in ["", "-wal"] {
         fs::copy(house.0.join(format!("store.db{ending}")), crashed.0.join(format!("store.db{ending}"))).unwrap();
@@ -430,7 +430,7 @@ fn a_store_that_was_left_open_is_looked_at_and_not_touched() {
     assert!(check_unopened(&crashed.path(), AT_ONCE).unwrap());
     assert!(fs::metadata(crashed.0.join("store.db-wal")).unwrap().len() > 0, "the log is still there");
 
-    // A log that was cut off in a power cut ends with its last whole commit.
+    // A log that was truncated in a power cut ends with its last complete commit.
     let wal = crashed.0.join("store.db-wal");
     let length = fs::metadata(&wal).unwrap().len();
     fs::OpenOptions::new().write(true).open(&wal).unwrap().set_len(length - 1_000).unwrap();
@@ -447,8 +447,8 @@ fn a_store_that_was_left_open_is_looked_at_and_not_touched() {
     assert!(fs::read(crashed.path()).unwrap() == bytes, "nothing is written");
 }
 
-/// Sends the statements of what is tested here, so that the plans of all are looked at, and those that a start, a listing
-/// and a status send: they must not depend on how much there is. Not that which sorts the sessions that wait.
+/// Runs the statements of the tested functions, so that all plans are checked, and those for a start, a listing and a status:
+/// their cost must not depend on the amount of data. Except for the one that sorts the waiting sessions.
 pub(super) fn sends_all(tx: &Tx<'_>) {
     answered(tx, "plans", 1).unwrap();
     tx.mark(Mark::Backup, 1).unwrap();
@@ -472,7 +472,7 @@ pub(super) fn sends_all(tx: &Tx<'_>) {
     tx.feed_end().unwrap();
 }
 
-/// As a takeover in a fleet and `kiso restore` do, below a conversation that goes on.
+/// Like a takeover in a fleet and `kiso restore`, during a conversation that continues.
 #[test]
 fn a_store_that_another_process_has_replaced_is_read_and_written_as_it_is_now() {
     let (house, other) = (House::new(), House::new());

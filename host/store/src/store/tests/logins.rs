@@ -1,4 +1,4 @@
-//! Logins of browsers: known by hashes, ended by time, bounded, and never found by reading whole tables.
+//! Logins of browsers: identified by hashes, limited in time and number, and never found by reading whole tables.
 
 use super::statements::prepared;
 use super::*;
@@ -40,7 +40,7 @@ fn a_link_is_used_once_and_in_time() {
     assert_eq!(login(&store, &code, 2_000), None, "the code itself is not a login");
     let late = link(&store, 0);
     assert_eq!(by_code(&store, &late, CODE_MS), None);
-    // It went with the try.
+    // The attempt has removed it.
     assert_eq!(by_code(&store, &late, 1), None);
 }
 
@@ -88,20 +88,20 @@ fn there_are_a_hundred_at_most() {
     let links: Vec<String> = (0..150).map(|at| link(&store, at)).collect();
     let used: Vec<Option<String>> = links.iter().map(|code| by_code(&store, code, 200)).collect();
     assert!(used[..50].iter().all(Option::is_none) && used[50..].iter().all(Option::is_some));
-    // The one that was not used for longest makes room.
+    // The least recently used one makes room.
     let oldest = LoginId::of(used[70].as_ref().unwrap());
     store.write_blocking(move |tx| tx.touch_login(oldest, 100)).unwrap();
     by_code(&store, &link(&store, 300), 300).unwrap();
     let left: Vec<usize> = (50..150).filter(|n| login(&store, used[*n].as_ref().unwrap(), 300).is_none()).collect();
     assert_eq!(left, [70]);
-    // What has ended goes with the next one.
+    // Expired ones are removed with the next one.
     by_code(&store, &link(&store, 200 + LOGIN_MS), 200 + LOGIN_MS).unwrap();
     let count =
         |view: View<'_>| Ok(view.conn.query_row("SELECT count(*) FROM logins", (), |row| row.get::<_, i64>(0))?);
     assert_eq!(store.read_blocking(|view| count(View::new(view.conn))).unwrap(), 2);
 }
 
-/// Every statement that was sent is looked at: none but those that end everything walks over a table without an index.
+/// Checks every statement that was run: none reads a table without an index, except for those that end everything.
 #[test]
 fn logins_are_found_by_their_indexes() {
     let house = House::new();
@@ -120,14 +120,14 @@ fn logins_are_found_by_their_indexes() {
     tx.log_out(LoginId::of(&value)).unwrap();
     let sent: Vec<String> = prepared(&conn).into_iter().filter(|sql| sql.contains("login")).collect();
     assert!(sent.len() >= 9, "{sent:#?}");
-    // What SQLite does when a token is revoked.
+    // SQLite's own statement when a token is revoked.
     for sql in sent.into_iter().chain(["DELETE FROM logins WHERE token = ?1".to_owned()]) {
         let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let nulls = rusqlite::params_from_iter(vec![rusqlite::types::Null; plan.parameter_count()]);
         let steps: Vec<String> =
             plan.query_map(nulls, |row| row.get("detail")).unwrap().collect::<Result<_, _>>().unwrap();
         for step in steps {
-            // To make room, the hundred that there may be are walked over in the order of an index.
+            // To make room, at most a hundred rows are read in the order of an index.
             let bounded =
                 !step.starts_with("SCAN") || ["logins_by_use", "login_codes_by_age"].iter().any(|i| step.contains(i));
             assert!(bounded && !step.contains("TEMP B-TREE"), "{step}\n{sql}");

@@ -14,7 +14,7 @@ fn remember(
     store.write_blocking(move |tx| tx.remember_network_rule(&new, 5))
 }
 
-/// As "access host methods" each.
+/// Returns "access host methods" for each rule.
 fn rules(store: &Store, of: &str) -> Vec<String> {
     let rules = store.read_blocking(|view| view.network_rules(&session(of))).unwrap();
     let shown = |rule: &NetworkRule| format!("{} {} {}", rule.access.as_str(), rule.host, rule.methods.join(","));

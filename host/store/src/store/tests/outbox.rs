@@ -1,4 +1,4 @@
-//! What webhooks are told: once each, bounded, and never by reading whole tables.
+//! Notifications of webhooks: each is queued once, limited in number, and never found by reading whole tables.
 
 use super::statements::prepared;
 use super::*;
@@ -50,7 +50,7 @@ fn each_reply_is_posted_once_to_everybody_who_asked() {
             let run = run.clone();
             move |tx| {
                 tx.finish_run(&run, RunStatus::Failed, 4, "{}")?;
-                // Of a user's message, and of a subagent's session, nobody is told.
+                // There are no notifications of a user's message, or in a subagent's session.
                 tx.add_message(&session("a"), MessageRole::User, "hello", 5, None)?;
                 tx.ensure_session(&session("child"), 6)?;
                 tx.conn.execute("UPDATE sessions SET parent = 1 WHERE name = 'child'", ())?;
@@ -68,7 +68,7 @@ fn each_reply_is_posted_once_to_everybody_who_asked() {
     assert_eq!(keys.len(), 9, "each has a key of its own");
 }
 
-/// A write that fails leaves neither the reply nor what was to be told of it.
+/// A write that fails stores neither the reply nor its notification.
 #[test]
 fn what_did_not_happen_is_not_told() {
     let house = House::new();
@@ -95,7 +95,7 @@ fn a_delivery_waits_arrives_or_is_given_up_and_can_be_brought_back() {
             tx.put_off_delivery(one, 500, "it answered 500")?;
             tx.delivered(two, 10)?;
             tx.give_up(three, true, 20, &"x".repeat(10_000))?;
-            // What has ended is not ended again.
+            // An ended delivery cannot end again.
             tx.give_up(two, true, 30, "no")?;
             tx.put_off_delivery(two, 600, "no")?;
             tx.delivered(three, 30)
@@ -117,11 +117,11 @@ fn a_delivery_waits_arrives_or_is_given_up_and_can_be_brought_back() {
     assert_eq!(store.write_blocking(|tx| tx.retry_deliveries(Some("all"), 40)).unwrap(), 2, "one is hurried");
     let back = pending(&store, "all").into_iter().find(|delivery| delivery.id == three).unwrap();
     assert_eq!((back.attempts, back.at_ms, back.since_ms, back.due_ms, &back.key), (0, 3, 40, 40, &lost.key));
-    // A webhook that goes takes what waits for it along, with a record, and it cannot be brought back.
+    // Waiting deliveries of a removed webhook are given up and recorded, and cannot be retried.
     assert_eq!(set(&store, &[]), [("all".to_owned(), 2)]);
     assert!(failed(&store).iter().all(|delivery| delivery.error.as_deref().unwrap().contains("not in config.toml")));
     assert_eq!(store.write_blocking(|tx| tx.retry_deliveries(None, 60)).unwrap(), 0);
-    // A message that is deleted takes nothing along that would be sent in its place.
+    // When a message is deleted, its delivery stays but refers to no other message.
     store.write_blocking(move |tx| Ok(tx.conn.execute("DELETE FROM messages WHERE id = ?1", [messages[0]])?)).unwrap();
     assert!(failed(&store).iter().any(|delivery| delivery.id == one && delivery.message.is_none()));
 }
@@ -141,7 +141,7 @@ fn the_outbox_is_bounded() {
     let line = || store.read_blocking(|view| view.webhooks()).unwrap().remove(0);
     assert_eq!((line().pending, line().failed), (MAX_PENDING, 5));
     assert!(failed(&store)[0].error.as_deref().unwrap().contains("waited already"));
-    // All arrive; a day later they are forgotten, and those that failed are not yet.
+    // All are delivered; a day later they are deleted, but failed ones are not yet.
     let day = 24 * 60 * 60 * 1_000;
     store
         .write_blocking(|tx| {
@@ -186,7 +186,7 @@ fn a_pattern_means_names() {
     assert!(!super::super::outbox::matches(&"*a".repeat(32), &format!("{}b", "a".repeat(62))));
 }
 
-/// Every statement that was sent is looked at: none walks over a table that grows, none sorts.
+/// Checks every statement that was run: none reads a whole growing table, none sorts.
 #[test]
 fn the_outbox_is_read_by_its_indexes() {
     let house = House::new();
@@ -210,7 +210,7 @@ fn the_outbox_is_read_by_its_indexes() {
     tx.webhooks().unwrap();
     let sent = prepared(&conn);
     assert!(sent.iter().filter(|sql| sql.contains("outbox")).count() >= 12, "{sent:#?}");
-    // What SQLite does when a message or a run is deleted.
+    // SQLite's own statements when a message or a run is deleted.
     let deletions = ["message", "run"].map(|of| format!("UPDATE outbox SET {of} = NULL WHERE {of} = ?1"));
     for sql in sent.into_iter().chain(deletions) {
         let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
@@ -224,7 +224,8 @@ fn the_outbox_is_read_by_its_indexes() {
     }
 }
 
-/// Of a run, one thing at a time: what it said later waits for what it said before, also where that is put off. Others do not.
+/// Notices of one run are sent one at a time: later ones wait for earlier ones, even postponed ones. Those of other runs do not
+/// wait.
 #[test]
 fn what_a_run_says_is_told_in_its_order() {
     let house = House::new();

@@ -81,7 +81,7 @@ fn tasks_are_replaced_by_their_id_and_listed_as_planned() {
     store.write_blocking(move |tx| tx.put_tasks(&id, &planned).and_then(|()| tx.put_tasks(&id, &later))).unwrap();
     assert_eq!(store.read_blocking(|view| view.tasks_of(&run)).unwrap(), expected);
 
-    // A task that runs has not ended, and its text is JSON: the tables do not take anything else.
+    // A running task has no end, and its text is JSON: the tables accept nothing else.
     for bad in [
         TaskRow { ended_ms: Some(9), ..row(4, 4, TaskState::Running, None) },
         TaskRow { task: "no json".to_owned(), ..row(4, 4, TaskState::Planned, None) },
@@ -135,10 +135,10 @@ fn facts_are_consolidated_all_or_none_and_new_ones_stay() {
     let ids = old.clone();
     assert!(store.write_blocking(move |tx| tx.replace_facts(&ids, &[fact("a and b", 50)])).unwrap());
     assert_eq!(facts(&store), ["learned meanwhile", "a and b"], "it is as new as what it replaces");
-    // Somebody who consolidated the same facts comes too late.
+    // Another consolidation of the same facts comes too late.
     assert!(!store.write_blocking(move |tx| tx.replace_facts(&old, &[fact("b and a", 50)])).unwrap());
     assert_eq!(facts(&store), ["learned meanwhile", "a and b"]);
-    // What is gone is not found either.
+    // Deleted facts are not found either.
     assert_eq!(store.read_blocking(|view| view.find_facts("one", 10)).unwrap(), []);
     assert_eq!(store.read_blocking(|view| view.count_facts(10)).unwrap(), 2);
     assert_eq!(store.read_blocking(|view| view.count_facts(1)).unwrap(), 1);
@@ -166,7 +166,7 @@ fn chunks_are_kept_once_and_found_by_words() {
     };
     assert_eq!(find("grunwald server"), ["The"]);
     assert_eq!(find("serv"), ["Servers", "The"]);
-    // No chunk has all of it, so those that have some are given.
+    // No chunk has all words, so those with some are returned.
     assert_eq!(find("When is lunch, and who cooks?")[0], "Lunch");
     assert_eq!(find("NEAR(\"lunch"), ["Lunch"]);
     assert_eq!(find("?"), [""; 0]);
@@ -180,7 +180,7 @@ fn chunks_are_kept_once_and_found_by_words() {
     assert_eq!(find("lunch"), [""; 0]);
 }
 
-/// A word of very many chunks does not hide those with a rare one, and where all words are like that, the newest count.
+/// A word in very many chunks does not hide chunks with a rare word. If all words are common, the newest chunks count.
 #[test]
 fn words_of_many_chunks_do_not_rank() {
     let house = House::new();
@@ -220,7 +220,7 @@ fn the_weakest_fact_makes_room_for_a_new_one() {
             assert_eq!(tx.find_facts("believed", 5)?, []);
             let all = tx.facts(u32::MAX)?;
             assert_eq!((all.len(), all[0].text.as_str()), (MAX_FACTS as usize, "a sure thing"));
-            // Of those that are equally sure, the oldest went.
+            // Of equally certain facts, the oldest was deleted.
             assert!(all.iter().all(|fact| fact.text != "fact 1") && all.iter().any(|fact| fact.text == "fact 2"));
             Ok(())
         })
@@ -305,7 +305,7 @@ fn the_scratchpad_drops_what_the_host_put_away_and_never_what_was_saved() {
     for key in ["a", "b", "c", "d", "e"] {
         put(key, MAX_ENTRY_BYTES, true).unwrap();
     }
-    // What is saved never takes the room that the host needs.
+    // Saved entries never take the room that the host needs.
     assert!(matches!(put("f", 1, true), Err(StoreError::Quota { max: MAX_NAMED_BYTES, .. })));
     put("tool-9", MAX_ENTRY_BYTES, false).unwrap();
     assert_eq!(keys(), ["tool-9", "e", "d", "c", "b", "a", "notes", "tool-8"]);
@@ -376,7 +376,7 @@ fn a_run_is_asked_to_stop_and_counts_its_resumptions() {
         })
         .unwrap();
     assert_eq!(resumed, [1, 2]);
-    // One that is held is driven by nobody: the queue takes it up to end it.
+    // No process drives a held run: the queue resumes it in order to end it.
     let id = one.clone();
     let due = store
         .write_blocking(move |tx| {
@@ -455,7 +455,7 @@ fn work_waits_once_and_is_given_up_in_the_end() {
     let due = [claim(50, None).unwrap(), claim(51, Some("s")).unwrap()];
     assert_eq!(due.clone().map(|due| due.kind), [DueKind::Memory, DueKind::Title]);
     assert_eq!(due[0].run.as_ref(), Some(&run));
-    // What somebody has taken is nobody else's, until it was theirs for too long.
+    // Nobody else can claim it before its time has passed.
     assert_eq!(claim(51, None), None);
     assert_eq!(claim(149, Some("s")), None);
     assert_eq!([claim(151, Some("s")).unwrap(), claim(151, Some("s")).unwrap()], due);

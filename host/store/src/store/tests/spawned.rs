@@ -25,7 +25,7 @@ fn spawn(store: &Store, parent: &str, name: &str) -> Result<JobAdmission, SpawnR
     store.write_blocking(move |tx| tx.spawn(&new, &LIMITS)).unwrap()
 }
 
-/// Answers what waits in a session; the run.
+/// Answers the waiting messages of a session; returns the run.
 fn answer(store: &Store, name: &str, reply: &'static str) -> RunId {
     let of = session(name);
     let answer = move |tx: &Tx<'_>| {
@@ -80,7 +80,7 @@ fn a_subagent_is_admitted_once_for_each_call() {
     let subagents = store.read_blocking(|view| view.subagents_of(&session("main"), 10)).unwrap();
     assert_eq!(subagents.len(), 1);
     assert_eq!((subagents[0].state, subagents[0].name.as_deref()), (JobState::Queued, Some("a")));
-    // It is not a conversation of a person: neither listed as one nor counted as one that waits.
+    // It is not a person's conversation: it is neither listed nor counted as waiting.
     let listed =
         store.read_blocking(|view| Ok((view.list_sessions(&Placement::ALL, None, 10)?, view.count_queued()?))).unwrap();
     assert_eq!((listed.0.len(), listed.1), (1, 0));
@@ -109,7 +109,7 @@ fn a_reply_is_told_with_the_end_of_its_run_and_once() {
     let house = House::new();
     let store = house.open();
     spawn(&store, "main", "a").unwrap();
-    // What fails with the transaction was not said.
+    // A failed transaction adds no messages.
     let failed: Result<(), _> = store.write_blocking(|tx| {
         let run = tx.begin_queued(&session("sub.a"), 6)?.expect("it waits").run;
         tx.inject_reply(&run, "lost", &Default::default(), 6)?;
@@ -195,7 +195,7 @@ fn a_time_is_skipped_while_the_one_before_waits_and_receipts_have_an_end() {
     assert_eq!((states(), store.write_blocking(move |tx| tx.remove_schedule(id))), (vec![], Ok(false)));
 }
 
-/// Sends the statements of this family whose tables grow; a test looks at their plans.
+/// Runs the statements of these modules whose tables grow; a test checks their plans.
 pub(super) fn touch_all(tx: &Tx<'_>) {
     let (main, sub) = (session("main"), session("sub.a"));
     tx.spawn(&spawn_of("main", "a"), &LIMITS).unwrap().unwrap();

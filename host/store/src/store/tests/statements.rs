@@ -1,4 +1,4 @@
-//! How the statements of the store find what they look for.
+//! Checks the query plans of the store's statements.
 
 use rusqlite::Connection;
 
@@ -6,7 +6,7 @@ use super::remembered::fact;
 use super::*;
 use kiso_plan::limits::Usage;
 
-/// Every statement that the functions of this family sent is looked at: none walks over a table that grows.
+/// Checks every statement that these functions ran: none reads a whole growing table.
 #[test]
 fn nothing_is_found_by_reading_whole_tables() {
     let house = House::new();
@@ -115,11 +115,11 @@ fn nothing_is_found_by_reading_whole_tables() {
         let steps: Vec<String> =
             plan.query_map(nulls, |row| row.get("detail")).unwrap().collect::<Result<_, _>>().unwrap();
         for step in steps {
-            // A scan is allowed over the indexes of unfinished runs, of the messages that wait and of spawned jobs, which have
-            // a row for each that is under way; over an index of the sessions, which have a limit, where a new one is made; over the facts
-            // and the scratchpad's numbers in the order of an index, from which only the first rows are read; over what was
-            // selected before; over the words of an FTS index, which is asked with MATCH; over its terms between two bounds;
-            // and over the signs of the passages' vectors, of which there are as many as there may be passages.
+            // Scans are allowed over these: the indexes of unfinished runs, of waiting messages and of spawned jobs, which have a
+            // row for each active one; an index of the sessions, whose number is limited, when a new one is created; the facts
+            // and the scratchpad's numbers in the order of an index, when only the first rows are read; subqueries; the words of
+            // an FTS index, which is queried with MATCH; its terms between two bounds; and the signs of the passages' vectors,
+            // whose number is limited.
             let bounded = !step.starts_with("SCAN")
                 || [
                     "runs_unfinished",
@@ -162,25 +162,25 @@ fn a_statement_is_planned_once_whatever_values_it_gets() {
     }
     assert!(prepared(&conn).len() > 10, "{:#?}", prepared(&conn));
     let again = each_statement(&conn, |statement| {
-        // SAFETY: the statement lives, and nobody else uses it.
+        // SAFETY: the statement is alive, and nobody else uses it.
         unsafe { rusqlite::ffi::sqlite3_stmt_status(statement, rusqlite::ffi::SQLITE_STMTSTATUS_REPREPARE, 0) }
     });
     let again: Vec<_> = again.into_iter().filter(|(_, times)| *times > 0).collect();
     assert_eq!(again, []);
 }
 
-/// The statements that the connection has prepared and keeps, but for those of FTS5 itself.
+/// Returns the statements that the connection has prepared and cached, except for those of FTS5 itself.
 pub(super) fn prepared(conn: &Connection) -> Vec<String> {
     each_statement(conn, |_| ()).into_iter().map(|(sql, ())| sql).collect()
 }
 
-/// [`prepared`], with what is asked of each.
+/// Returns [`prepared`] with the result of `ask` for each.
 fn each_statement<T>(conn: &Connection, ask: impl Fn(*mut rusqlite::ffi::sqlite3_stmt) -> T) -> Vec<(String, T)> {
     let mut found = Vec::new();
     let mut statement = std::ptr::null_mut();
     loop {
-        // SAFETY: the connection outlives the loop and nobody else uses it meanwhile; SQLite gives each statement after
-        // the one before, null after the last, and a text that lives as long as its statement.
+        // SAFETY: the connection outlives the loop and nobody else uses it meanwhile; SQLite returns each statement after the
+        // previous one, null after the last, and a text that lives as long as its statement.
         let sql = unsafe {
             statement = rusqlite::ffi::sqlite3_next_stmt(conn.handle(), statement);
             if statement.is_null() {

@@ -37,7 +37,7 @@ fn a_summary_moves_forward_only() {
     assert_eq!(store.read_blocking(|view| view.title(&session("s"))).unwrap().as_deref(), Some("Numbers"));
 }
 
-/// Two sessions about the same say in their titles what differs; one that a person names keeps its name.
+/// Titles of two sessions about the same topic are made different; one that a person sets stays unchanged.
 #[test]
 fn a_title_says_what_differs() {
     let house = House::new();
@@ -57,7 +57,7 @@ fn a_title_says_what_differs() {
     assert_eq!(titled("e", SEALED_TEXT, false), "Sales by month", "what nobody has looked at is in no title");
 }
 
-/// A message that no model has checked for secrets.
+/// A message that no model has searched for secrets.
 const SEALED_TEXT: &str = "sealed:1:AAAA";
 
 /// Rule: "What resets with /new — sliding window and last summary reset".
@@ -76,7 +76,7 @@ fn a_segment_is_summarized_without_what_was_said_before_it() {
     assert!(store.write_blocking(move |tx| tx.set_summary(&session("s"), 0, &old)).unwrap());
     assert_eq!(store.read_blocking(|view| view.summary(&s)).unwrap(), Some(kept));
     let segment = store.write_blocking(|tx| tx.break_session(&session("s"), 1)).unwrap();
-    // Its question is of the segment before, and so is it.
+    // It belongs to the previous segment, like its question.
     say("late answer", MessageRole::Assistant, Some(run));
     let after = say("after", MessageRole::User, None);
     let texts = |keep| -> Vec<String> {
@@ -87,7 +87,7 @@ fn a_segment_is_summarized_without_what_was_said_before_it() {
     assert_eq!(store.read_blocking(|view| view.summary(&s)).unwrap(), None);
     assert_eq!(store.read_blocking(|view| view.count_unsummarized(&s, 100)).unwrap(), 1);
     assert_eq!((texts(0), texts(1)), (vec!["after".to_owned()], Vec::new()));
-    // A summary of the old segment that comes late does not reach the new one.
+    // A late summary of the old segment does not affect the new one.
     let late = Summary { text: "later".into(), to: before + 1, sources: Vec::new() };
     assert!(store.write_blocking(move |tx| tx.set_summary(&session("s"), 0, &late)).unwrap());
     assert_eq!(store.read_blocking(|view| view.summary(&s)).unwrap(), None);
@@ -98,7 +98,7 @@ fn a_segment_is_summarized_without_what_was_said_before_it() {
     assert_eq!(store.read_blocking(|view| view.count_unsummarized(&s, 100)).unwrap(), 0);
 }
 
-/// A summary from before summaries had segments may hold what was said before a break: it stays with what it may be of.
+/// A summary from before segments existed may cover messages before a break: it stays with the segment that it may cover.
 #[test]
 fn a_summary_of_before_goes_with_the_segment_that_it_may_hold() {
     let house = House::new();

@@ -1,4 +1,4 @@
-//! Up to where a session was read.
+//! The read mark of a session.
 
 use super::super::migrations;
 use super::super::sessions::LINE;
@@ -37,7 +37,7 @@ fn replies_behind_the_mark_are_counted_up_to_99() {
     assert_eq!(unread(&store, "t"), 2);
 }
 
-/// However long a session is, an index of its replies is read from the mark on, and no text.
+/// However long a session is, a listing reads an index of its replies from the mark on, and no texts.
 #[test]
 fn a_listing_reads_no_messages() {
     let house = House::new();
@@ -53,7 +53,7 @@ fn a_listing_reads_no_messages() {
     assert!(plan.contains("runs_unfinished") && !plan.contains("SCAN m"), "{plan}");
 }
 
-/// What was there before anybody kept a mark counts as read.
+/// Messages from before read marks existed count as read.
 #[test]
 fn an_older_store_begins_with_everything_read() {
     let house = House::new();
@@ -72,7 +72,7 @@ fn an_older_store_begins_with_everything_read() {
     assert_eq!(unread(&store, "s"), 1);
 }
 
-/// A reply that nobody has to read takes no mark away that was there before it.
+/// A reply that nobody has to read does not move the mark if earlier replies are unread.
 #[test]
 fn a_silent_reply_counts_as_read_where_none_waits() {
     let house = House::new();

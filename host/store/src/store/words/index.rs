@@ -1,10 +1,10 @@
-//! Asking a word index, so that the answer takes about as long in a large store as in a small one.
+//! Queries a word index in such a way that the time hardly depends on the size of the store.
 //!
-//! - A word is looked for as it is and as the beginning of longer ones. Those are looked up in the index's own list of
-//!   terms; FTS5 would read every row of every one of them before it gives the first.
-//! - Rows are counted, and no further than [`MANY`]. To rank a row takes some microseconds, so where a question has rare words,
-//!   only those are looked for, the rarest first; of common words the newest rows count.
-//! - Where every word is common, only the [`NEWEST_ROWS`] are looked through for rows that have all of them.
+//! - A word is searched for unchanged and as the beginning of longer ones. These are looked up in the index's own list of terms;
+//!   FTS5 would read every row of all of them before it returns the first.
+//! - Rows are counted, up to [`MANY`]. Ranking a row takes some microseconds, so if a query has rare words, only those are
+//!   searched for, rarest first; of common words, the newest rows are used.
+//! - If all words are common, only the [`NEWEST_ROWS`] are searched for rows with all of them.
 
 use std::collections::HashMap;
 
@@ -12,20 +12,20 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::{MAX_WORDS, Word, Words, joined};
 
-/// Rows that a word stands in before it counts as common in its index: it says little about each of so many. As many rows
-/// are ranked for a question that needs any of its words.
+/// Number of rows from which a word counts as common in its index and has little significance. Also the maximum number of rows
+/// that are ranked for a query with any of its words.
 const MANY: u32 = 500;
 
-/// Longer words that a word is the beginning of, of which each is looked for.
+/// Maximum longer words with the same beginning that are searched for.
 const EXPANSIONS: usize = 8;
 
-/// Rows that are looked through for several common words that stand together.
+/// Rows that are searched for several common words together.
 const NEWEST_ROWS: i64 = 20_000;
 
-/// Longest beginnings that the indexes have a list of rows for (`prefix = '2 3'`), in characters.
+/// Maximum length of the prefixes for which the indexes have lists of rows (`prefix = '2 3'`), in characters.
 const INDEXED_PREFIX: usize = 3;
 
-/// Letters as the tokenizer of the indexes writes them (`remove_diacritics 2`), so that terms are found by them.
+/// Letters in the form of the indexes' tokenizer (`remove_diacritics 2`), for finding terms.
 const BASES: [(char, &str); 25] = [
     ('a', "àáâãäåāăąǎǟǻȁȃȧḁạảấầẩẫậắằẳẵặ"),
     ('b', "ḃḅḇ"),
@@ -61,28 +61,28 @@ pub(crate) struct Index {
     pub words: &'static str,
     /// Its terms, a table of `fts5vocab` (instance).
     pub terms: &'static str,
-    /// The table that has the texts, each by its `id`.
+    /// The table with the texts, each by its `id`.
     pub texts: &'static str,
 }
 
-/// What an index, named `w`, is asked.
+/// A query of an index, which is named `w` in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct IndexQuery {
     /// For MATCH.
     pub query: String,
-    /// For ORDER BY: the best first, or, where it would take long to rank them, the newest.
+    /// For ORDER BY: best first or, if ranking would take long, newest first.
     pub order: &'static str,
-    /// Only rows with larger ids are looked at.
+    /// Only rows with larger ids match.
     pub after: i64,
 }
 
-/// A question, as an index is best asked.
+/// The best way to query an index for some words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question {
-    /// For rows that have all of the words, each perhaps as the beginning of a longer one; none where a word stands nowhere.
-    /// Words that are common in the index count only where all of them are.
+    /// For rows that contain all of the words, also as the beginning of longer ones; `None` if a word does not occur. Common
+    /// words of the index only count if all are common.
     pub all: Option<IndexQuery>,
-    /// The same for rows that have any of them.
+    /// The same for rows that contain any of them.
     pub any: IndexQuery,
 }
 
@@ -90,14 +90,14 @@ const BEST: &str = "w.rank";
 const NEWEST: &str = "w.rowid DESC";
 
 impl Words {
-    /// The question as this index is asked.
+    /// Prepares the query for this index.
     pub(crate) fn ask(&self, conn: &Connection, index: Index) -> rusqlite::Result<Question> {
         let mut asking = Asking { conn, index, known: HashMap::new() };
         Ok(Question { all: asking.all(&self.0)?, any: asking.any(self)? })
     }
 }
 
-/// A word as it is looked for.
+/// A word in the form for searching.
 #[derive(Debug, Clone)]
 struct Looked {
     query: String,
@@ -122,7 +122,7 @@ impl Asking<'_> {
         if queries(true).next().is_some() {
             return Ok(Some(IndexQuery { query: joined(queries(true), " AND "), order: BEST, after: i64::MIN }));
         }
-        // One common word alone has its rows at the end of its list; several may be far apart.
+        // A single common word has its rows at the end of its list; several may be far apart.
         let after = if looked.len() > 1 { self.newest()? } else { i64::MIN };
         Ok(Some(IndexQuery { query: joined(queries(false), " AND "), order: NEWEST, after }))
     }
@@ -169,7 +169,7 @@ impl Asking<'_> {
         Ok(looked)
     }
 
-    /// The word and those that begin with it.
+    /// Looks up the word and those that begin with it.
     fn with_longer(&self, word: &str) -> rusqlite::Result<Looked> {
         let mut terms = vec![format!("\"{word}\"")];
         let mut rows = self.rows(&terms[0])?;
@@ -189,14 +189,14 @@ impl Asking<'_> {
         Ok(Looked { query, rows })
     }
 
-    /// How many rows match.
+    /// Returns how many rows match.
     fn rows(&self, query: &str) -> rusqlite::Result<u32> {
         let index = self.index.words;
         let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ?1 LIMIT {MANY})");
         self.conn.prepare_cached(&sql)?.query_row([query], |row| row.get(0))
     }
 
-    /// The row before the newest ones.
+    /// Returns the row before the newest ones.
     fn newest(&self) -> rusqlite::Result<i64> {
         let sql = format!("SELECT coalesce(max(id), 0) FROM {}", self.index.texts);
         let last: i64 = self.conn.prepare_cached(&sql)?.query_row((), |row| row.get(0))?;
@@ -204,24 +204,24 @@ impl Asking<'_> {
     }
 }
 
-/// The smallest text that is greater than this term and may be the beginning of another: no term has such a character, and
-/// FTS5 reads the rows of a term that a search begins with.
+/// Returns the smallest text that is greater than this term and may be the beginning of another: no term contains such a
+/// character, and FTS5 would read the rows of a term that equals the start of the search.
 fn next_after(term: &str) -> String {
     format!("{term}\u{1}")
 }
 
-/// The letter without its diacritics.
+/// Returns the letter without its diacritics.
 pub(super) fn base(c: char) -> char {
     BASES.iter().find(|(_, with)| with.contains(c)).map_or(c, |(base, _)| *base)
 }
 
 impl Words {
-    /// The words that may stand alone in a row about the same, and whether each says much.
+    /// Returns the words that may occur alone in a row about the same topic, each with whether it is significant.
     pub(super) fn terms(&self) -> impl Iterator<Item = (Word, bool)> + '_ {
         self.0.iter().flat_map(Word::terms).take(MAX_WORDS.max(self.0.len()))
     }
 
-    /// Those that say much; all, where none does.
+    /// Returns the significant words, or all if there are none.
     pub(super) fn telling(&self) -> Vec<Word> {
         let telling: Vec<Word> = self.terms().filter_map(|(word, telling)| telling.then_some(word)).collect();
         if telling.is_empty() { self.terms().map(|(word, _)| word).collect() } else { telling }
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!((one.order, one.after), (NEWEST, i64::MIN));
         let rare = IndexQuery { query: r#""sleet""#.to_owned(), order: BEST, after: i64::MIN };
         assert_eq!(ask(&conn, "rain sleet"), Question { all: Some(rare.clone()), any: rare });
-        // The rarest first, as many as may be ranked.
+        // Rarest first, as many as may be ranked.
         assert_eq!(ask(&conn, "hail fog sleet rain").any.query, r#""sleet" OR "fog"*"#);
     }
 
