@@ -1,2 +1,2 @@
-//! A package whose build script builds the components that kiso contains. It depends on nothing, so they are built beside
-//! wasmtime and not after it.
+//! A package whose build script builds kiso's bundled components. It has no dependencies, so cargo builds them in parallel with
+//! wasmtime.
