@@ -75,7 +75,7 @@ impl RpcError {
     }
 
     /// Reads an error object of the peer. The code defaults to [`INTERNAL_ERROR`].
-    fn of(error: &Value) -> RpcError {
+    fn from_object(error: &Value) -> RpcError {
         let code = error["code"].as_i64().unwrap_or(INTERNAL_ERROR);
         let message = error["message"].as_str().unwrap_or("an error without a message").to_owned();
         RpcError { code, message, data: error.get("data").cloned().map(Box::new) }
@@ -123,7 +123,7 @@ pub fn read(bytes: &[u8]) -> Result<RpcMessage, (Option<RequestId>, RpcError)> {
         Some(Value::String(method)) if method.len() <= MAX_METHOD => method,
         None if message.contains_key("error") => {
             let error = message.remove("error").unwrap_or_default();
-            return Ok(RpcMessage::Response { id, result: Err(RpcError::of(&error)) });
+            return Ok(RpcMessage::Response { id, result: Err(RpcError::from_object(&error)) });
         }
         None if message.contains_key("result") => {
             let result = message.remove("result").unwrap_or_default();

@@ -243,7 +243,7 @@ impl NetworkDecision {
         Self { access, private: false, by_name: false, secret: None, source: NetworkSource::Default }
     }
 
-    fn of(rule: &NetworkRule, source: NetworkSource) -> Self {
+    fn from_rule(rule: &NetworkRule, source: NetworkSource) -> Self {
         let NetworkRule { secret, secret_header, secret_user, .. } = rule.clone();
         let secret = secret.map(|name| NetworkSecret { name, header: secret_header, user: secret_user });
         Self { access: rule.access, private: rule.private, by_name: false, secret, source }
@@ -271,21 +271,22 @@ impl NetworkRules {
         let fits = |rule: &&NetworkRule| rule.fits(request);
         let configured = self.configured.iter().find(fits);
         if let Some(rule) = configured.filter(|rule| rule.access != NetworkAccess::Ask) {
-            let decision = NetworkDecision::of(rule, NetworkSource::Configured);
+            let decision = NetworkDecision::from_rule(rule, NetworkSource::Configured);
             return NetworkDecision { by_name: rule.names_host(), ..decision };
         }
         let remembered =
             |access: NetworkAccess| self.remembered.iter().find(|rule| rule.access == access && rule.fits(request));
-        let first =
-            |rules: &[NetworkRule], source| rules.iter().find(fits).map(|rule| NetworkDecision::of(rule, source));
-        let of = |access| remembered(access).map(|rule| NetworkDecision::of(rule, NetworkSource::Remembered));
+        let first = |rules: &[NetworkRule], source| {
+            rules.iter().find(fits).map(|rule| NetworkDecision::from_rule(rule, source))
+        };
+        let of = |access| remembered(access).map(|rule| NetworkDecision::from_rule(rule, NetworkSource::Remembered));
         of(NetworkAccess::Deny)
             .or_else(|| of(NetworkAccess::Allow))
             .or_else(|| first(&self.accepted, NetworkSource::Answer))
             .or_else(|| first(&self.unanswered, NetworkSource::Unanswered))
             .or_else(|| first(&self.named, NetworkSource::Message))
             .or_else(|| of(NetworkAccess::Ask))
-            .or_else(|| configured.map(|rule| NetworkDecision::of(rule, NetworkSource::Configured)))
+            .or_else(|| configured.map(|rule| NetworkDecision::from_rule(rule, NetworkSource::Configured)))
             .unwrap_or_else(|| NetworkDecision::by_default(self.default))
     }
 }

@@ -68,7 +68,7 @@ pub const DEFAULT_MAX_OUTPUT: u64 = 4_096;
 pub const LARGE_CONTEXT: u64 = 32_000;
 
 impl Scale {
-    pub fn of(context_budget: u64) -> Self {
+    pub fn from_context(context_budget: u64) -> Self {
         let reached = STEPS.iter().rev().find(|(from, _)| context_budget >= *from);
         let (_, scale) = reached.unwrap_or(&STEPS[0]);
         // The prompt needs the rest of the context.
@@ -98,22 +98,22 @@ impl Config {
     pub fn max_output_of(&self, model: ModelName<'_>) -> u64 {
         let budget = self.context_of(model);
         let set = self.settings_of(model).and_then(|said| said.max_output_tokens);
-        set.unwrap_or(Scale::of(budget).output_tokens).min(budget)
+        set.unwrap_or(Scale::from_context(budget).output_tokens).min(budget)
     }
 
     /// Maximum rounds of tool calls in one task, if the actor's model has this context size.
     pub fn rounds_at(&self, context_budget: u64) -> u64 {
-        self.limits.max_tool_call_rounds.unwrap_or(Scale::of(context_budget).rounds)
+        self.limits.max_tool_call_rounds.unwrap_or(Scale::from_context(context_budget).rounds)
     }
 
     /// Maximum tokens of a tool's result, if the actor's model has this context size.
     pub fn result_tokens_at(&self, context_budget: u64) -> u64 {
-        self.limits.tool_output_limit_tokens.unwrap_or(Scale::of(context_budget).result_tokens)
+        self.limits.tool_output_limit_tokens.unwrap_or(Scale::from_context(context_budget).result_tokens)
     }
 
     /// Maximum messages of a conversation in a prompt, if the actor's model has this context size.
     pub fn window_at(&self, context_budget: u64) -> u64 {
-        self.context.sliding_window.unwrap_or(Scale::of(context_budget).window)
+        self.context.sliding_window.unwrap_or(Scale::from_context(context_budget).window)
     }
 }
 
@@ -134,7 +134,11 @@ mod tests {
             (128_000, 50, 8_000, 16_000, 60),
             (10_000_000, 50, 8_000, 16_000, 60),
         ] {
-            assert_eq!(Scale::of(context), Scale { rounds, result_tokens, output_tokens, window }, "{context}");
+            assert_eq!(
+                Scale::from_context(context),
+                Scale { rounds, result_tokens, output_tokens, window },
+                "{context}"
+            );
         }
     }
 

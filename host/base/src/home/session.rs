@@ -25,7 +25,7 @@ struct WorkspaceId {
 
 impl WorkspaceId {
     /// `None` if there is no directory, or a link to one.
-    fn of(work: &Path) -> Option<Self> {
+    fn from_path(work: &Path) -> Option<Self> {
         let found = fs::symlink_metadata(work).ok().filter(fs::Metadata::is_dir)?;
         Some(Self { device: found.dev(), inode: found.ino() })
     }
@@ -38,11 +38,13 @@ impl KnownWorkspaces {
     /// Whether it is the workspace that was checked, and guests have not removed `pub`.
     fn holds(&self, session: &SessionName, work: &Path) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(session).copied();
-        known.is_some_and(|known| WorkspaceId::of(work) == Some(known) && WorkspaceId::of(&work.join("pub")).is_some())
+        known.is_some_and(|known| {
+            WorkspaceId::from_path(work) == Some(known) && WorkspaceId::from_path(&work.join("pub")).is_some()
+        })
     }
 
     fn add(&self, session: &SessionName, work: &Path) {
-        let Some(id) = WorkspaceId::of(work) else { return };
+        let Some(id) = WorkspaceId::from_path(work) else { return };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_KNOWN {
             known.clear();

@@ -144,7 +144,7 @@ fn find(id: &str, what: &str) -> ToolCall {
     ToolCall::new(id, "find", json!({"what": what}).to_string())
 }
 
-fn given(call: &ToolCall, text: &str) -> ToolResult {
+fn tool_result(call: &ToolCall, text: &str) -> ToolResult {
     ToolResult {
         status: ToolStatus::Ok,
         text: text.to_owned(),
@@ -320,11 +320,11 @@ impl Live {
     fn round(&mut self, calls: &[ToolCall], text: &str) -> Event {
         self.feed(acted("", calls.to_vec()));
         self.feed(StepResult::CallsStarted);
-        self.feed(StepResult::Called { results: calls.iter().map(|call| given(call, text)).collect() })
+        self.feed(StepResult::Called { results: calls.iter().map(|call| tool_result(call, text)).collect() })
     }
 
     #[track_caller]
-    fn told(&mut self) -> String {
+    fn take_notice(&mut self) -> String {
         let Step::Tell { text } = self.run.next_step() else { panic!("{:?}", self.run.next_step()) };
         self.feed(StepResult::Told { text: text.clone() });
         text

@@ -28,7 +28,7 @@ fn calls_are_committed_then_made_then_shown() {
     assert_eq!((way(&event), live.run.next_step()), (vec![], Step::StartCalls { calls: calls.clone() }));
     live.feed(StepResult::CallsStarted);
     assert_eq!(live.run.next_step(), Step::Call { calls: calls.clone() });
-    let results = vec![given(&calls[0], "one"), given(&calls[1], "two")];
+    let results = vec![tool_result(&calls[0], "one"), tool_result(&calls[1], "two")];
     let event = live.feed(StepResult::Called { results });
     assert_eq!(way(&event), [(Node::Action, Why::RoundsLeft, Node::Action)]);
     assert_eq!(asked(&live), (1, 10));
@@ -51,7 +51,7 @@ fn files_of_the_calls_are_those_of_the_task() {
         let call = find(id, id);
         live.feed(acted("", vec![call.clone()]));
         live.feed(StepResult::CallsStarted);
-        let result = ToolResult { files: vec![file("a.svg", bytes)], ..given(&call, "") };
+        let result = ToolResult { files: vec![file("a.svg", bytes)], ..tool_result(&call, "") };
         live.feed(StepResult::Called { results: vec![result] });
     }
     live.feed(acted("1 bar", Vec::new()));
@@ -89,7 +89,7 @@ fn the_third_equal_batch_is_not_called() {
     let error = report.error.as_ref().unwrap();
     assert_eq!((report.status, &error.code), (TaskStatus::Failed, &ErrorCode::Loop));
     assert!(error.message.contains("find") && error.message.contains("3 times in a row"), "{}", error.message);
-    assert!(live.told().contains("3 times in a row"));
+    assert!(live.take_notice().contains("3 times in a row"));
     // Another batch in between ends the sequence.
     let mut live = looping(Limits::default(), false);
     for (id, what) in ["x", "x", "y", "x", "x"].into_iter().enumerate() {
@@ -120,7 +120,7 @@ fn a_batch_has_its_bounds() {
     let turns = live.run.action_lane.turns();
     assert!(matches!(&turns[0], ActionTurn::Assistant { calls, .. } if calls.len() == MAX_BATCH));
     live.feed(StepResult::CallsStarted);
-    live.feed(StepResult::Called { results: started.iter().map(|call| given(call, "")).collect() });
+    live.feed(StepResult::Called { results: started.iter().map(|call| tool_result(call, "")).collect() });
     let Some(ActionTurn::Reflection { text }) = live.run.action_lane.turns().last() else { panic!() };
     assert!(text.contains("The last 5 calls of that answer were not made: one answer may have 16."), "{text}");
 }
@@ -132,7 +132,7 @@ fn results_must_be_those_of_the_calls() {
     live.feed(acted("", calls.clone()));
     assert!(live.refuse(StepResult::Called { results: Vec::new() }).contains("start_calls"));
     live.feed(StepResult::CallsStarted);
-    let [one, two] = [given(&calls[0], ""), given(&calls[1], "")];
+    let [one, two] = [tool_result(&calls[0], ""), tool_result(&calls[1], "")];
     let renamed = ToolResult { name: "other".to_owned(), ..two.clone() };
     for results in [vec![], vec![one.clone()], vec![two.clone(), one.clone()], vec![one.clone(), renamed]] {
         assert!(live.refuse(StepResult::Called { results }).contains("other calls"));
@@ -201,7 +201,7 @@ fn at_the_round_limit_the_actor_assesses_itself() {
         if !achieved {
             let error = report.error.as_ref().unwrap();
             assert_eq!((&error.code, error.limit.as_deref()), (&ErrorCode::Limit, Some("max_tool_call_rounds")));
-            assert!(live.told().contains("limits.max_tool_call_rounds in config.toml"));
+            assert!(live.take_notice().contains("limits.max_tool_call_rounds in config.toml"));
         }
     }
 }
@@ -220,7 +220,7 @@ fn an_actor_without_a_model_fails_its_task() {
     assert_eq!(whys(&event), [Why::TaskEnded, Why::Replan]);
     let report = live.run.reports().next().unwrap();
     assert_eq!((&report.error.as_ref().unwrap().code, report.millis), (&ErrorCode::ModelFailed, 5));
-    assert!(live.told().contains("timed out"));
+    assert!(live.take_notice().contains("timed out"));
     // If it had to assess itself, the host writes the banner.
     let mut live = looping(rounds(0), false);
     let event = live.feed(model_failed("timed out"));
@@ -275,11 +275,11 @@ fn the_medium_route_goes_to_the_planner_once() {
     let mut live = Live::medium(rounds(1));
     live.feed(acted("I look.", vec![find("1", "x")]));
     live.feed(StepResult::CallsStarted);
-    let result = ToolResult { files: vec![file("a.svg", 1)], ..given(&find("1", "x"), "y") };
+    let result = ToolResult { files: vec![file("a.svg", 1)], ..tool_result(&find("1", "x"), "y") };
     let event = live.feed(StepResult::Called { results: vec![result] });
     assert_eq!(way(&event), [(Node::Action, Why::PlanNeeded, Node::Planner)]);
     assert_eq!(limit_names(&event), ["max_tool_call_rounds"]);
-    assert!(live.told().contains("so I am making a plan"));
+    assert!(live.take_notice().contains("so I am making a plan"));
     let Step::Plan(ask) = live.run.next_step() else { panic!() };
     let replan = ask.replan.unwrap();
     assert!(replan.failure.report.text.contains("calls find") && replan.history.is_empty(), "{replan:?}");

@@ -51,7 +51,7 @@ struct Job {
 }
 
 impl Job {
-    fn of(task: &Task, depth: u32) -> Self {
+    fn from_task(task: &Task, depth: u32) -> Self {
         let briefed = task.brief.is_some();
         Self { kind: task.kind, review: task.review, notify: task.notify, briefed, depth }
     }
@@ -180,7 +180,7 @@ impl Audit {
             StepResult::Planned { plan, .. } => {
                 must!(plan.tasks.len() <= self.limits.max_tasks, "the plan is too long");
                 must!(self.waiting.is_empty(), "another plan is being carried out");
-                self.waiting = plan.tasks.iter().map(|task| Job::of(task, 0)).collect();
+                self.waiting = plan.tasks.iter().map(|task| Job::from_task(task, 0)).collect();
                 self.size = plan.tasks.len();
                 self.acts = self.waiting.iter().filter(|job| job.kind == TaskKind::Act).count();
                 (self.direct, self.reviews) = (false, false);
@@ -379,7 +379,7 @@ impl Audit {
         must!(!whys.contains(&Why::Replan), "a plan is made for a model that does not answer");
         if whys.contains(&Why::TasksRemain) {
             let depth = self.job.as_ref().map_or(0, |job| job.depth);
-            self.waiting.push_front(Job::of(&report.task, depth));
+            self.waiting.push_front(Job::from_task(&report.task, depth));
             (self.size, self.sum.tasks) = (self.size + 1, self.sum.tasks + 1);
         } else {
             self.waiting.clear();
@@ -412,7 +412,7 @@ impl Audit {
             self.expected.push(("max_tasks", max as u64));
         } else {
             let depth = self.job.as_ref().map_or(0, |job| job.depth) + 1;
-            inject.iter().rev().for_each(|task| self.waiting.push_front(Job::of(task, depth)));
+            inject.iter().rev().for_each(|task| self.waiting.push_front(Job::from_task(task, depth)));
             self.size += inject.len();
             self.sum.tasks += inject.len() as u32;
         }

@@ -29,7 +29,7 @@ fn every_state_and_its_ids() {
     assert_eq!(shown(&live)[4..], [(2, "running"), (3, "planned")]);
     live.feed(model_failed("gone"));
     assert_eq!(shown(&live)[4..], [(2, "failed"), (3, "dropped")]);
-    live.told();
+    live.take_notice();
     live.feed(plan(vec![msg()]));
     assert_eq!(shown(&live)[5..], [(7, "planned"), (3, "dropped")]);
     live.done();
@@ -41,7 +41,7 @@ fn every_state_and_its_ids() {
 fn the_reasoner_sees_no_task_that_was_dropped() {
     let mut live = Live::planned(vec![skill(false), skill(false), msg()]);
     live.failed();
-    live.told();
+    live.take_notice();
     live.feed(plan(vec![act(false), act(false), msg()]));
     let Step::Reason(ask) = live.run.next_step() else { panic!() };
     let expected = [

@@ -103,7 +103,7 @@ fn an_unusable_brief_goes_back_and_then_the_plans_own_words_do() {
     }
     let event = live.feed(unbriefed());
     assert_eq!((limit_names(&event), way(&event)), (vec!["max_parse_retries"], vec![]));
-    let notice = live.told();
+    let notice = live.take_notice();
     assert!(notice.contains("no brief for task 1") && notice.contains("after 4 attempts"), "{notice}");
     live.start();
     let Step::Act(ask) = live.run.next_step() else { panic!() };
@@ -124,7 +124,7 @@ fn a_reasoner_without_a_model_is_done_without() {
     live.feed(unbriefed());
     let event = live.feed(model_failed("timed out"));
     assert!(event.limits.is_empty());
-    assert!(live.told().contains("(timed out)"));
+    assert!(live.take_notice().contains("(timed out)"));
     assert_eq!(live.next(), "start");
 }
 

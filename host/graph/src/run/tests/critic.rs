@@ -27,7 +27,7 @@ fn after_too_many_fixes_the_reviewer_is_left_out() {
     }
     let event = live.done();
     assert_eq!(limit_names(&event), ["max_review_depth"]);
-    let notice = live.told();
+    let notice = live.take_notice();
     assert!(
         notice.contains("Task 4 (skill chart) was not reviewed") && notice.contains("max_review_depth"),
         "{notice}"
@@ -43,7 +43,7 @@ fn a_fix_that_does_not_fit_is_a_replan() {
     live.done();
     let event = live.feed(fix(&[skill(false)]));
     assert_eq!((limit_names(&event), way(&event)[0].1), (vec!["max_tasks"], Why::Replan));
-    assert!(live.told().contains("max_tasks allows (2)"));
+    assert!(live.take_notice().contains("max_tasks allows (2)"));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn an_unreviewed_failure_is_a_replan_with_the_error() {
     let mut live = Live::planned(vec![skill(false), msg()]);
     let event = live.failed();
     assert_eq!(way(&event)[1], (Node::Critic, Why::Replan, Node::Planner));
-    assert!(live.told().contains("boom"));
+    assert!(live.take_notice().contains("boom"));
     // A plan that only apologises does not make the run succeed.
     live.feed(plan(vec![msg()]));
     live.execute(|report| report.text = "Sorry.".to_owned());
@@ -64,7 +64,7 @@ fn an_unreviewed_failure_is_a_replan_with_the_error() {
 fn an_exit_code_is_a_failure_whatever_the_status_says() {
     let mut live = Live::planned(vec![skill(false), msg()]);
     live.execute(|report| report.exit_code = Some(2));
-    assert!(live.told().contains("it ended with exit code 2"));
+    assert!(live.take_notice().contains("it ended with exit code 2"));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn what_the_reviewer_rejected_stays_rejected() {
     let mut live = Live::planned(vec![skill(true), msg()]);
     live.done();
     live.feed(replan("empty chart"));
-    live.told();
+    live.take_notice();
     live.feed(plan(vec![msg()]));
     live.done();
     assert_eq!(live.finish().ending, Ending::Failed { reason: "empty chart".to_owned() });
@@ -103,7 +103,7 @@ fn a_goal_unmet_at_the_end_is_a_replan() {
     live.done();
     let event = live.feed(verdict(unmet));
     assert_eq!(way(&event)[0].1, Why::Replan);
-    assert!(live.told().contains("only half"));
+    assert!(live.take_notice().contains("only half"));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_review_that_cannot_be_read_leaves_the_status_to_decide() {
         let event = live.feed(unreviewed());
         assert_eq!(limit_names(&event), ["max_parse_retries"]);
         assert_eq!(way(&event)[0].1, if fails { Why::Replan } else { Why::TasksRemain });
-        assert!(live.told().contains("could not be read after 4 attempts"));
+        assert!(live.take_notice().contains("could not be read after 4 attempts"));
     }
 }
 
@@ -131,7 +131,7 @@ fn a_reviewer_without_a_model_leaves_the_status_to_decide() {
     let mut live = Live::planned(vec![skill(true), msg()]);
     live.done();
     live.feed(model_failed("timed out"));
-    assert!(live.told().contains("could not be reviewed (timed out)"));
+    assert!(live.take_notice().contains("could not be reviewed (timed out)"));
     live.done();
     assert_eq!(live.finish().ending, Ending::Done);
 }

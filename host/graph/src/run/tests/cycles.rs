@@ -83,7 +83,7 @@ fn each_cycle_has_its_own_replans() {
     let mut live = Live::planned_with(limits, vec![skill(false), msg()]);
     for cycle in 0..2 {
         live.failed();
-        assert!(live.told().contains("(1 of 1)"));
+        assert!(live.take_notice().contains("(1 of 1)"));
         let Step::Plan(ask) = live.run.next_step() else { panic!() };
         assert_eq!(ask.replan.unwrap().history.len(), 1);
         live.feed(plan(vec![skill(false), msg()]));

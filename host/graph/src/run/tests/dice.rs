@@ -31,7 +31,7 @@ impl Dice {
         self.below(n) == n - 1
     }
 
-    fn of<T: Clone>(&mut self, choices: &[T]) -> T {
+    fn choose<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())].clone()
     }
 }
@@ -42,24 +42,24 @@ pub(super) fn spec(dice: &mut Dice) -> RunSpec {
         max_parse_retries: dice.below(3) as u32,
         max_review_depth: dice.below(3) as u32,
         max_replan_depth: dice.below(3) as u32,
-        max_tasks: dice.of(&[2, 1, 3, 5, 0]),
-        max_tool_call_rounds: dice.of(&[1, 0, 2, 4]),
+        max_tasks: dice.choose(&[2, 1, 3, 5, 0]),
+        max_tool_call_rounds: dice.choose(&[1, 0, 2, 4]),
         tool_output_limit_tokens: 2_000,
         max_cycles: dice.below(3) as u32,
-        max_tokens_per_run: dice.of(&[u64::MAX, 500_000, 300, u64::MAX, 100, 500_000, 1_000, 0]),
-        max_cost_cents_per_run: dice.of(&[0, 0, 0, 2]),
+        max_tokens_per_run: dice.choose(&[u64::MAX, 500_000, 300, u64::MAX, 100, 500_000, 1_000, 0]),
+        max_cost_cents_per_run: dice.choose(&[0, 0, 0, 2]),
     };
     RunSpec {
         id: "r1".to_owned(),
         session: "s1".to_owned(),
-        message: dice.of(&["draw a.csv", "hello"]).to_owned(),
+        message: dice.choose(&["draw a.csv", "hello"]).to_owned(),
         joined: Vec::new(),
         caller: CallerScope::User,
         limits: if dice.one_in(16) { Limits::default() } else { limits },
         policy: Policy {
             fast_path: dice.below(2) == 0,
-            tool_need_threshold: dice.of(&[30, 0, 100]),
-            lane_tokens: dice.of(&[6_000, 1, 80]),
+            tool_need_threshold: dice.choose(&[30, 0, 100]),
+            lane_tokens: dice.choose(&[6_000, 1, 80]),
             subagent: false,
             shows_all: dice.one_in(8),
         },
@@ -96,9 +96,9 @@ pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResul
             instructions: instructions(dice),
         },
         Step::Retrieve { .. } => StepResult::Retrieved {
-            files: dice.of(&[vec![], vec!["a.csv".to_owned()]]),
+            files: dice.choose(&[vec![], vec!["a.csv".to_owned()]]),
             memory: web(dice),
-            credentials: dice.of(&[vec![], vec!["api_key".to_owned()]]),
+            credentials: dice.choose(&[vec![], vec!["api_key".to_owned()]]),
             attached: AttachedFiles::default(),
         },
         Step::Route { message } => route(dice, message),
@@ -109,16 +109,16 @@ pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResul
         Step::Reason(_) if dice.one_in(3) => StepResult::Unbriefed { correction: correction(), call: some_call(dice) },
         Step::Reason(_) => StepResult::Briefed { brief: execution_brief("look"), call: some_call(dice) },
         Step::Start { .. } | Step::StartCalls { .. } | Step::Execute { .. } | Step::Call { .. } if dice.one_in(16) => {
-            StepResult::ApprovalWanted { card: fits::card(dice.of(&[1, 2])) }
+            StepResult::ApprovalWanted { card: fits::card(dice.choose(&[1, 2])) }
         }
-        Step::Approve { .. } => StepResult::ApprovalGiven { answer: fits::accepts(dice.of(&[&[1], &[]])) },
+        Step::Approve { .. } => StepResult::ApprovalGiven { answer: fits::accepts(dice.choose(&[&[1], &[]])) },
         Step::Start { task, .. } => StepResult::Started { task: *task },
         Step::Execute { task, brief } => {
             let report = Box::new(report(dice, &brief.task));
             StepResult::Executed { task: *task, report, call: dice.one_in(3).then(|| some_call(dice)) }
         }
         Step::Act(_) => StepResult::Acted {
-            text: dice.of(&["1 bar", "", "Let me see.", "✅ GOAL ACHIEVED"]).to_owned(),
+            text: dice.choose(&["1 bar", "", "Let me see.", "✅ GOAL ACHIEVED"]).to_owned(),
             calls: batch(dice),
             call: some_call(dice),
         },
@@ -130,12 +130,12 @@ pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResul
         Step::StartCalls { .. } => StepResult::CallsStarted,
         Step::Call { calls } => StepResult::Called { results: calls.iter().map(|call| result(dice, call)).collect() },
         Step::Assess(_) => {
-            let banner = dice.of(&["", Banner::Achieved.text(), Banner::PartiallyAchieved.text()]);
+            let banner = dice.choose(&["", Banner::Achieved.text(), Banner::PartiallyAchieved.text()]);
             StepResult::Assessed { text: format!("{banner}\nwell"), call: some_call(dice) }
         }
         Step::Review(_) => review(dice),
         Step::Converse { .. } => {
-            StepResult::Conversed { text: dice.of(&["Hello.", " "]).to_owned(), call: some_call(dice) }
+            StepResult::Conversed { text: dice.choose(&["Hello.", " "]).to_owned(), call: some_call(dice) }
         }
         Step::Tell { text } => StepResult::Told { text: text.clone() },
         Step::Finish(outcome) => StepResult::Finished {
@@ -148,7 +148,7 @@ pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResul
 }
 
 fn effort(dice: &mut Dice) -> Effort {
-    dice.of(&[Effort::Low, Effort::High, Effort::Medium, Effort::High])
+    dice.choose(&[Effort::Low, Effort::High, Effort::Medium, Effort::High])
 }
 
 fn web(dice: &mut Dice) -> Vec<String> {
@@ -157,10 +157,10 @@ fn web(dice: &mut Dice) -> Vec<String> {
 
 fn some_call(dice: &mut Dice) -> Call {
     let usage = Usage {
-        input_tokens: dice.of(&[1, 0, 10, 60]),
-        output_tokens: dice.of(&[0, 5]),
+        input_tokens: dice.choose(&[1, 0, 10, 60]),
+        output_tokens: dice.choose(&[0, 5]),
         cached_tokens: 0,
-        cost_micros: dice.of(&[0, 3_000, 9_000]),
+        cost_micros: dice.choose(&[0, 3_000, 9_000]),
     };
     Call { model: String::new(), usage }
 }
@@ -181,7 +181,7 @@ fn route(dice: &mut Dice, message: &str) -> StepResult {
     let routing = Routing {
         effort: effort(dice),
         categories: web(dice),
-        tool_need: dice.of(&[0, 29, 30, 100]),
+        tool_need: dice.choose(&[0, 29, 30, 100]),
         goal: "a chart".to_owned(),
         durable: false,
     };
@@ -194,7 +194,7 @@ fn instructions(dice: &mut Dice) -> Label {
 }
 
 fn a_task(dice: &mut Dice) -> Task {
-    let kind = dice.of(&[TaskKind::Msg, TaskKind::Act, TaskKind::Skill, TaskKind::Act, TaskKind::Exec]);
+    let kind = dice.choose(&[TaskKind::Msg, TaskKind::Act, TaskKind::Skill, TaskKind::Act, TaskKind::Exec]);
     let skill = (kind == TaskKind::Skill).then(|| "chart".to_owned());
     let (notify, review) = (dice.one_in(2), dice.one_in(2));
     Task { skill, notify, review, ..Task::new(kind, "it") }
@@ -220,12 +220,12 @@ fn a_plan(dice: &mut Dice, max_tasks: usize) -> StepResult {
 }
 
 fn report(dice: &mut Dice, task: &Task) -> TaskReport {
-    let status = dice.of(&[TaskStatus::Done, TaskStatus::Done, TaskStatus::Failed, TaskStatus::Interrupted]);
-    let mut report = TaskReport::new(task.clone(), status, dice.of(&["it worked", "", "well"]));
+    let status = dice.choose(&[TaskStatus::Done, TaskStatus::Done, TaskStatus::Failed, TaskStatus::Interrupted]);
+    let mut report = TaskReport::new(task.clone(), status, dice.choose(&["it worked", "", "well"]));
     if status == TaskStatus::Failed && dice.one_in(2) {
         report.error = Some(TaskError { limit: dice.one_in(2).then(|| "timeout_s".to_owned()), ..error("boom") });
     }
-    report.exit_code = dice.of(&[None, None, Some(0), Some(1)]);
+    report.exit_code = dice.choose(&[None, None, Some(0), Some(1)]);
     if dice.one_in(6) {
         report.files.push(file("pub/a.svg", 1));
     }
@@ -233,17 +233,21 @@ fn report(dice: &mut Dice, task: &Task) -> TaskReport {
 }
 
 fn batch(dice: &mut Dice) -> Vec<ToolCall> {
-    let size = dice.of(&[0, 1, 1, 2, 1, 1, 2, 1]);
+    let size = dice.choose(&[0, 1, 1, 2, 1, 1, 2, 1]);
     let size = if dice.one_in(40) { MAX_BATCH + 2 } else { size };
     // Few different arguments, so that an actor often repeats itself.
-    (0..size).map(|n| find(["1", "2", "3", "4"][n % 4], dice.of(&["x", "y"]))).collect()
+    (0..size).map(|n| find(["1", "2", "3", "4"][n % 4], dice.choose(&["x", "y"]))).collect()
 }
 
 fn result(dice: &mut Dice, call: &ToolCall) -> ToolResult {
     let status =
-        dice.of(&[ToolStatus::Ok, ToolStatus::Ok, ToolStatus::Partial, ToolStatus::Error, ToolStatus::Blocked]);
+        dice.choose(&[ToolStatus::Ok, ToolStatus::Ok, ToolStatus::Partial, ToolStatus::Error, ToolStatus::Blocked]);
     let code = (status == ToolStatus::Error).then_some(ErrorCode::NotFound);
-    ToolResult { status, code, ..given(call, "something of some length, so that a lane fills up after a few rounds") }
+    ToolResult {
+        status,
+        code,
+        ..tool_result(call, "something of some length, so that a lane fills up after a few rounds")
+    }
 }
 
 fn review(dice: &mut Dice) -> StepResult {
@@ -252,13 +256,13 @@ fn review(dice: &mut Dice) -> StepResult {
     if dice.one_in(4) {
         return StepResult::Unreviewed { correction: correction(), read: instructions(dice), call };
     }
-    let status = dice.of(&[Status::Ok, Status::NeedsFix, Status::Ok, Status::Replan]);
+    let status = dice.choose(&[Status::Ok, Status::NeedsFix, Status::Ok, Status::Replan]);
     let inject = match status {
         Status::NeedsFix => (0..=dice.below(3)).map(|_| a_task(dice)).collect(),
         _ => Vec::new(),
     };
     let reason = (status == Status::Replan || dice.one_in(2)).then(|| "too small".to_owned());
-    let goal_met = dice.of(&[None, Some(true), Some(false)]);
+    let goal_met = dice.choose(&[None, Some(true), Some(false)]);
     let told = inject.iter().map(|_| instructions(dice)).collect();
     let blocked = dice.one_in(6).then(|| "there is no tool for it".to_owned());
     let verdict = Verdict { status, inject, reason, learn: None, goal_met, blocked };

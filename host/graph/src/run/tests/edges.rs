@@ -198,7 +198,7 @@ fn every_edge_is_taken() {
     live.feed(ok());
     live.done();
     live.feed(replan("no"));
-    live.told();
+    live.take_notice();
     live.feed(model_failed("gone"));
     live.deliver(&["and b.csv"]);
     live.feed(StepResult::Cancelled);

@@ -193,7 +193,7 @@ fn tokens_run_out_inside_the_action_loop() {
     let mut live = Live::medium(limits);
     live.feed(act_on(paid(99)));
     live.feed(StepResult::CallsStarted);
-    live.feed(StepResult::Called { results: vec![given(&find("1", "x"), "y")] });
+    live.feed(StepResult::Called { results: vec![tool_result(&find("1", "x"), "y")] });
     live.feed(StepResult::Acted { text: "There.".to_owned(), calls: Vec::new(), call: paid(1) });
     let outcome = live.finish();
     assert_eq!((outcome.ending, outcome.reply.as_str()), (Ending::Done, "There."));

@@ -147,7 +147,7 @@ pub(super) fn malformed(step: &Step, limits: &Limits) -> Vec<StepResult> {
             ]
         }
         Step::Call { calls } => {
-            let results: Vec<_> = calls.iter().map(|call| given(call, "")).collect();
+            let results: Vec<_> = calls.iter().map(|call| tool_result(call, "")).collect();
             let mut renamed = results.clone();
             renamed[0].name.push('x');
             let mut other = results.clone();

@@ -57,7 +57,7 @@ fn plans_attempts_and_verdicts() {
     live.feed(fix(&[skill(true)]));
     live.done();
     live.feed(replan("no such file"));
-    live.told();
+    live.take_notice();
     live.feed(plan(vec![skill(true), msg()]));
     live.done();
     live.feed(ok());

@@ -50,7 +50,7 @@ fn the_graph_lane_tells_the_run_and_only_what_the_critic_did_not_accept() {
     live.feed(replan("wrong file"));
     assert_eq!(texts(&live, |entry| matches!(entry, Entry::Feedback(_))), ["too small", "wrong file"]);
     assert!(!serde_json::to_string(live.run.lane()).unwrap().contains("splendid"));
-    live.told();
+    live.take_notice();
     let Step::Plan(ask) = live.run.next_step() else { panic!() };
     assert_eq!(ask.feedback, ["too small", "wrong file"]);
     live.feed(plan(vec![msg()]));
@@ -79,7 +79,7 @@ fn the_planners_lane_has_what_it_said_and_no_message_of_the_user() {
     let instructions = Vec::new();
     live.feed(StepResult::Planned { plan, chatter, secrets, skill_environment, instructions, call });
     live.failed();
-    live.told();
+    live.take_notice();
     let Step::Plan(ask) = live.run.next_step() else { panic!() };
     let [said] = &ask.lane[..] else { panic!("{:?}", ask.lane) };
     assert!(said.starts_with("I will draw it.\nPlan: draw\n- skill chart"), "{said}");
@@ -170,7 +170,7 @@ fn what_could_not_be_used_stays_in_the_lane_of_its_node() {
     live.brief();
     live.feed(acted("1 bar", Vec::new()));
     live.feed(replan("in which unit?"));
-    live.told();
+    live.take_notice();
     let Step::Plan(ask) = live.run.next_step() else { panic!() };
     assert_eq!((ask.lane.len(), &ask.lane[..2]), (3, &[refused.to_owned(), refused.to_owned()][..]));
     live.feed(plan(vec![act(false), act(false), msg()]));

@@ -17,7 +17,7 @@ fn looping(effects: &[Value]) -> Live {
     let read = find("0", "x");
     live.feed(acted("", vec![read.clone()]));
     live.feed(StepResult::CallsStarted);
-    let result = ToolResult { label: Label::world("web:a.example"), ..given(&read, "page") };
+    let result = ToolResult { label: Label::world("web:a.example"), ..tool_result(&read, "page") };
     live.feed(StepResult::Called { results: vec![result] });
     live
 }
@@ -38,7 +38,7 @@ fn wants(live: &mut Live, calls: &[ToolCall]) -> Vec<Option<Vec<String>>> {
 
 fn made(live: &mut Live, calls: &[ToolCall]) {
     live.feed(StepResult::CallsStarted);
-    live.feed(StepResult::Called { results: calls.iter().map(|call| given(call, "sent")).collect() });
+    live.feed(StepResult::Called { results: calls.iter().map(|call| tool_result(call, "sent")).collect() });
 }
 
 /// For a run whose message names a skill, and for one whose second task names it.

@@ -33,7 +33,7 @@ fn replan_tells_the_user_and_then_the_planner_everything() {
     live.done();
     let event = live.feed(replan("wrong file"));
     assert_eq!(way(&event), [(Node::Critic, Why::Replan, Node::Planner)]);
-    let notice = live.told();
+    let notice = live.take_notice();
     assert!(notice.contains("wrong file") && notice.contains("1 of 3"), "{notice}");
     let Step::Plan(ask) = live.run.next_step() else { panic!() };
     let context = ask.replan.unwrap();
@@ -62,7 +62,7 @@ fn replanning_ends() {
         live.done();
         let event = live.feed(replan(&format!("no {round}")));
         if round < 3 {
-            live.told();
+            live.take_notice();
             live.feed(plan(vec![skill(true), msg()]));
         } else {
             assert_eq!(way(&event), [(Node::Critic, Why::ReplansExhausted, Node::Output)]);

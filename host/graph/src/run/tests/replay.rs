@@ -16,7 +16,7 @@ fn an_interrupted_task_is_shown_to_the_critic_and_not_run_again() {
     let mut live = Live::planned(vec![skill(false), msg()]);
     live.feed(StepResult::Started { task: 0 });
     live.run.interrupt(false).unwrap();
-    assert!(live.told().contains("may or may not have taken effect"));
+    assert!(live.take_notice().contains("may or may not have taken effect"));
     // A message has had no effect yet.
     let mut live = Live::planned(vec![msg()]);
     live.feed(StepResult::Started { task: 0 });

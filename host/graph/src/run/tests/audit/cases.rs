@@ -26,7 +26,7 @@ fn full() -> Live {
     live.feed(fix(&[skill(true)]));
     live.done();
     live.feed(replan("no"));
-    live.told();
+    live.take_notice();
     live.feed(plan(vec![msg()]));
     live.done();
     live.deliver(&["and b.csv"]);
