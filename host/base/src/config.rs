@@ -264,7 +264,7 @@ settings! {
 
     /// How long a run waits for an approval.
     approvals: ApprovalSettings from NextRun {
-        /// Seconds until a card that nobody has answered expires; what it asked for is not done then.
+        /// Seconds until an unanswered card expires; what it asked for is then not carried out.
         expires_s: Int(86_400, 1, 31_536_000),
     }
 
@@ -306,7 +306,7 @@ settings! {
         max_queued: Int(1_000, 1, 1_000_000),
         /// Seconds that shutdown waits for current runs; after that, they resume at the next start.
         shutdown_timeout_s: Int(60, 0, 3_600),
-        /// How often a run is cut off at the same step before it is held, because it may be what crashes kiso.
+        /// How often a run is interrupted at the same step before it is held, because it may be the cause of crashes.
         hold_after: Int(2, 1, 1_000),
     }
 
@@ -324,9 +324,9 @@ settings! {
 
     /// Who kiso works for.
     user: User from NextRun {
-        /// Time zone of the user, such as "Europe/Berlin"; without it, the system's. Models are told the time in it, and commands have it as TZ.
+        /// Time zone of the user, such as "Europe/Berlin"; without it, the system's. Models are given the time in it, and commands have it as TZ.
         time_zone: Choice(),
-        /// Language and country of the user as a BCP 47 tag, such as "de-DE"; without it, what LC_ALL, LC_TIME or LANG say. Models and skills are told it.
+        /// Language and country of the user as a BCP 47 tag, such as "de-DE"; without it, that of LC_ALL, LC_TIME or LANG. Models and skills are given it.
         locale: Choice(),
     }
 
