@@ -27,7 +27,7 @@ pub struct ProbeResult {
     /// Whether the test had no clear result: the model may have the ability.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unclear: bool,
-    /// What was observed, or the error; may be empty.
+    /// The observation, or the error; may be empty.
     pub note: String,
     /// For a missing ability: the consequence, and the remedy if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
