@@ -3,6 +3,7 @@
 
 mod codes;
 mod limits;
+pub(crate) mod programs;
 mod reach;
 
 use crate::harness::{Home, Ran, root};

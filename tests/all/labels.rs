@@ -1,6 +1,7 @@
 //! Whose words a run goes by: text from outside carries its label through files, commands and rows, and what is decided from it is not done
 //! without a person's word.
 
+use crate::exec::programs::cat;
 use crate::harness::Home;
 use crate::published::{ask, publish};
 use crate::served::Served;
@@ -38,7 +39,7 @@ fn prints(home: &Home, line: &str) -> (bool, String) {
 }
 
 /// Lines that make one file of another, in every way that bytes and names go.
-const WAYS: [&str; 20] = [
+const WAYS: [&str; 22] = [
     "cp {a} {b}",
     "mv {a} {b}x; cp {b}x {a}; mv {b}x {b}",
     "cat {a} > {b}",
@@ -59,6 +60,8 @@ const WAYS: [&str; 20] = [
     "env X=\"$(cat {a})\" sh -c 'echo $X' > {b}",
     "mkdir {b}q; cat {a} > {b}q/y; cp -r {b}q {b}r; cat {b}r/y > {b}",
     "awk '{ print }' {a} > {b}",
+    "./cat.wasm < {a} > {b}",
+    "(read x < {a}; cat cat.wasm > {b}.wasm); echo canary-7f3a | ./{b}.wasm > {b}",
 ];
 
 #[test]
@@ -66,7 +69,8 @@ fn no_byte_is_made_of_a_page_without_its_label() {
     let (home, address) = fetching();
     home.kiso(&["run", &format!("fetch url=http://{address}/p save=page.txt")]).ok();
     home.kiso(&["run", "$ echo clean > own.txt"]).ok();
-    assert_eq!(prints(&home, "cat own.txt"), (false, "user".to_owned()), "what is the user's stays so");
+    std::fs::write(home.work("main").join("cat.wasm"), cat()).unwrap();
+    assert_eq!(prints(&home, "./cat.wasm < own.txt"), (false, "user".to_owned()), "what is the user's stays so");
     // Each way from a file that one of the ways before has made: chains that no list would have.
     let (mut dice, mut known) = (20_u32, vec!["page.txt".to_owned()]);
     for (number, way) in WAYS.iter().enumerate() {

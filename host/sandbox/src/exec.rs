@@ -32,6 +32,7 @@ mod line;
 mod line_network;
 mod permissions;
 mod process;
+mod programs;
 mod requests;
 mod scratch;
 mod spawn;
@@ -221,6 +222,7 @@ impl Exec {
         let channels = [(0, line.stdin), (1, to_out), (2, to_err)];
         let spec = ProcessSpec {
             argv: vec!["sh".to_owned()],
+            program: None,
             env: environment(&config.zone()),
             cwd: task.dirs.start().to_owned(),
             channels: BTreeMap::from(channels),
@@ -313,7 +315,7 @@ impl Exec {
         if let Some(components) = self.0.components.get() {
             return Ok(components);
         }
-        let components = Arc::new(Components::new(&self.0.config.exec)?);
+        let components = Arc::new(Components::new(&self.0.config.exec, &self.0.skills)?);
         Ok(self.0.components.get_or_init(|| components))
     }
 

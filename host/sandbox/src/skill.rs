@@ -92,6 +92,8 @@ pub use crate::engine::limits::{Limit, LimitHit};
 
 /// What the sandbox of exec tasks has in common with that of skills.
 pub(crate) mod sandbox {
+    pub(crate) use super::cache::CodeCache;
+    pub(crate) use super::digest::Digest;
     pub(crate) use super::workspace::{
         ChargedFiles, CommandRequests, DirId, OverlayError, Quota, Room, Root, Roots, add_to_linker as charge_files,
         from_root, target,
@@ -224,6 +226,11 @@ impl Skills {
         &self.0.config
     }
 
+    /// The compiler, for an engine whose memories have this much address space.
+    pub(crate) fn compiler(&self, reservation_mib: u64) -> Compiler {
+        self.0.compiler.with_reservation(reservation_mib)
+    }
+
     fn observer(&self) -> &Arc<dyn Observer> {
         &self.0.observer
     }
@@ -232,7 +239,7 @@ impl Skills {
         if let Some(sandbox) = self.0.sandbox.get() {
             return Ok(sandbox);
         }
-        let sandbox = Sandbox::new(&self.0.config.engine)?;
+        let sandbox = Sandbox::new(&self.0.config.engine, self.home())?;
         Ok(self.0.sandbox.get_or_init(|| sandbox))
     }
 

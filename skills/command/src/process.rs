@@ -74,15 +74,15 @@ fn start_with(
     channels.retain(|(number, _)| *number <= 2);
     let name = argv.first().cloned().unwrap_or_default();
     let cwd = std::env::current_dir().map(|path| path.to_string_lossy().into_owned()).unwrap_or_else(|_| "/".into());
-    spawn::start(&spawn::Command { argv: argv.to_vec(), env, cwd, channels }).map(Process).map_err(|refusal| {
-        match refusal {
+    spawn::start(&spawn::Command { argv: argv.to_vec(), program: None, env, cwd, channels }).map(Process).map_err(
+        |refusal| match refusal {
             spawn::Refusal::Unknown(hint) => {
                 let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 Refused { code: NOT_FOUND, message: format!("{name}: command not found{hint}") }
             }
             spawn::Refusal::Failed(reason) => Refused { code: NOT_STARTED, message: format!("{name}: {reason}") },
-        }
-    })
+        },
+    )
 }
 
 /// Whether there may be something on standard input: a pipe or a file, not the `/dev/null` of a line that was given nothing.

@@ -1,7 +1,7 @@
 //! Commands that are components, and scripts, which are run by another shell.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 
 use crate::bindings::kiso::exec::spawn::{self, Process, Refusal};
 use crate::builtin;
@@ -32,17 +32,17 @@ impl Shell {
     }
 
     /// `standard`: along the usual directories instead of `PATH`.
-    pub fn start_along(&mut self, mut argv: Vec<String>, table: &Table, standard: bool) -> Started {
+    pub fn start_along(&mut self, argv: Vec<String>, table: &Table, standard: bool) -> Started {
         let Some(name) = argv.first() else { return Started::Ended(0) };
         if name.contains('/') {
-            return self.start_path(argv, table);
+            let path = name.clone();
+            return self.start_path(argv, path, table);
         }
         let program = self.programs(name, standard).next();
         match program {
             Some(Program::Script(path)) => {
                 self.remember(&path);
-                argv[0] = path;
-                return self.start_path(argv, table);
+                return self.start_path(argv, path, table);
             }
             Some(Program::Component(path)) => self.remember(&path),
             None if is_command(name) => {
@@ -64,17 +64,22 @@ impl Shell {
     }
 
     fn start_component(&mut self, argv: Vec<String>, table: &Table) -> Started {
-        let name = &argv[0];
-        match name.as_str() {
+        match argv[0].as_str() {
             "sh" | "bash" | "dash" => return self.start_shell(&argv, table),
             "" => {
                 self.say(table, ": command not found");
                 return Started::Ended(127);
             }
-            _ => {}
+            _ => self.start_process(argv, None, table),
         }
+    }
+
+    /// Starts the command that the first word names, or the WebAssembly program at an absolute path.
+    fn start_process(&mut self, argv: Vec<String>, program: Option<String>, table: &Table) -> Started {
+        let name = &argv[0];
         let command = spawn::Command {
             argv: argv.clone(),
+            program,
             env: self.state.exported(),
             cwd: self.state.cwd.clone(),
             channels: table.channels(3),
@@ -97,10 +102,14 @@ impl Shell {
         let _ = table.write(2, format!("sh: {message}\n").as_bytes());
     }
 
-    /// `./script.sh`, or `/usr/bin/env` and its like.
-    fn start_path(&mut self, mut argv: Vec<String>, table: &Table) -> Started {
-        let path = argv[0].clone();
-        let source = match read(&self.absolute(&path)) {
+    /// `./script.sh`, a WebAssembly program, or `/usr/bin/env` and its like. Of a script, `path` is the name; a program has the first word.
+    fn start_path(&mut self, mut argv: Vec<String>, path: String, table: &Table) -> Started {
+        let place = self.absolute(&path);
+        if is_wasm(&place) {
+            return self.start_process(argv, Some(place), table);
+        }
+        argv[0].clone_from(&path);
+        let source = match read(&place) {
             Ok(source) => source,
             Err((126, _)) if path.ends_with('/') => {
                 self.say(table, &format!("{path}: Is a directory"));
@@ -281,6 +290,12 @@ pub fn read(path: &str) -> Result<String, (u8, String)> {
         return Err((126, "cannot execute binary file".to_owned()));
     }
     Ok(String::from_utf8(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()))
+}
+
+/// Whether the file begins as WebAssembly modules and components do.
+fn is_wasm(path: &str) -> bool {
+    let mut head = [0; 4];
+    fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *b"\0asm"
 }
 
 /// The command that a `#!` line names, by its name alone, and its arguments. Empty without such a line.

@@ -33,6 +33,8 @@ pub(super) enum Program {
     Image,
     Js,
     Skill(Arc<InstalledSkill>),
+    /// A file of the session, by its absolute path.
+    File(String),
 }
 
 /// The commands that a task may start.
@@ -241,6 +243,13 @@ impl Commands {
                         stderr.write(format!("{}: its files cannot be used: {error}\n", skill.name()).as_bytes()).await;
                     return Ok(126);
                 }
+            }
+        }
+        if !goes_on {
+            // Empty but for the device that every guest can open. A kept interpreter knows its directories by number.
+            let dev = self.home.exec_root(std::iter::empty());
+            if std::fs::create_dir_all(&dev).is_ok() {
+                support.push((dev, "/dev".to_owned()));
             }
         }
         let streams = CommandStreams {

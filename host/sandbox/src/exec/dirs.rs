@@ -14,7 +14,7 @@ use crate::skill::sandbox::{DirId, Quota, Root, Roots, from_root, target};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use kiso_base::home::SHARED;
-use kiso_base::system::path_of;
+use kiso_base::system::{path_of, path_to_open};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -173,6 +173,28 @@ impl Dirs {
             wasi.preopened_dir(&mounted.path, &mounted.at, perms)?;
         }
         Ok(())
+    }
+
+    /// Gives a process its working directory as `.`, where there is such a directory.
+    pub(super) fn give_cwd(&self, wasi: &mut WasiCtxBuilder, cwd: &str) {
+        let (mounted, relative) = match self.find(cwd) {
+            Ok((mounted, relative)) => (mounted, relative),
+            Err(_) => match self.mounted.iter().find(|mounted| mounted.at == cwd) {
+                Some(mounted) => (mounted, PathBuf::from(".")),
+                None => return,
+            },
+        };
+        let opened = match &mounted.overlay {
+            Some(_) => self.overlays.open_dir(cwd).map(File::from),
+            // It may be a link by now, and is looked up without leaving its root.
+            None => mounted.dir.open_dir(relative).ok().map(Dir::into_std_file),
+        };
+        let Some(dir) = opened else { return };
+        let perms = if mounted.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+        // Where the system has no path for it, the process has no `.`.
+        if let Some(path) = path_to_open(&dir) {
+            let _ = wasi.preopened_dir(path, ".", perms);
+        }
     }
 
     /// Opens a file for a redirection, by its absolute path, charged to the task's quota.

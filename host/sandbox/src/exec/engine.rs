@@ -18,7 +18,7 @@ use wasmtime::component::Component;
 
 /// Stack of a process. Larger than a skill's: parsers and `sort` recurse.
 pub(super) const STACK_BYTES: usize = 4 << 20;
-/// Core modules in one of the bundled components: the program, and what binds it to its imports.
+/// Core modules in a component: the program, and what binds it to its imports.
 const MODULES: u32 = 8;
 /// Elements of a table: the functions whose address is taken, some ten thousand in `coreutils`.
 const TABLE_ELEMENTS: usize = 64 << 10;
@@ -120,9 +120,9 @@ fn settings(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
         .max_core_instances_per_component(MODULES)
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
-        .total_memories(processes)
-        // None of the bundled commands throws exceptions.
-        .total_gc_heaps(0)
+        // One more for the exceptions of programs that are no part of kiso.
+        .total_memories(processes * 2)
+        .total_gc_heaps(processes)
         .max_memories_per_component(1)
         .max_memories_per_module(1)
         .max_memory_size(usize::try_from(EXEC_RESERVATION)?)

@@ -5,6 +5,7 @@ use super::embedded;
 use super::engine::Engine;
 use super::http;
 use super::process::{Process, ProcessSpec};
+use super::programs::Programs;
 use super::streams::Stdio;
 use super::task::ExecTask;
 use super::wit::ShPre;
@@ -15,8 +16,8 @@ use crate::effect::published::PublishedFiles;
 use crate::effect::sink::MountSink;
 use crate::engine::guest::{self, Guest};
 use crate::engine::limits::{HEADER_BYTES, Limit, LimitHit};
-use crate::skill::HttpGate;
 use crate::skill::sandbox::{ChargedFiles, Quota, Roots, charge_files};
+use crate::skill::{HttpGate, Skills};
 use kiso_base::config::Exec as ExecConfig;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -36,6 +37,7 @@ pub(super) struct Components {
     curl: Loaded<CommandPre<ProcessCtx>>,
     image: Loaded<CommandPre<ProcessCtx>>,
     js: Loaded<CommandPre<ProcessCtx>>,
+    programs: Programs,
 }
 
 impl std::fmt::Debug for Components {
@@ -46,13 +48,16 @@ impl std::fmt::Debug for Components {
 
 impl Components {
     /// Starts an engine for them. Each is loaded when it is first used.
-    pub(super) fn new(config: &ExecConfig) -> anyhow::Result<Self> {
+    pub(super) fn new(config: &ExecConfig, skills: &Skills) -> anyhow::Result<Self> {
         let engine = Arc::new(Engine::new(config)?);
+        let wrong = |e: wasmtime::Error| anyhow::anyhow!("failed to define the host's functions: {e:#}");
         let mut linker = Linker::new(engine.wasmtime());
-        link(&mut linker).map_err(|e| anyhow::anyhow!("failed to define the host's functions: {e:#}"))?;
+        link(&mut linker).map_err(wrong)?;
+        let programs = Programs::new(linker.clone(), skills);
+        spawn::add_to_linker::<ProcessCtx, HasSelf<ProcessCtx>>(&mut linker, |ctx| ctx).map_err(wrong)?;
         let (shell, coreutils) = (Loaded::default(), Loaded::default());
         let (curl, image, js) = (Loaded::default(), Loaded::default(), Loaded::default());
-        Ok(Self { engine, linker, shell, coreutils, curl, image, js })
+        Ok(Self { engine, linker, shell, coreutils, curl, image, js, programs })
     }
 
     pub(super) fn shell(&self) -> wasmtime::Result<&ShPre<ProcessCtx>> {
@@ -74,6 +79,11 @@ impl Components {
 
     pub(super) fn js(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
         self.js.get(|| CommandPre::new(self.linker.instantiate_pre(&self.engine.unpacked(&embedded::JS)?)?))
+    }
+
+    /// The programs that sessions have in files.
+    pub(super) fn programs(&self) -> &Programs {
+        &self.programs
     }
 }
 
@@ -103,11 +113,11 @@ impl<T> Loaded<T> {
     }
 }
 
+/// Defines what every process may import. The bundled components import `kiso:exec/spawn` as well.
 fn link(linker: &mut Linker<ProcessCtx>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
-    charge_files(linker)?;
-    spawn::add_to_linker::<ProcessCtx, HasSelf<ProcessCtx>>(linker, |ctx| ctx)
+    charge_files(linker)
 }
 
 /// The data of a process's store.
@@ -133,6 +143,11 @@ impl ProcessCtx {
             true => std::mem::take(&mut self.channels),
             false => self.channels.clone(),
         }
+    }
+
+    /// Whether it is a shell.
+    pub(super) fn is_shell(&self) -> bool {
+        self.hands_over
     }
 }
 
@@ -207,6 +222,8 @@ pub(super) enum Streams {
     Shell,
     /// As standard streams.
     Command,
+    /// The same, of a program that takes its working directory from WASI preview 1 or from `PWD`.
+    Program,
 }
 
 /// A store with the process's limits.
@@ -221,7 +238,7 @@ pub(super) fn store(
     match streams {
         // It would hold the ends of pipes open that it closes itself. A panic can still be heard.
         Streams::Shell => wasi.stderr(Stdio::new(given.channel(2), process.label.clone())),
-        Streams::Command => wasi
+        Streams::Command | Streams::Program => wasi
             .stdin(Stdio::new(given.channel(0), process.label.clone()))
             .stdout(Stdio::new(given.channel(1), process.label.clone()))
             .stderr(Stdio::new(given.channel(2), process.label.clone())),
@@ -232,6 +249,9 @@ pub(super) fn store(
         // Four times faster than a hop to another thread, and these threads run nothing else.
         .allow_blocking_current_thread(true);
     task.dirs.give(&mut wasi)?;
+    if streams == Streams::Program {
+        task.dirs.give_cwd(&mut wasi, &given.cwd);
+    }
     let mut http = WasiHttpCtx::new();
     http.set_field_size_limit(HEADER_BYTES);
     let gate = http::gate(task, process, &given.argv, given.channel(2));

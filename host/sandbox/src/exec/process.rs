@@ -15,6 +15,9 @@ use tokio::task::AbortHandle;
 pub(super) const KILLED: u8 = 137;
 /// 128 + SIGABRT: it crashed.
 pub(super) const CRASHED: u8 = 134;
+/// It was found and could not be run.
+pub(super) const CANNOT_RUN: u8 = 126;
+
 /// A process that runs or has ended, as its parent knows it.
 #[derive(Debug)]
 #[expect(unreachable_pub, reason = "a part of `Child`")]
@@ -119,6 +122,8 @@ pub type Child = Arc<Process>;
 #[derive(Debug, Default)]
 pub(super) struct ProcessSpec {
     pub argv: Vec<String>,
+    /// The absolute path of a WebAssembly program that is run instead of the command that the first word names.
+    pub program: Option<String>,
     pub env: Vec<(String, String)>,
     /// Absolute, as the process sees it.
     pub cwd: String,

@@ -43,6 +43,8 @@ pub(super) struct Parent<'a> {
     pub components: &'a Arc<Components>,
     pub task: &'a Arc<ExecTask>,
     pub process: &'a Arc<Process>,
+    /// Whether it is a shell, which looks for files itself.
+    pub is_shell: bool,
 }
 
 /// Why a command was not started.
@@ -304,8 +306,9 @@ impl ChildRequests {
             };
             channels.insert(number, channel);
         }
-        let parent = Parent { components: &self.components, task: &self.task, process: &self.process };
-        let child = match (self.start)(parent, ProcessSpec { argv, env, cwd, channels })? {
+        let (components, task, process) = (&self.components, &self.task, &self.process);
+        let parent = Parent { components, task, process, is_shell: false };
+        let child = match (self.start)(parent, ProcessSpec { argv, env, cwd, channels, ..ProcessSpec::default() })? {
             Ok(child) => child,
             Err(StartRefusal::Unknown(instead)) => return Ok(Ok(refused("ENOENT", instead.unwrap_or_default()))),
             Err(StartRefusal::Failed(why)) => return Ok(Ok(refused("E2BIG", why.to_owned()))),

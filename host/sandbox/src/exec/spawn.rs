@@ -111,9 +111,14 @@ impl Host for ProcessCtx {
     }
 
     fn start(&mut self, command: Command) -> wasmtime::Result<Result<Resource<Child>, Refusal>> {
-        let Command { argv, env, cwd, channels } = command;
-        let spec = ProcessSpec { argv, env, cwd, channels: self.collect(channels)? };
-        let parent = Parent { components: &self.components, task: &self.task, process: &self.process };
+        let Command { argv, program, env, cwd, channels } = command;
+        let spec = ProcessSpec { argv, program, env, cwd, channels: self.collect(channels)? };
+        let parent = Parent {
+            components: &self.components,
+            task: &self.task,
+            process: &self.process,
+            is_shell: self.is_shell(),
+        };
         Ok(match start(parent, spec)? {
             Ok(process) => Ok(self.guest.table.push(process)?),
             Err(StartRefusal::Unknown(instead)) => Err(Refusal::Unknown(instead)),

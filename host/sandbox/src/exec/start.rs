@@ -4,7 +4,8 @@ use super::channel::{Channel, TaskEnded};
 use super::commands::{Program, plain_name};
 use super::engine::STACK_BYTES;
 use super::instance::{Components, ProcessCtx, Streams, store};
-use super::process::{CRASHED, KILLED, Process, ProcessSpec};
+use super::process::{CANNOT_RUN, CRASHED, KILLED, Process, ProcessSpec};
+use super::programs::NotRun;
 use super::requests::{ChildRequests, Parent, StartRefusal};
 use super::streams::WriteError;
 use super::task::{ExecTask, SHELL};
@@ -33,13 +34,30 @@ pub(super) enum ShellWork {
 /// Most bytes of arguments and environment together, with a pointer for each as on Linux: each process holds them a second time.
 const MAX_ARGUMENTS: usize = 2 << 20;
 
+/// The working directory, as a program finds it that WASI does not tell.
+const PWD: &str = "PWD";
+
+/// Most directories of `PATH` that are looked into.
+const MAX_PLACES: usize = 64;
+
 /// Starts what the first word names, as a child of the process that asks.
 pub(super) fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<Arc<Process>, StartRefusal>, LimitHit> {
-    let name = plain_name(spec.argv.first().map_or("", String::as_str)).to_owned();
-    let Some(program) = parent.task.commands.find(&name) else {
-        return Ok(Err(StartRefusal::Unknown(parent.task.commands.instead(&name))));
+    let program = match spec.program.take() {
+        Some(path) => Program::File(path),
+        None => {
+            let name = plain_name(spec.argv.first().map_or("", String::as_str)).to_owned();
+            match parent.task.commands.find(&name) {
+                Some(program) => {
+                    spec.argv[0] = name;
+                    program
+                }
+                None if !parent.is_shell && leads_to_file(parent, &spec) => {
+                    return start_by_shell(parent, spec).map(Ok);
+                }
+                None => return Ok(Err(StartRefusal::Unknown(parent.task.commands.instead(&name)))),
+            }
+        }
     };
-    spec.argv[0] = name;
     let size = |word: &String| word.len() + size_of::<u64>();
     let words: usize = spec.argv.iter().map(size).sum();
     if words + spec.env.iter().map(|(name, value)| size(name) + size(value)).sum::<usize>() > MAX_ARGUMENTS {
@@ -50,13 +68,40 @@ pub(super) fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<
             // It reads its own options: `sh -c`, `sh FILE`.
             let (source, args) = (format!("{} \"$@\"", spec.argv[0]), spec.argv[1..].to_vec());
             let work = ShellWork::Line { source, state: Vec::new(), args, partial: false };
-            let Parent { components, task, process } = parent;
+            let Parent { components, task, process, .. } = parent;
             Ok(Ok(start_shell(components, task, Some(process), work, spec)?.0))
         }
-        Program::Coreutils | Program::Curl | Program::Image | Program::Js | Program::Skill(_) => {
+        Program::Coreutils | Program::Curl | Program::Image | Program::Js | Program::Skill(_) | Program::File(_) => {
             start_program(parent, program, spec).map(Ok)
         }
     }
+}
+
+/// Whether the first word leads to a file as it does in a shell: by its path, or along `PATH`.
+fn leads_to_file(parent: Parent<'_>, spec: &ProcessSpec) -> bool {
+    let Parent { task, process, .. } = parent;
+    let is_there = |path: &str| task.dirs.permissions((path, true), &task.quota, &process.label).is_ok();
+    let absolute = |path: &str| match path.starts_with('/') {
+        true => path.to_owned(),
+        false => format!("{}/{path}", spec.cwd),
+    };
+    let Some(name) = spec.argv.first().filter(|name| !name.is_empty()) else { return false };
+    if name.contains('/') {
+        return is_there(&absolute(name));
+    }
+    let path = spec.env.iter().find(|(variable, _)| variable == "PATH").map_or("", |(_, path)| path);
+    path.split(':').take(MAX_PLACES).any(|place| match place {
+        "" => is_there(&absolute(name)),
+        place => is_there(&absolute(&format!("{place}/{name}"))),
+    })
+}
+
+/// Starts a shell that gives its place to a script or a program: it knows which of them a file is.
+fn start_by_shell(parent: Parent<'_>, spec: ProcessSpec) -> Result<Arc<Process>, LimitHit> {
+    let (source, args) = ("exec \"$@\"".to_owned(), spec.argv.clone());
+    let work = ShellWork::Line { source, state: Vec::new(), args, partial: false };
+    let Parent { components, task, process, .. } = parent;
+    Ok(start_shell(components, task, Some(process), work, spec)?.0)
 }
 
 fn start_program(parent: Parent<'_>, program: Program, spec: ProcessSpec) -> Result<Arc<Process>, LimitHit> {
@@ -76,9 +121,11 @@ fn start_program(parent: Parent<'_>, program: Program, spec: ProcessSpec) -> Res
             Program::Curl => command(&running, &components, components.curl(), spec).await,
             Program::Image => command(&running, &components, components.image(), spec).await,
             Program::Js => command(&running, &components, components.js(), spec).await,
+            Program::File(path) => file(&running, &components, &path, spec).await,
             Program::Shell => unreachable!("a shell is started as one"),
             Program::Skill(skill) => {
-                let parent = Parent { components: &components, task: &task, process: &running.process };
+                let process = &running.process;
+                let parent = Parent { components: &components, task: &task, process, is_shell: false };
                 let own = [0, 1, 2].map(|number| spec.channel(number));
                 let requests = Box::new(ChildRequests::new(parent, &spec.argv, own, self::start));
                 let (dirs, label) = (&task.dirs, &running.process.label);
@@ -127,14 +174,48 @@ async fn command(
     pre: wasmtime::Result<&CommandPre<ProcessCtx>>,
     spec: ProcessSpec,
 ) -> wasmtime::Result<u8> {
-    let pre = pre?;
+    instance(running, components, pre?, spec, Streams::Command).await
+}
+
+async fn instance(
+    running: &EndGuard,
+    components: &Arc<Components>,
+    pre: &CommandPre<ProcessCtx>,
+    spec: ProcessSpec,
+    streams: Streams,
+) -> wasmtime::Result<u8> {
     check_descriptors()?;
-    let mut store = store(components, &running.task, &running.process, spec, Streams::Command)?;
+    let mut store = store(components, &running.task, &running.process, spec, streams)?;
     let instance = pre.instantiate_async(&mut store).await?;
     match instance.wasi_cli_run().call_run(&mut store).await? {
         Ok(()) => Ok(0),
         Err(()) => Ok(1),
     }
+}
+
+/// Runs a file of the session. A file that cannot be run has the exit code that a shell gives it.
+async fn file(
+    running: &EndGuard,
+    components: &Arc<Components>,
+    path: &str,
+    mut spec: ProcessSpec,
+) -> wasmtime::Result<u8> {
+    spec.env.retain(|(name, _)| name != PWD);
+    spec.env.push((PWD.to_owned(), spec.cwd.clone()));
+    let (name, stderr) = (spec.argv.first().cloned().unwrap_or_default(), spec.channel(2));
+    let ran = match components.programs().load(&running.task, &running.process, path).await {
+        Ok(program) => instance(running, components, &program, spec, Streams::Program).await,
+        Err(NotRun::Refused(why)) => {
+            let _ = stderr.write(format!("{name}: {why}\n").as_bytes()).await;
+            return Ok(CANNOT_RUN);
+        }
+        Err(NotRun::Ended(error)) => Err(error),
+    };
+    // Other than a panic of a bundled command, it has not said why.
+    if ran.as_ref().is_err_and(|error| matches!(error.downcast_ref(), Some(Trap::UnreachableCodeReached))) {
+        let _ = stderr.write(format!("{name}: aborted\n").as_bytes()).await;
+    }
+    ran
 }
 
 async fn shell(

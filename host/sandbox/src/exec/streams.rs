@@ -93,6 +93,14 @@ impl InputStream for Stdio {
             None => Ok(Bytes::new()),
         }
     }
+
+    async fn blocking_read(&mut self, size: usize) -> StreamResult<Bytes> {
+        if size == 0 {
+            return Ok(Bytes::new());
+        }
+        self.ready().await;
+        self.read(size)
+    }
 }
 
 #[wasmtime_wasi::async_trait]

@@ -12,6 +12,7 @@ use kiso_base::home::Home;
 use kiso_base::system::path_to_open;
 use ring::hmac;
 use std::fs::File;
+use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -19,62 +20,165 @@ use wasmtime::component::Component;
 
 const TAG_BYTES: u64 = 32;
 
-/// Bytes of compiled code that a home keeps. Each try of a skill leaves an entry, a language's interpreter one of 80 MiB, and one with
-/// its libraries 300 MiB.
-const MAX_BYTES: u64 = 640 << 20;
+/// Bytes of compiled skills that a home keeps. Each try of a skill leaves an entry, a language's interpreter one of 80 MiB, and one with
+/// its libraries 500 MiB.
+const MAX_BYTES: u64 = 1536 << 20;
 
 /// How exactly it is known when an entry was used last: no more often is that written down.
 const USED: Duration = Duration::from_secs(3_600);
 
-/// The component out of the code that a compiler of this home just made of it, kept for the next time. Blocking.
-pub(super) fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) -> wasmtime::Result<Component> {
-    let bytes = code.len();
-    let tag = sign(sandbox, home, digest, &Digest::of(&code));
-    code.extend_from_slice(tag.as_ref());
-    let path = entry_path(sandbox, home, digest);
-    let kept = match home.write_atomic(&path, &code) {
-        Ok(()) => {
-            sweep(&home.cache_dir(), &path, MAX_BYTES);
-            File::open(&path).ok()
-        }
-        // The cache is a convenience: a full disk costs the next start its speed, not this call.
-        Err(error) => {
-            tracing::warn!(%error, "skill.cache could not be written");
-            None
-        }
-    };
-    // SAFETY: a process of this very program made these bytes with `Engine::precompile_component`, and they came from it
-    // through a pipe that nobody else holds; the file is this home's own.
-    let component = unsafe {
-        match kept.and_then(|file| mapped(sandbox, &file)) {
-            Some(component) => Ok(component),
-            None => Component::deserialize(sandbox.engine(), &code[..bytes]),
-        }
-    };
-    if component.is_err() {
-        // It fits no slot of this engine.
-        let _ = std::fs::remove_file(&path);
+/// The compiled code that a home keeps for one engine.
+pub(crate) struct CodeCache {
+    engine: wasmtime::Engine,
+    /// Digest of everything that compiled code depends on besides the component: wasmtime's version, target, and settings.
+    compatibility: [u8; 32],
+    home: Home,
+    dir: PathBuf,
+    max_bytes: u64,
+}
+
+impl std::fmt::Debug for CodeCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CodeCache").field("dir", &self.dir).finish_non_exhaustive()
     }
-    component
 }
 
-/// The component whose code a file holds, without reading all of it into memory: most of an interpreter is never used. None
-/// where the system has no path for an open file, or lets nothing in this directory be run.
-///
-/// # Safety
-///
-/// The file holds what `Engine::precompile_component` made, and nobody changes it in place. Who could, in the home, could read its
-/// key as well.
-unsafe fn mapped(sandbox: &Sandbox, file: &File) -> Option<Component> {
-    let path = path_to_open(file)?;
-    // SAFETY: as the caller says.
-    unsafe { Component::deserialize_file(sandbox.engine(), path) }.ok()
-}
+impl CodeCache {
+    /// A cache in a directory of the home, of at most this many bytes.
+    pub(crate) fn new(engine: &wasmtime::Engine, home: &Home, dir: PathBuf, max_bytes: u64) -> Self {
+        let mut hasher = DigestHasher(ring::digest::Context::new(&ring::digest::SHA256));
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        let mut compatibility = [0; 32];
+        compatibility.copy_from_slice(hasher.0.finish().as_ref());
+        Self { engine: engine.clone(), compatibility, home: home.clone(), dir, max_bytes }
+    }
 
-/// Removes the code of a component that is not used again.
-pub(super) fn forget(sandbox: &Sandbox, home: &Home, digest: &Digest) {
-    // What stays goes when room is wanted.
-    let _ = std::fs::remove_file(entry_path(sandbox, home, digest));
+    /// The cache of skills.
+    pub(super) fn of_skills(engine: &wasmtime::Engine, home: &Home) -> Self {
+        Self::new(engine, home, home.cache_dir(), MAX_BYTES)
+    }
+
+    /// The component out of the code that a compiler of this home just made of it, kept for the next time. Blocking.
+    pub(crate) fn keep(&self, digest: &Digest, mut code: Vec<u8>) -> wasmtime::Result<Component> {
+        let bytes = code.len();
+        let tag = self.sign(digest, &Digest::of(&code));
+        code.extend_from_slice(tag.as_ref());
+        let path = self.entry_path(digest);
+        let kept = match self.home.write_atomic(&path, &code) {
+            Ok(()) => {
+                sweep(&self.dir, &path, self.max_bytes);
+                File::open(&path).ok()
+            }
+            // The cache is a convenience: a full disk costs the next start its speed, not this call.
+            Err(error) => {
+                tracing::warn!(%error, "skill.cache could not be written");
+                None
+            }
+        };
+        // SAFETY: a process of this very program made these bytes with `Engine::precompile_component`, and they came from it
+        // through a pipe that nobody else holds; the file is this home's own.
+        let component = unsafe {
+            match kept.and_then(|file| self.mapped(&file)) {
+                Some(component) => Ok(component),
+                None => Component::deserialize(&self.engine, &code[..bytes]),
+            }
+        };
+        if component.is_err() {
+            // It fits no slot of this engine.
+            let _ = std::fs::remove_file(&path);
+        }
+        component
+    }
+
+    /// The component whose code a file holds, without reading all of it into memory: most of an interpreter is never used. None
+    /// where the system has no path for an open file, or lets nothing in this directory be run.
+    ///
+    /// # Safety
+    ///
+    /// The file holds what `Engine::precompile_component` made, and nobody changes it in place. Who could, in the home, could read its
+    /// key as well.
+    unsafe fn mapped(&self, file: &File) -> Option<Component> {
+        let path = path_to_open(file)?;
+        // SAFETY: as the caller says.
+        unsafe { Component::deserialize_file(&self.engine, path) }.ok()
+    }
+
+    /// Removes the code of a component that is not used again.
+    pub(super) fn forget(&self, digest: &Digest) {
+        // What stays goes when room is wanted.
+        let _ = std::fs::remove_file(self.entry_path(digest));
+    }
+
+    /// The compiled form of a component, if a valid entry is there. Blocking.
+    pub(crate) fn read(&self, digest: &Digest) -> Option<Component> {
+        let path = self.entry_path(digest);
+        let mut file = File::open(&path).ok()?;
+        let discard = |why: &str| {
+            tracing::warn!(path = %path.display(), why, "skill.cache entry discarded");
+            let _ = std::fs::remove_file(&path);
+            None
+        };
+        let signed = match file.metadata().map(|found| found.len().checked_sub(TAG_BYTES)) {
+            Ok(Some(bytes)) => signed(&mut file, bytes),
+            Ok(None) => return discard("too short"),
+            Err(error) => Err(error),
+        };
+        let (code, tag) = match signed {
+            Ok(signed) => signed,
+            Err(error) => return discard(&error.to_string()),
+        };
+        if hmac::verify(&self.key(), &self.message(digest, &code), &tag).is_err() {
+            return discard("not signed by this home for this engine");
+        }
+        // SAFETY: the signature shows that this very code was taken from a compiler by a process that holds the home's key ([`keep`]),
+        // for this component and an engine of the same compatibility hash. The file is still the one that was verified: another one
+        // of its name would be another file.
+        let component = unsafe { self.mapped(&file) };
+        let component = component.map_or_else(|| self.copied(&mut file, &code), Ok);
+        match component {
+            Ok(component) => {
+                mark_used(&path);
+                Some(component)
+            }
+            Err(error) => discard(&format!("{error:#}")),
+        }
+    }
+
+    /// The component whose code a file holds, from a copy in memory.
+    fn copied(&self, file: &mut File, verified: &Digest) -> wasmtime::Result<Component> {
+        file.rewind()?;
+        let mut code = Vec::new();
+        file.read_to_end(&mut code)?;
+        code.truncate(code.len().saturating_sub(TAG_BYTES as usize));
+        if Digest::of(&code) != *verified {
+            return Err(wasmtime::Error::msg("it was changed while it was read"));
+        }
+        // SAFETY: these are the bytes that carry the signature.
+        unsafe { Component::deserialize(&self.engine, &code) }
+    }
+
+    /// One file for a component and an engine, so that two versions of kiso on one home do not undo each other's work.
+    fn entry_path(&self, digest: &Digest) -> PathBuf {
+        let engine = HEXLOWER.encode(&self.compatibility[..4]);
+        self.dir.join(format!("{digest}-{engine}.cwasm"))
+    }
+
+    fn key(&self) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, self.home.key().as_bytes())
+    }
+
+    fn sign(&self, digest: &Digest, code: &Digest) -> hmac::Tag {
+        hmac::sign(&self.key(), &self.message(digest, code))
+    }
+
+    /// What is signed. The code goes in as its digest, so that it need not be copied.
+    fn message(&self, component: &Digest, code: &Digest) -> Vec<u8> {
+        let mut message = b"kiso compiled code v1\0".to_vec();
+        message.extend(component.bytes());
+        message.extend(self.compatibility);
+        message.extend(code.bytes());
+        message
+    }
 }
 
 /// A bundled skill's code as it was compiled with the program; none where this engine has other settings.
@@ -83,60 +187,12 @@ pub(super) fn of_binary(sandbox: &Sandbox, bundled: &BundledSkill) -> Option<Com
     unsafe { Component::deserialize(sandbox.engine(), bundled.code.unpack()) }.ok()
 }
 
-/// The compiled form of a component, if a valid entry is there. Blocking.
-pub(super) fn read(sandbox: &Sandbox, home: &Home, digest: &Digest) -> Option<Component> {
-    let path = entry_path(sandbox, home, digest);
-    let mut file = File::open(&path).ok()?;
-    let discard = |why: &str| {
-        tracing::warn!(path = %path.display(), why, "skill.cache entry discarded");
-        let _ = std::fs::remove_file(&path);
-        None
-    };
-    let signed = match file.metadata().map(|found| found.len().checked_sub(TAG_BYTES)) {
-        Ok(Some(bytes)) => signed(&mut file, bytes),
-        Ok(None) => return discard("too short"),
-        Err(error) => Err(error),
-    };
-    let (code, tag) = match signed {
-        Ok(signed) => signed,
-        Err(error) => return discard(&error.to_string()),
-    };
-    if hmac::verify(&key(home), &message(sandbox, digest, &code), &tag).is_err() {
-        return discard("not signed by this home for this engine");
-    }
-    // SAFETY: the signature shows that this very code was taken from a compiler by a process that holds the home's key ([`keep`]),
-    // for this component and an engine of the same compatibility hash. The file is still the one that was verified: another one
-    // of its name would be another file.
-    let component = unsafe { mapped(sandbox, &file) };
-    let component = component.map_or_else(|| copied(sandbox, &mut file, &code), Ok);
-    match component {
-        Ok(component) => {
-            mark_used(&path);
-            Some(component)
-        }
-        Err(error) => discard(&format!("{error:#}")),
-    }
-}
-
 /// The digest of the code in a file, and the signature behind it.
 fn signed(file: &mut File, bytes: u64) -> io::Result<(Digest, [u8; TAG_BYTES as usize])> {
     let code = Digest::of_reader(&mut file.take(bytes))?;
     let mut tag = [0; TAG_BYTES as usize];
     file.read_exact(&mut tag)?;
     Ok((code, tag))
-}
-
-/// The component whose code a file holds, from a copy in memory.
-fn copied(sandbox: &Sandbox, file: &mut File, verified: &Digest) -> wasmtime::Result<Component> {
-    file.rewind()?;
-    let mut code = Vec::new();
-    file.read_to_end(&mut code)?;
-    code.truncate(code.len().saturating_sub(TAG_BYTES as usize));
-    if Digest::of(&code) != *verified {
-        return Err(wasmtime::Error::msg("it was changed while it was read"));
-    }
-    // SAFETY: these are the bytes that carry the signature.
-    unsafe { Component::deserialize(sandbox.engine(), &code) }
 }
 
 /// Notes that an entry was used now.
@@ -170,27 +226,17 @@ fn sweep(dir: &Path, kept: &Path, max: u64) {
     }
 }
 
-/// One file for a component and an engine, so that two versions of kiso on one home do not undo each other's work.
-fn entry_path(sandbox: &Sandbox, home: &Home, digest: &Digest) -> PathBuf {
-    let engine = HEXLOWER.encode(&sandbox.compatibility()[..4]);
-    home.cache_dir().join(format!("{digest}-{engine}.cwasm"))
-}
+/// Feeds a `Hash` into SHA-256: the standard hasher's 64 bits may collide and may change between versions of Rust.
+struct DigestHasher(ring::digest::Context);
 
-fn key(home: &Home) -> hmac::Key {
-    hmac::Key::new(hmac::HMAC_SHA256, home.key().as_bytes())
-}
+impl Hasher for DigestHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
 
-fn sign(sandbox: &Sandbox, home: &Home, digest: &Digest, code: &Digest) -> hmac::Tag {
-    hmac::sign(&key(home), &message(sandbox, digest, code))
-}
-
-/// What is signed. The code goes in as its digest, so that it need not be copied.
-fn message(sandbox: &Sandbox, component: &Digest, code: &Digest) -> Vec<u8> {
-    let mut message = b"kiso compiled code v1\0".to_vec();
-    message.extend(component.bytes());
-    message.extend(sandbox.compatibility());
-    message.extend(code.bytes());
-    message
+    fn finish(&self) -> u64 {
+        0
+    }
 }
 
 #[cfg(test)]

@@ -84,7 +84,13 @@ impl Compiler {
         Self { program, limits, slots: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
-    /// The code of a component. `waiting` hears every few seconds for how long it has been compiled. When the future is
+    /// The same compiler for an engine whose memories have this much address space.
+    pub(crate) fn with_reservation(&self, mib: u64) -> Self {
+        let limits = child::CompileLimits { reservation_mib: mib, ..self.limits.clone() };
+        Self { program: self.program.clone(), limits, slots: self.slots.clone() }
+    }
+
+    /// The code of a component, or of a core module for WASI preview 1. `waiting` hears every few seconds for how long it has been compiled. When the future is
     /// dropped, the compiler ends.
     pub async fn compile(&self, wasm: Vec<u8>, mut waiting: impl FnMut(Duration)) -> Result<Vec<u8>, CompileError> {
         let _slot = kiso_base::compute::permit(&self.slots).await;

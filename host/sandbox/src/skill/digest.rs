@@ -6,10 +6,10 @@ use std::io::{Read, Result};
 
 /// SHA-256 of a component's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Digest([u8; 32]);
+pub(crate) struct Digest([u8; 32]);
 
 impl Digest {
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut sum = [0; 32];
         sum.copy_from_slice(digest(&SHA256, bytes).as_ref());
         Self(sum)

@@ -1,5 +1,6 @@
 //! The engine of skills: how it is sized, how many calls it runs at once, and the linker that says what a guest may import.
 
+use super::cache::CodeCache;
 use super::capability::Capabilities;
 use super::ctx::Ctx;
 use super::fair::GuestTurns;
@@ -7,7 +8,7 @@ use crate::engine::limits::MEMORIES;
 use crate::engine::pooled;
 use crate::engine::ticker::Ticker;
 use kiso_base::config::Engine as EngineConfig;
-use std::hash::{Hash, Hasher};
+use kiso_base::home::Home;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::Linker;
@@ -20,8 +21,7 @@ pub(super) struct Sandbox {
     calls: Arc<Semaphore>,
     turns: GuestTurns,
     ticker: Arc<Ticker>,
-    /// What compiled code depends on besides the component: wasmtime's version, target, and settings.
-    compatibility: [u8; 32],
+    code: CodeCache,
 }
 
 impl std::fmt::Debug for Sandbox {
@@ -32,19 +32,16 @@ impl std::fmt::Debug for Sandbox {
 
 impl Sandbox {
     /// Reserves the pool and starts the ticker. Address space is reserved here, memory is not.
-    pub(super) fn new(config: &EngineConfig) -> anyhow::Result<Self> {
+    pub(super) fn new(config: &EngineConfig, home: &Home) -> anyhow::Result<Self> {
         let engine = Engine::new(&settings(config)?).map_err(|e| {
             anyhow::anyhow!("failed to start the wasm engine (lower [engine] max_calls or max_memory_mib?): {e:#}")
         })?;
         let linker = linker(&engine)?;
-        let mut hasher = DigestHasher(ring::digest::Context::new(&ring::digest::SHA256));
-        engine.precompile_compatibility_hash().hash(&mut hasher);
-        let mut compatibility = [0; 32];
-        compatibility.copy_from_slice(hasher.0.finish().as_ref());
+        let code = CodeCache::of_skills(&engine, home);
         let ticker = Ticker::start(&engine)?;
         let calls = usize::try_from(config.max_calls)?;
         let calls = Arc::new(Semaphore::new(calls));
-        Ok(Self { engine, linker, calls, turns: GuestTurns::default(), ticker, compatibility })
+        Ok(Self { engine, linker, calls, turns: GuestTurns::default(), ticker, code })
     }
 
     /// The engine.
@@ -62,9 +59,9 @@ impl Sandbox {
         &self.turns
     }
 
-    /// Digest of everything that compiled code depends on besides the component.
-    pub(super) fn compatibility(&self) -> &[u8; 32] {
-        &self.compatibility
+    /// The compiled code that the home keeps for this engine.
+    pub(super) fn code(&self) -> &CodeCache {
+        &self.code
     }
 
     /// Waits for a free slot of the pool. Guests are interrupted only while somebody holds one, so that an idle daemon
@@ -143,18 +140,5 @@ fn linker(engine: &Engine) -> anyhow::Result<Linker<Ctx>> {
 impl Drop for Sandbox {
     fn drop(&mut self) {
         self.ticker.end();
-    }
-}
-
-/// Feeds a `Hash` into SHA-256: the standard hasher's 64 bits may collide and may change between versions of Rust.
-struct DigestHasher(ring::digest::Context);
-
-impl Hasher for DigestHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        0
     }
 }

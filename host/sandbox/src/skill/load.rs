@@ -103,7 +103,7 @@ impl Skills {
         let read = blocking(move || {
             let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
             let digest = Digest::of(&wasm);
-            let cached = cache::read(sandbox, skills.home(), &digest);
+            let cached = sandbox.code().read(&digest);
             Ok((cached, digest, wasm))
         });
         let (cached, digest, wasm) = read.await?;
@@ -116,7 +116,7 @@ impl Skills {
         let skills = self.clone();
         blocking(move || {
             let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
-            cache::keep(sandbox, skills.home(), &digest, code).map_err(|e| unusable(&format!("{e:#}")))
+            sandbox.code().keep(&digest, code).map_err(|e| unusable(&format!("{e:#}")))
         })
         .await
     }

@@ -11,6 +11,7 @@ mod labelled;
 mod listing;
 mod measure;
 mod note;
+mod null;
 mod overlaid;
 mod quota;
 mod stream;

@@ -128,10 +128,11 @@ fn run(
         }
     }
     channels.extend(written.iter().map(|(number, channel)| (*number, channel)));
-    let process = spawn::start(&spawn::Command { argv, env, cwd, channels }).map_err(|refusal| match refusal {
-        spawn::Refusal::Unknown(hint) => Refused::Unknown(hint),
-        spawn::Refusal::Failed(reason) => Refused::Failed(reason),
-    })?;
+    let process =
+        spawn::start(&spawn::Command { argv, program: None, env, cwd, channels }).map_err(|refusal| match refusal {
+            spawn::Refusal::Unknown(hint) => Refused::Unknown(hint),
+            spawn::Refusal::Failed(reason) => Refused::Failed(reason),
+        })?;
     let (code, mut reason) = if milliseconds == 0 {
         (process.wait().into(), "")
     } else if let Some(code) = process.wait_for(milliseconds.into()) {

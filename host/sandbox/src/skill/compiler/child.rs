@@ -1,11 +1,13 @@
 //! The process that compiles: reads a component, writes its code, and ends.
 
 use crate::engine::compile;
+use crate::skill::preview1;
 use crate::skill::surface::brief;
 use kiso_base::system::limit_memory;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
+use wasmparser::Parser;
 use wasmtime::Engine;
 
 /// What the process may use, and what code depends on besides the component.
@@ -75,6 +77,10 @@ fn compile(limits: &CompileLimits) -> Result<(), String> {
         let _ = io::stdin().lock().read(&mut [0]);
         std::process::exit(1);
     });
+    let wasm = match Parser::is_core_wasm(&wasm) {
+        true => preview1::wrap(&wasm)?,
+        false => wasm,
+    };
     let engine = Engine::new(&compile::settings(limits.reservation_mib << 20)).map_err(|e| format!("{e:#}"))?;
     let code = engine.precompile_component(&wasm).map_err(|e| format!("{e:#}"))?;
     io::stdout().lock().write_all(&code).map_err(|e| format!("the code could not be written: {e}"))

@@ -13,7 +13,7 @@ use crate::skill::input::{CallInput, DeclaredSecrets, Keep};
 use crate::skill::manifest::Manifest;
 use crate::skill::placing::not_locked;
 use crate::skill::workspace::SpaceUsage;
-use crate::skill::{Skills, cache, entry};
+use crate::skill::{Skills, entry};
 use kiso_base::home::{Home, PROJECT, SessionName};
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::secret::Secrets;
@@ -26,7 +26,8 @@ use std::sync::Arc;
 const MAX_PRINTED_KIB: u64 = 512 << 10;
 
 impl Skills {
-    /// Runs a file of the command shape in directories of its own, as one without a grant, and returns what it printed.
+    /// Runs a file of the command shape in directories of its own, as one without a grant, and returns what it printed. Its compiled code
+    /// is kept for the next run, and for the installation; [`Skills::forget_code`] removes it.
     pub async fn run_apart(
         &self,
         candidate: &InstallCandidate,
@@ -70,7 +71,6 @@ impl Skills {
             stderr: stderr.clone(),
         };
         let ended = as_command::call(sandbox, &entry, given, &allowed, streams, true, &mut None).await;
-        cache::forget(sandbox, self.home(), &Digest::of(&candidate.parsed.wasm));
         let ended = ended?;
         match ended.code {
             0 => Ok(stdout.take()),
@@ -79,6 +79,13 @@ impl Skills {
                 let message = format!("it ended with exit code {code}: {}", said.trim_end());
                 Err(SkillError::new(manifest.name.as_str(), Blame::Skill, ErrorCode::Failed, message))
             }
+        }
+    }
+
+    /// Removes the compiled code of a file that is not going to be installed.
+    pub fn forget_code(&self, candidate: &InstallCandidate) {
+        if let Ok(sandbox) = self.sandbox() {
+            sandbox.code().forget(&Digest::of(&candidate.parsed.wasm));
         }
     }
 

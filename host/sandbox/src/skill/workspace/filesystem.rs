@@ -8,7 +8,7 @@ use super::directory_use::READ;
 use super::files::{ChargedFiles, Filesystem, control, note};
 use super::labelled::{LabelledReads, LabelledWrites};
 use super::listing::DirectoryListing;
-use super::stream::ChargedStream;
+use super::stream::{ChargedStream, LastingStream};
 use crate::engine::limits::MAX_LISTINGS;
 use std::marker::PhantomData;
 use wasmtime::component::{HasData, Linker, Resource};
@@ -87,6 +87,9 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
             return Ok(self.0.ctx().table.push(answer)?);
         }
         let stream = self.wasi().read_via_stream(again(&fd), offset)?;
+        let inner = self.0.ctx().table.delete(stream)?;
+        let lasting: DynInputStream = Box::new(LastingStream(inner));
+        let stream = self.0.ctx().table.push(lasting)?;
         LabelledReads::wrap(self, &fd, stream)
     }
 
@@ -102,6 +105,9 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
             let request = control.writes();
             return Ok(self.0.ctx().table.push(request)?);
         }
+        if self.is_null(&fd)? {
+            return self.wasi().write_via_stream(fd, offset);
+        }
         self.keep_bytes(&fd, false)?;
         // A stream that starts behind the end of the file leaves a hole, which counts like bytes.
         let hole = if offset == 0 { 0 } else { offset.saturating_sub(self.size(&fd)) };
@@ -111,6 +117,9 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
+        if self.is_null(&fd)? {
+            return self.wasi().append_via_stream(fd);
+        }
         self.keep_bytes(&fd, true)?;
         let labelled = LabelledWrites::of(self, &fd)?;
         let stream = self.wasi().append_via_stream(fd)?;
@@ -118,6 +127,9 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: Filesize) -> FsResult<Filesize> {
+        if self.is_null(&fd)? {
+            return self.wasi().write(fd, bytes, offset).await;
+        }
         self.keep_bytes(&fd, false)?;
         let _tainted = self.tainting(&fd)?;
         self.writing(&fd)?;
@@ -160,6 +172,9 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn set_size(&mut self, fd: Fd, new: Filesize) -> FsResult<()> {
+        if self.is_null(&fd)? {
+            return Ok(());
+        }
         self.keep_bytes(&fd, false)?;
         self.writing(&fd)?;
         let longer = new.saturating_sub(self.size(&fd));
@@ -173,6 +188,9 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
         if let Some(dir) = self.overlaid(&fd)?.filter(|dir| !dir.is_upper) {
             let _alone = self.alone().await;
             return self.set_times_overlaid(&dir, PathFlags::empty(), ".".to_owned(), (accessed, modified)).await;
+        }
+        if self.is_null(&fd)? {
+            return Ok(());
         }
         self.may_change(&fd)?;
         self.timing(&fd)?;
@@ -207,6 +225,10 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn stat_at(&mut self, fd: Fd, follow: PathFlags, path: String) -> FsResult<DescriptorStat> {
+        if let Some(null) = self.open_null(&fd, &path)? {
+            let stat = self.stat(again(&null)).await;
+            return self.leave(null, stat);
+        }
         let follow = follow | of_slash(&path);
         match self.overlaid(&fd)? {
             Some(dir) => {
@@ -274,6 +296,9 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
         open: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Fd> {
+        if let Some(null) = self.open_null(&fd, &path)? {
+            return Ok(null);
+        }
         let follow = follow | of_slash(&path);
         let changes = open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
         let overlaid = self.overlaid(&fd)?;

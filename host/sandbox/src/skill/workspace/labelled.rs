@@ -1,6 +1,7 @@
 //! Labels of files, where a guest reads and writes them.
 
 use super::files::{ChargedFiles, Filesystem};
+use super::null::is_null;
 use super::structure::EntryPath;
 use crate::effect::files::{EntryChange, FileLabels, FileOpening, Moment, OpenLabelled, OpenMode, TaintedFile};
 use crate::effect::label::{LabelCell, LabelId};
@@ -40,8 +41,8 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
 
     pub(super) fn file(&mut self, fd: &Fd) -> FsResult<Option<Arc<File>>> {
         Ok(match self.0.ctx().table.get(fd)? {
-            Descriptor::File(file) => Some(file.file.clone()),
-            Descriptor::Dir(_) => None,
+            Descriptor::File(file) if !is_null(&file.file) => Some(file.file.clone()),
+            Descriptor::File(_) | Descriptor::Dir(_) => None,
         })
     }
 

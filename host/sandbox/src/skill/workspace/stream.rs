@@ -1,10 +1,44 @@
-//! Output streams of files that guests write to.
+//! Streams of files that guests read and write.
 
 use super::labelled::LabelledWrites;
 use super::quota::{Charge, Quota};
 use bytes::Bytes;
 use std::sync::Arc;
-use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
+use wasmtime_wasi::p2::{
+    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
+};
+
+/// An input stream that stays open after a read of no bytes. Wasmtime's takes the empty result of such a blocking read for the end of the
+/// file.
+pub(super) struct LastingStream(pub DynInputStream);
+
+#[wasmtime_wasi::async_trait]
+impl InputStream for LastingStream {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        match size {
+            0 => Ok(Bytes::new()),
+            size => self.0.read(size),
+        }
+    }
+
+    async fn blocking_read(&mut self, size: usize) -> StreamResult<Bytes> {
+        match size {
+            0 => Ok(Bytes::new()),
+            size => self.0.blocking_read(size).await,
+        }
+    }
+
+    async fn cancel(&mut self) {
+        self.0.cancel().await;
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for LastingStream {
+    async fn ready(&mut self) {
+        self.0.ready().await;
+    }
+}
 
 /// An output stream that charges a quota before it writes.
 pub(super) struct ChargedStream {
