@@ -94,9 +94,9 @@ impl Package {
         self.spec.files.iter().any(|pattern| pattern.rsplit('/').next() == Some(CONTROL_FILE))
     }
 
-    /// Changes arguments and environment of a command that was started in `cwd`. Returns whether it continues in the kept interpreter, which
-    /// knows its directories by number and so must see the same ones.
-    pub fn start(&self, argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) -> bool {
+    /// Changes arguments and environment of a command that was started in `cwd`. If it continues in the kept interpreter, which knows its
+    /// directories by number and so must see the same ones, returns the arguments that start a new interpreter.
+    pub fn start(&self, argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) -> Option<Vec<String>> {
         start::start(&self.spec, argv, env, cwd)
     }
 

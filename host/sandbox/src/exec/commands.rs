@@ -218,12 +218,16 @@ impl Commands {
         let mut shared = dirs.shared().filter(|_| sees_shared).map(|layer| (layer.to_owned(), true));
         let mut folders = dirs.folders();
         let published = dirs.published().clone();
-        let mut asks = false;
+        let (mut asks, mut unkept) = (false, None);
         if let Some(package) = skill.package() {
             asks = package.asks_for_commands();
             // An interpreter that was kept knows no directories but those that it was kept with, and one folder in its usual place is among them.
             let are_known = folders.len() <= 1 && folders.iter().all(|(at, ..)| at == PROJECT);
-            goes_on = package.start(&mut argv, &mut env, &given.cwd) && are_known;
+            unkept = package.start(&mut argv, &mut env, &given.cwd);
+            goes_on = unkept.is_some() && are_known;
+            if let (Some(words), false) = (&unkept, are_known) {
+                argv.clone_from(words);
+            }
             let files = package.mounts(&self.home).and_then(|files| {
                 if goes_on && skills.is_none() {
                     skills = Some(package.empty_dir(&self.home)?);
@@ -264,6 +268,7 @@ impl Commands {
             overlays: dirs.overlays().clone(),
             requests: asks.then_some(requests),
             goes_on,
+            unkept,
             stdin: Stdio::new(given.channel(0), label.clone()),
             stdout: Stdio::new(given.channel(1), label.clone()),
             stderr: Stdio::new(given.channel(2), label.clone()),

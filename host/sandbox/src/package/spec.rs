@@ -195,7 +195,8 @@ pub struct StartedInterpreter {
     pub bytes: u32,
     /// The index of the function that ends the program with the exit code of a pending exception, and does nothing without one.
     pub exit: u32,
-    /// Size of a program's stack in MiB. It lies behind all other memory, because the module's own stack lies before its data.
+    /// Size of a program's stack in MiB. It lies behind all other memory, because the module's own stack lies before its data. With 0, the
+    /// program has what is left of the module's own stack.
     pub stack_mib: u32,
 }
 
@@ -215,6 +216,12 @@ pub struct StartRule {
     /// Whether the command continues in the kept interpreter.
     #[serde(default)]
     pub kept: bool,
+    /// The words where it cannot; `words`, if there are none.
+    #[serde(default)]
+    pub unkept: Vec<String>,
+    /// Beginnings of names of variables that the kept interpreter has read already: with one of them, the command starts a new interpreter.
+    #[serde(default)]
+    pub read_early: Vec<String>,
     /// Rules of kiso for an interpreter whose options decide whether it can be kept.
     #[serde(default)]
     pub options: Option<OptionRules>,
@@ -340,7 +347,8 @@ impl PackageSpec {
     fn check_starts(&self) -> Result<(), String> {
         let records = self.interpreter.iter().map(|interpreter| &interpreter.record);
         let tests = self.tests.iter().map(|test| &test.words);
-        let all = self.start.iter().map(|rule| &rule.words).chain(records).chain(tests);
+        let starts = self.start.iter().flat_map(|rule| [&rule.words, &rule.unkept, &rule.read_early]);
+        let all = starts.chain(records).chain(tests);
         for words in all {
             if words.len() > MAX_WORDS || words.iter().any(|word| word.len() > MAX_WORD || word.contains('\0')) {
                 return Err(format!("there may be {MAX_WORDS} words of {MAX_WORD} bytes in one command"));

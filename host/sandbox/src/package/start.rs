@@ -6,15 +6,18 @@ use super::spec::{OptionRules, PackageSpec, StartRule};
 /// The variable with the path of the program as the command line had it.
 const WRITTEN: &str = "KISO_ARGV0";
 
-/// Changes arguments and environment of a command that was started in `cwd`. Returns whether it continues in the kept interpreter.
-pub(super) fn start(spec: &PackageSpec, argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) -> bool {
+/// Changes arguments and environment of a command that was started in `cwd`. If it continues in the kept interpreter, returns the
+/// arguments that start a new one.
+pub(super) fn start(
+    spec: &PackageSpec,
+    argv: &mut Vec<String>,
+    env: &mut Vec<(String, String)>,
+    cwd: &str,
+) -> Option<Vec<String>> {
     let name = argv.first().unwrap_or(&spec.commands[0]);
     let is_for = |rule: &&StartRule| rule.commands.is_empty() || rule.commands.contains(name);
-    let Some(rule) = spec.start.iter().find(is_for) else { return false };
-    if !rule.words.is_empty() {
-        let _ = argv.splice(..1.min(argv.len()), rule.words.iter().cloned());
-    }
-    let mut kept = rule.kept;
+    let rule = spec.start.iter().find(is_for)?;
+    let mut kept = rule.kept && !env.iter().any(|(set, _)| rule.read_early.iter().any(|start| set.starts_with(start)));
     match rule.options {
         Some(OptionRules::Cpython) => kept &= cpython::read(argv, env, cwd),
         None => {}
@@ -24,10 +27,20 @@ pub(super) fn start(spec: &PackageSpec, argv: &mut Vec<String>, env: &mut Vec<(S
             env.push((name.clone(), value.clone()));
         }
     }
-    if let (Some(name), true) = (argv.first_mut(), kept) {
+    let with = |words: &[String]| {
+        let rest = if words.is_empty() { 0 } else { 1.min(argv.len()) };
+        [words, &argv[rest..]].concat()
+    };
+    let unkept = with(if rule.unkept.is_empty() { &rule.words } else { &rule.unkept });
+    if !kept {
+        *argv = unkept;
+        return None;
+    }
+    *argv = with(&rule.words);
+    if let Some(name) = argv.first_mut() {
         name.insert(0, MARK);
     }
-    kept
+    Some(unkept)
 }
 
 /// The options of CPython.
@@ -113,7 +126,7 @@ mod tests {
     fn started(package: &str, line: &str, env: &[(&str, &str)]) -> (Vec<String>, Vec<(String, String)>, bool) {
         let mut argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let mut env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let goes_on = start(&find(package).unwrap().package.spec, &mut argv, &mut env, "/work/a");
+        let goes_on = start(&find(package).unwrap().package.spec, &mut argv, &mut env, "/work/a").is_some();
         (argv, env, goes_on)
     }
 
@@ -159,13 +172,29 @@ mod tests {
         assert_eq!(argv, ["+python3", "-I", "-m", "pip", "list"]);
         let (argv, ..) = started("git", "git log -3", &[]);
         assert_eq!(argv, ["+python3", "-I", &program("_git.py"), "log", "-3"]);
+    }
+
+    #[test]
+    fn a_new_interpreter_has_words_of_its_own() {
         let (argv, env, goes_on) = started("python-sci", "python3 -u b.py c", &[]);
-        assert_eq!(
-            (&argv[..2], &argv[3..]),
-            (&["python3", "-c"].map(str::to_owned)[..], &["-u", "b.py", "c"].map(str::to_owned)[..])
-        );
-        assert!(argv[2].contains("/usr/local/lib/python3.15/site-packages") && !goes_on);
-        assert_eq!(env, [("PYTHONTZPATH".to_owned(), String::new())]);
+        assert!(goes_on && env.contains(&("PYTHONTZPATH".to_owned(), String::new())));
+        assert_eq!(argv, ["+python3", "-u", "/work/a/b.py", "c"]);
+        let is_new = |argv: &[String]| {
+            let at_front =
+                argv[..2] == ["python3", "-c"] && argv[2].contains("/usr/local/lib/python3.15/site-packages");
+            at_front && argv[3..] == ["-u", "/work/a/b.py", "c"]
+        };
+        // One that another directory has begun with.
+        let mut argv = ["python3", "-u", "b.py", "c"].map(str::to_owned).to_vec();
+        let unkept = start(&find("python-sci").unwrap().package.spec, &mut argv, &mut Vec::new(), "/work/a").unwrap();
+        assert!(is_new(&unkept), "{unkept:?}");
+        for name in ["SKLEARN_WORKING_MEMORY", "SCIPY_ARRAY_API"] {
+            let (argv, _, goes_on) = started("python-sci", "python3 -u b.py c", &[(name, "1")]);
+            assert!(!goes_on && is_new(&argv), "{name}: {argv:?}");
+        }
+        assert!(started("python-sci", "python3 b.py", &[("MPLBACKEND", "svg")]).2);
+        let (argv, _, goes_on) = started("python-sci", "python3-sci -V", &[]);
+        assert!(!goes_on && argv[3] == "-V", "{argv:?}");
     }
 
     #[test]

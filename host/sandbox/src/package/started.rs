@@ -18,8 +18,8 @@ use wasm_encoder::{
     FunctionSection, GlobalSection, GlobalType, InstructionSink, MemArg, MemorySection, MemoryType, Module, RawSection,
 };
 use wasmparser::{
-    CodeSectionReader, CustomSectionReader, DataKind, ExternalKind, FunctionSectionReader, Operator, Parser, Payload,
-    ValType,
+    CodeSectionReader, CustomSectionReader, DataKind, ExternalKind, FuncType, FunctionSectionReader, Operator, Parser,
+    Payload, ValType,
 };
 
 /// What the first word of a program begins with that goes on where the interpreter was recorded.
@@ -27,8 +27,9 @@ pub const MARK: char = '+';
 
 const PAGE: usize = 64 << 10;
 
-/// Zeros between bytes from which on these are two pieces of data.
-const GAP: usize = 64;
+/// Zeros between bytes from which on these are two pieces of data: a page of most machines. With less, the memory of an interpreter with
+/// many libraries has more pieces than a module may have.
+const GAP: usize = 4 << 10;
 
 /// Bytes of memory that a recorder may have: some thirty times what the first interpreter has.
 const MAX_MEMORY: usize = 512 << 20;
@@ -193,14 +194,18 @@ struct Published {
     memory: Vec<u8>,
     maximum: Option<u64>,
     stack_pointer: i32,
+    /// The initial values of the other globals, none of which changes.
+    others: Vec<(GlobalType, ConstExpr)>,
     start: u32,
 }
 
 impl Published {
     fn read(module: &[u8], index: &ModuleIndex<'_>) -> Result<Published, String> {
         let wrong = |error: wasmparser::Error| error.to_string();
+        let start = index.export("_start")?;
         let mut published =
-            Published { memory: Vec::new(), maximum: None, stack_pointer: 0, start: index.export("_start")? };
+            Published { memory: Vec::new(), maximum: None, stack_pointer: 0, others: Vec::new(), start };
+        let mut uses_passive = false;
         for payload in Parser::new(0).parse_all(module) {
             match payload.map_err(wrong)? {
                 Payload::MemorySection(memories) => {
@@ -215,18 +220,32 @@ impl Published {
                 }
                 Payload::GlobalSection(globals) => {
                     let all: Vec<_> = globals.into_iter().collect::<Result<_, _>>().map_err(wrong)?;
-                    let [pointer] = &all[..] else { return Err("it has not one global".to_owned()) };
+                    let [pointer, others @ ..] = &all[..] else { return Err("it has no global".to_owned()) };
                     let first = pointer.init_expr.get_operators_reader().read().map_err(wrong)?;
                     let is_pointer = pointer.ty.mutable && pointer.ty.content_type == ValType::I32;
                     let (true, Operator::I32Const { value }) = (is_pointer, first) else {
                         return Err("its first global is no stack pointer".to_owned());
                     };
                     published.stack_pointer = value;
+                    for other in others.iter() {
+                        if other.ty.mutable {
+                            return Err("it has a second global that changes".to_owned());
+                        }
+                        let unfit = |error: reencode::Error<Infallible>| error.to_string();
+                        let ty = RoundtripReencoder.global_type(other.ty).map_err(unfit)?;
+                        let value = RoundtripReencoder.const_expr(other.init_expr.clone()).map_err(unfit)?;
+                        published.others.push((ty, value));
+                    }
                 }
+                Payload::DataCountSection { .. } => uses_passive = true,
                 Payload::StartSection { .. } => return Err("it has another start".to_owned()),
                 Payload::DataSection(segments) => {
                     for segment in segments {
                         let segment = segment.map_err(wrong)?;
+                        // Without a count of the pieces, no code can ask for one that is not in the memory from the start.
+                        if matches!(segment.kind, DataKind::Passive) && !uses_passive {
+                            continue;
+                        }
                         let DataKind::Active { memory_index: 0, offset_expr } = segment.kind else {
                             return Err("it has data that is not there at once".to_owned());
                         };
@@ -253,14 +272,19 @@ fn restart(module: &[u8], recorded: &Recorded<'_>, interpreter: &StartedInterpre
     let index = ModuleIndex::read(module)?;
     let published = Published::read(module, &index)?;
     let pages = recorded.memory.len() / PAGE + (interpreter.stack_mib as usize * (1 << 20)).div_ceil(PAGE);
+    let stack_pointer = match interpreter.stack_mib {
+        0 => recorded.stack_pointer,
+        _ => (pages * PAGE - ALIGN) as u32,
+    };
     if pages * PAGE > i32::MAX as usize || published.maximum.is_some_and(|most| pages as u64 > most) {
         return Err("there is no room for its stack".to_owned());
     }
     if published.memory.len() > recorded.memory.len() || recorded.stack_pointer as usize > recorded.memory.len() {
         return Err("its memory is another one".to_owned());
     }
+    let is_call = |ty: &FuncType| ty.params() == [ValType::I32; 4] && ty.results() == [ValType::I32];
     let begin = Begin {
-        call: index.type_index(&[ValType::I32; 4], &[ValType::I32])?,
+        call: index.position(is_call).ok_or("it has no function that calls one of Python")?,
         args_sizes_get: index.import(WASI, "args_sizes_get")?,
         args_get: index.import(WASI, "args_get")?,
         environ_sizes_get: index.import(WASI, "environ_sizes_get")?,
@@ -272,6 +296,7 @@ fn restart(module: &[u8], recorded: &Recorded<'_>, interpreter: &StartedInterpre
         size: recorded.word(recorded.array, interpreter.size)?,
         exit: interpreter.exit,
         start: published.start,
+        stack_pointer: (interpreter.stack_mib == 0).then_some(published.stack_pointer),
         memory: recorded.memory.len(),
     };
     if !index.has_type(begin.exit, &[], &[]) || !index.has_type(begin.start, &[], &[]) {
@@ -304,8 +329,11 @@ fn restart(module: &[u8], recorded: &Recorded<'_>, interpreter: &StartedInterpre
             Payload::GlobalSection(_) => {
                 let mut globals = GlobalSection::new();
                 let ty = GlobalType { val_type: wasm_encoder::ValType::I32, mutable: true, shared: false };
-                // Behind everything else: what was on the stack stays where it was.
-                globals.global(ty, &ConstExpr::i32_const((pages * PAGE - ALIGN) as i32));
+                // A new stack begins at its end; the old one goes on where it was.
+                globals.global(ty, &ConstExpr::i32_const(stack_pointer as i32));
+                for (ty, value) in &published.others {
+                    globals.global(*ty, value);
+                }
                 made.section(&globals);
             }
             Payload::ExportSection(section) => {
@@ -370,6 +398,8 @@ struct Begin {
     size: u32,
     exit: u32,
     start: u32,
+    /// Where the published program's stack begins, if the stack is still the module's own.
+    stack_pointer: Option<i32>,
     memory: usize,
 }
 
@@ -408,7 +438,10 @@ impl Begin {
         code.i32_const(self.function as i32).i32_const(0).i32_const(0).i32_const(0);
         code.i32_const(self.code as i32).call_indirect(0, self.call).drop();
         code.call(self.exit).i32_const(70).call(self.proc_exit).unreachable().end();
-        // Otherwise as it was published, with the larger stack.
+        // Otherwise as it was published, with the larger stack if there is one.
+        if let Some(stack_pointer) = self.stack_pointer {
+            code.i32_const(stack_pointer).global_set(0);
+        }
         code.i32_const(0).i32_const(0).i32_const(self.memory as i32).memory_fill(0);
         for (segment, (at, bytes)) in (first..).zip(before) {
             code.i32_const(*at as i32).i32_const(0).i32_const(bytes.len() as i32).memory_init(0, segment);
@@ -434,8 +467,9 @@ mod tests {
         (import "wasi_snapshot_preview1" "clock_res_get" (func $clock_res_get (param i32 i32) (result i32)))
         (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
         (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
-        (memory (export "memory") 2) (global $sp (export "sp") (mut i32) (i32.const 4096)) (table 2 funcref) (elem (i32.const 1) $run)
+        (memory (export "memory") 2) (global $sp (export "sp") (mut i32) (i32.const 4096)) (global i32 (i32.const 7)) (table 2 funcref) (elem (i32.const 1) $run)
         (data (i32.const 8192) "0 starts; ") (data (i32.const 8704) "8300 8400\n") (data (i32.const 8768) "went on")
+        (data "nobody's")
         (func $say (param i32 i32)
             (i32.store (i32.const 9000) (local.get 0)) (i32.store (i32.const 9004) (local.get 1))
             (drop (call $fd_write (i32.const 1) (i32.const 9000) (i32.const 1) (i32.const 9008))))
@@ -444,7 +478,7 @@ mod tests {
             (call $say (i32.const 8704) (i32.const 10))
             (i32.store (i32.const 8304) (i32.const 1))
             (i32.store (i32.const 8408) (i32.const 1024)) (i32.store (i32.const 8412) (i32.const 10000))
-            (global.set $sp (i32.const 4000)) (i32.store (i32.const 4000) (i32.const 0x3a6b6f)) ;; "ok:"
+            (global.set $sp (i32.sub (global.get $sp) (i32.const 96))) (i32.store (i32.const 4000) (i32.const 0x3a6b6f)) ;; "ok:"
             (drop (memory.grow (i32.const 1))) (i32.store8 (i32.const 150000) (i32.const 33))
             (drop (call $clock_res_get (i32.const 0) (i32.const 0)))
             (call $say (i32.const 8192) (i32.const 10)) (call $say (i32.const 8768) (i32.const 7)))
@@ -489,8 +523,8 @@ mod tests {
         0
     }
 
-    /// What a program prints, and where its stack begins. It ends with an exit code in its error, or by itself.
-    fn run(module: &[u8], words: &[&str], variables: &[&str]) -> (Vec<u8>, i32, String) {
+    /// What a program prints, and where its stack is before and behind it. It ends with an exit code in its error, or by itself.
+    fn run(module: &[u8], words: &[&str], variables: &[&str]) -> (Vec<u8>, [i32; 2], String) {
         let engine = Engine::default();
         let module = wasmtime::Module::new(&engine, module).unwrap();
         let mut linker: Linker<Host> = Linker::new(&engine);
@@ -533,9 +567,11 @@ mod tests {
         let host = Host { words: ended(words), variables: ended(variables), printed: Vec::new() };
         let mut store = Store::new(&engine, host);
         let instance = linker.instantiate(&mut store, &module).unwrap();
-        let stack = instance.get_global(&mut store, "sp").unwrap().get(&mut store).unwrap_i32();
+        let stack = instance.get_global(&mut store, "sp").unwrap();
+        let before = stack.get(&mut store).unwrap_i32();
         let started = instance.get_typed_func::<(), ()>(&mut store, "_start").unwrap().call(&mut store, ());
         let end = started.map_or_else(|error| error.root_cause().to_string(), |()| "by itself".to_owned());
+        let stack = [before, stack.get(&mut store).unwrap_i32()];
         (std::mem::take(&mut store.data_mut().printed), stack, end)
     }
 
@@ -549,7 +585,7 @@ mod tests {
             (&["+p", "a word"][..], &["A=1", "B="][..], "1 starts; ok:+p\0a word\0A=1\0B=\0!"),
             (&["+p"], &[], "1 starts; ok:+p\0!"),
         ] {
-            let (printed, stack, end) = run(&made, words, variables);
+            let (printed, [stack, _], end) = run(&made, words, variables);
             assert_eq!((String::from_utf8_lossy(&printed).as_ref(), end.as_str()), (said, "exit code 7"));
             assert_eq!(stack as usize, (3 + 16) * PAGE - ALIGN, "behind everything else");
         }
@@ -559,6 +595,18 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&printed), "8300 8400\n1 starts; went on", "as it was published");
             assert_eq!(end, "by itself");
         }
+    }
+
+    #[test]
+    fn a_program_may_keep_its_stack() {
+        let module = wat::parse_str(INTERPRETER).unwrap();
+        let (printed, ..) = run(&recorder(&module).unwrap(), &["p"], &[]);
+        let made = started(&module, &printed, &StartedInterpreter { stack_mib: 0, ..PLACES }).unwrap();
+        let (printed, stack, end) = run(&made, &["+p"], &[]);
+        assert_eq!((String::from_utf8_lossy(&printed).as_ref(), stack), ("1 starts; ok:+p\0!", [4000; 2]));
+        assert_eq!(end, "exit code 7");
+        let (_, stack, end) = run(&made, &["p"], &[]);
+        assert_eq!((stack, end.as_str()), ([4000; 2], "by itself"), "it begins where it began when it was published");
     }
 
     #[test]
@@ -576,6 +624,14 @@ mod tests {
             assert!(error.contains(expected), "{error}");
         }
         assert!(refused(&printed, StartedInterpreter { exit: 7, ..PLACES }).contains("functions are others"));
+        for (more, expected) in [
+            ("(global (mut i32) (i32.const 7))", "a second global that changes"),
+            ("(func (data.drop 0)) (data \"nobody's\")", "data that is not there at once"),
+        ] {
+            let text = INTERPRETER.replace("(global i32 (i32.const 7))", more);
+            let error = started(&wat::parse_str(text).unwrap(), &printed, &PLACES).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
         assert!(refused(&printed, StartedInterpreter { call: u32::MAX, ..PLACES }).contains("is no address"));
         assert!(
             refused(&printed, StartedInterpreter { stack_mib: 1 << 11, ..PLACES }).contains("no room for its stack")
@@ -586,10 +642,10 @@ mod tests {
 
     #[test]
     fn pieces_leave_out_what_is_zero() {
-        let mut memory = vec![0; 1_000];
-        (memory[3], memory[3 + GAP], memory[500], memory[999]) = (1, 2, 3, 4);
+        let mut memory = vec![0; 10 * GAP];
+        (memory[3], memory[3 + GAP], memory[5 * GAP], memory[10 * GAP - 1]) = (1, 2, 3, 4);
         let found: Vec<_> = pieces(&memory).into_iter().map(|(at, bytes)| (at, bytes.len())).collect();
-        assert_eq!(found, [(3, GAP + 1), (500, 1), (999, 1)]);
+        assert_eq!(found, [(3, GAP + 1), (5 * GAP, 1), (10 * GAP - 1, 1)]);
         assert!(pieces(&[0; 100]).is_empty());
     }
 }

@@ -11,7 +11,7 @@ use super::workspace::{CommandRequests, ControlFile, DirId, Root};
 use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
 use crate::engine::limits::{HitCell, Limit, LimitHit};
-use crate::package::{CONTROL_FILE, MARK};
+use crate::package::CONTROL_FILE;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use kiso_base::home::SHARED;
@@ -57,6 +57,8 @@ pub struct CommandStreams<I, O> {
     pub requests: Option<Box<dyn CommandRequests>>,
     /// Whether it goes on where its interpreter was kept, which knows its directories by number.
     pub goes_on: bool,
+    /// The words that start a new interpreter, if `argv` continues in the kept one.
+    pub unkept: Option<Vec<String>>,
     pub stdin: I,
     pub stdout: O,
     pub stderr: O,
@@ -97,11 +99,11 @@ where
     let (skill, budget, hit) = (given.skill.to_string(), given.budget.clone(), HitCell::default());
     let mut capabilities = Capabilities::prepare(&given, allowed, &hit)?;
     capabilities.secrets.hand_over_in_environment(&given.skill);
-    if (!streams.goes_on || capabilities.workspace.permissions().is_none())
-        && let Some(name) = streams.argv.first_mut()
+    if capabilities.workspace.permissions().is_none()
+        && let Some(words) = streams.unkept
     {
-        // It begins at the beginning; so does one without its directories.
-        *name = name.trim_start_matches(MARK).to_owned();
+        // The kept one was recorded with its directories.
+        streams.argv = words;
     }
     let mut wasi = WasiCtx::builder();
     wasi.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr).args(&streams.argv);

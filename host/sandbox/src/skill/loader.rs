@@ -12,6 +12,9 @@ use wasmparser::{
 /// Largest file that is looked at. Components with a language's interpreter inside have some 20 MiB.
 pub const MAX_WASM_BYTES: u64 = 128 << 20;
 
+/// Largest file of this machine: an interpreter that is kept with its libraries is larger than what is sent.
+const MAX_LOCAL_BYTES: u64 = 512 << 20;
+
 /// The four kinds of file that can be installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -58,7 +61,7 @@ pub(super) struct ParsedComponent {
 pub(super) enum LoadError {
     #[error("this is not WebAssembly: {0}")]
     NotWasm(String),
-    #[error("the file is larger than {} MiB", MAX_WASM_BYTES >> 20)]
+    #[error("the file is larger than {} MiB", MAX_LOCAL_BYTES >> 20)]
     TooLarge,
     #[error("the file is damaged or cut off (byte {offset}): {message}")]
     Invalid { offset: usize, message: String },
@@ -108,7 +111,7 @@ pub(super) fn read_file(file: &Path) -> Result<Vec<u8>, String> {
     if !found.is_file() {
         return Err("this is not a file; `kiso skill add` takes a .wasm file, or a folder with a SKILL.md".to_owned());
     }
-    if found.len() > MAX_WASM_BYTES {
+    if found.len() > MAX_LOCAL_BYTES {
         return Err(LoadError::TooLarge.to_string());
     }
     std::fs::read(file).map_err(|e| format!("cannot read it: {e}"))
@@ -123,7 +126,7 @@ pub(super) fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>, bool), Lo
 
 /// The same for a build that loads components for a draft, or one that does not.
 fn parse_for(bytes: &[u8], drafts: bool) -> Result<ParsedComponent, LoadError> {
-    if bytes.len() as u64 > MAX_WASM_BYTES {
+    if bytes.len() as u64 > MAX_LOCAL_BYTES {
         return Err(LoadError::TooLarge);
     }
     if !bytes.starts_with(b"\0asm") {

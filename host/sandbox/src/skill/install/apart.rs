@@ -21,9 +21,13 @@ use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// KiB of output, which is memory of this process for a moment.
 const MAX_PRINTED_KIB: u64 = 512 << 10;
+
+/// Time for a program that runs once, when a package is added: an interpreter that imports many libraries on a slow machine.
+const MAX_TIME: Duration = Duration::from_secs(600);
 
 impl Skills {
     /// Runs a file of the command shape in directories of its own, as one without a grant, and returns what it printed. Its compiled code
@@ -52,6 +56,7 @@ impl Skills {
         let (none, allowed) = (Secrets::default(), EffectiveGrant::new(manifest, None, &self.config().engine, true));
         let mut given = self.test_given(manifest, &allowed, work, &none);
         given.budget.output_kib = MAX_PRINTED_KIB;
+        given.budget.timeout = MAX_TIME;
         let hit = HitCell::default();
         let [stdout, stderr] = [(); 2].map(|()| OutputBuffer::whole(given.budget.clone(), hit.clone()));
         let streams = CommandStreams {
@@ -66,6 +71,7 @@ impl Skills {
             overlays: Overlays::default(),
             requests: None,
             goes_on: true,
+            unkept: None,
             stdin: std::io::empty(),
             stdout: stdout.clone(),
             stderr: stderr.clone(),
