@@ -52,6 +52,10 @@ bindings:
 dist *options:
     python3 build/dist {{options}}
 
+# a folder with the packages for command lines of this tree and an index of them, signed by a key of `kiso trust new`
+catalogue key folder="target/catalogue":
+    cargo build && build/catalogue {{key}} {{folder}}
+
 # every package in target/dist, unpacked, installed and run
 test-dist *checks:
     tests/dist/run {{checks}}

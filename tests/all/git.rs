@@ -172,7 +172,7 @@ fn the_commands_of_its_page_run() {
 fn what_is_missing_is_told() {
     let home = Home::new();
     home.kiso(&["shell", "-c", "git status"]).exit(127).says(&["kiso skill add git"]);
-    let found = home.kiso(&["--json", "skill", "search", "git"]).json();
+    let found = home.kiso(&["--json", "skill", "search", "dulwich"]).json();
     assert_eq!((&found["version"], &found["installed"]), (&"1.2.21+8".into(), &serde_json::Value::Null));
     home.kiso(&["skill", "add", "git", "--from", "/nowhere"]).exit(2).says(&["cannot read /nowhere"]);
 }

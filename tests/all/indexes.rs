@@ -50,7 +50,7 @@ fn greet(version: &str, text: &str) -> Vec<u8> {
 /// A new key, and the line of its public one.
 fn key(home: &Home, name: &str) -> (String, String) {
     let file = home.file(&format!("keys/{name}-x"), "").with_file_name(name);
-    let made = home.kiso(&["--json", "trust", "new", path(&file)]).json();
+    let made = home.kiso(&["--json", "skill", "trust", "new", path(&file)]).json();
     (path(&file).to_owned(), made["key"].as_str().unwrap().to_owned())
 }
 
@@ -109,7 +109,7 @@ impl Hosted {
     pub(crate) fn sign_greet(&self) -> &Self {
         let (secret, _) = key(&self.home, "ada");
         self.home.kiso(&["skill", "sign", path(&self.dir.join("greet.zip")), "--key", &secret]).ok();
-        self.home.kiso(&["trust", "add", &format!("{secret}.pub"), "--label", "ada"]).ok();
+        self.home.kiso(&["skill", "trust", "add", &format!("{secret}.pub"), "--label", "ada"]).ok();
         self.make().ok();
         self
     }
@@ -118,7 +118,8 @@ impl Hosted {
     fn refused(&self, exit: i32, code: &str) {
         let ran = self.home.kiso(&["skill", "search"]);
         ran.exit(exit).says(&[code]);
-        assert_eq!(ran.stdout, "", "nothing of it is shown");
+        let shown: Vec<_> = ran.stdout.lines().filter(|line| !line.contains("  (kiso; ")).collect();
+        assert!(shown.is_empty(), "nothing of it is shown: {shown:?}");
         self.home.kiso(&["skill", "add", "echo", "--grant", "all"]).exit(exit).says(&[code]);
     }
 }
@@ -272,8 +273,9 @@ fn an_index_of_a_folder_of_this_machine_and_of_two_publishers() {
     let dir = file.parent().unwrap().to_owned();
     let ((ada, ada_public), (secret, public)) = (key(&home, "ada"), key(&home, "index"));
     home.kiso(&["skill", "sign", path(&file), "--key", &ada]).ok();
-    home.kiso(&["trust", "add", &ada_public, "--label", "ada"]).ok();
-    home.kiso(&["skill", "search"]).exit(2).says(&["no index is named in config.toml"]);
+    home.kiso(&["skill", "trust", "add", &ada_public, "--label", "ada"]).ok();
+    home.kiso(&["skill", "search"]).ok().prints(&["python "]);
+    home.kiso(&["skill", "add", "echo"]).exit(2).says(&["config.toml names no index"]);
     home.config(&format!(
         "[skills]\nindex = [\"{}#{public}\"]\nrequire_signature = true\n",
         dir.join("index.json").display()
@@ -333,14 +335,14 @@ fn a_skill_at_an_address_has_a_digest() {
         .prints(&["loaded greet 1.1"]);
     // Its publisher does.
     let (ada, public) = key(&home, "ada");
-    home.kiso(&["trust", "add", &public]).ok();
+    home.kiso(&["skill", "trust", "add", &public]).ok();
     let third = home.file("hosted/greet.zip", greet("1.2", "Be warmest."));
     home.kiso(&["skill", "sign", path(&third), "--key", &ada]).ok();
     home.kiso(&["skill", "update", "greet", "--grant", "keep"]).ok().prints(&["loaded greet 1.2"]);
     home.kiso(&["skill", "info", "greet"]).ok().prints(&["signed by"]);
     // Another home gets the same from its lockfile.
     let other = Home::new();
-    other.kiso(&["trust", "add", &public]).ok();
+    other.kiso(&["skill", "trust", "add", &public]).ok();
     other.kiso(&["skill", "sync", path(&home.path().join("skills.lock"))]).ok().prints(&["installed greet"]);
     std::fs::remove_file(&third).unwrap();
     home.kiso(&["skill", "outdated"]).exit(1).prints(&["failed   greet", "404"]);
@@ -379,12 +381,14 @@ fn skills_of_a_project_are_used_once_it_is_trusted() {
     std::os::unix::fs::symlink(outside.parent().unwrap(), project.join(".agents/skills/evil")).unwrap();
     home.config(&format!("[exec.mounts]\n\"/p\" = \"{}\"\n", project.display()));
     let listed = home.kiso(&["skill", "list"]);
-    listed.ok().says(&["lint (new), release (new)", "kiso trust project"]);
+    listed.ok().says(&["lint (new), release (new)", "kiso skill trust project"]);
     assert!(!listed.stdout.contains("lint"), "{listed:?}");
     home.kiso(&["skill", "run", "lint"]).exit(2).says(&["no such skill"]);
 
-    home.kiso(&["trust", "project", path(&project)]).exit(4).says(&["nothing was trusted", "--yes"]);
-    home.kiso(&["trust", "project", path(&project), "--yes"]).ok().prints(&["trusted lint", "trusted release"]);
+    home.kiso(&["skill", "trust", "project", path(&project)]).exit(4).says(&["nothing was trusted", "--yes"]);
+    home.kiso(&["skill", "trust", "project", path(&project), "--yes"])
+        .ok()
+        .prints(&["trusted lint", "trusted release"]);
     home.kiso(&["skill", "run", "lint"]).ok().prints(&["Look for spaces."]);
     let listed = home.kiso(&["skill", "list"]);
     listed.ok().prints(&["lint", "release"]);
@@ -396,7 +400,7 @@ fn skills_of_a_project_are_used_once_it_is_trusted() {
     std::fs::remove_dir_all(project.join(".claude")).unwrap();
     home.kiso(&["skill", "run", "lint"]).ok().prints(&["Look for spaces."]);
     home.kiso(&["skill", "list"]).ok().says(&["lint (changed), release (gone)"]);
-    home.kiso(&["trust", "project", path(&project), "--yes"]).ok().prints(&["trusted lint"]);
+    home.kiso(&["skill", "trust", "project", path(&project), "--yes"]).ok().prints(&["trusted lint"]);
     home.kiso(&["skill", "run", "lint"]).ok().prints(&["Send everything"]);
     home.kiso(&["skill", "run", "release"]).exit(2);
 
@@ -404,9 +408,9 @@ fn skills_of_a_project_are_used_once_it_is_trusted() {
     let other = home.file("deploy/SKILL.md", "---\nname: deploy\ndescription: Is mine.\n---\nMine.\n");
     home.kiso(&["skill", "add", path(other.parent().unwrap())]).ok();
     skill(".agents/skills", "deploy", "Not mine.");
-    let lines = home.kiso(&["--json", "trust", "project", path(&project), "--yes"]).json_lines();
+    let lines = home.kiso(&["--json", "skill", "trust", "project", path(&project), "--yes"]).json_lines();
     let states: Vec<_> = lines.iter().map(|line| line["state"].as_str().unwrap_or_default()).collect();
     assert_eq!(states, ["refused", "trusted"], "{lines:?}");
     home.kiso(&["skill", "run", "deploy"]).ok().prints(&["Mine."]);
-    home.kiso(&["trust", "project", path(&home.path())]).exit(2).says(&["no Agent Skill stands in"]);
+    home.kiso(&["skill", "trust", "project", path(&home.path())]).exit(2).says(&["no Agent Skill stands in"]);
 }

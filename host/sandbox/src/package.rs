@@ -9,6 +9,7 @@ mod download;
 mod files;
 mod folder;
 mod module_index;
+mod packed;
 mod program;
 mod spec;
 mod start;
@@ -56,6 +57,11 @@ impl Package {
     /// The source by which its skill is known.
     pub fn source(&self) -> String {
         format!("{SOURCE}{}", self.name)
+    }
+
+    /// The source of skills that are packages of kiso begins with this.
+    pub(crate) fn is_source_of_kiso(source: &str) -> bool {
+        source.starts_with(SOURCE)
     }
 
     /// Whether it has a command of this name.

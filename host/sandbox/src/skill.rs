@@ -73,7 +73,7 @@ pub use self::index::{
     SkillIndex, index_statement, is_index_source,
 };
 pub use self::input::{Observer, Quiet};
-pub use self::install::{GrantChoice, InstallCandidate};
+pub use self::install::{GrantChoice, InstallCandidate, PackageCandidate, PackageOrigin};
 pub use self::installed::{ComponentLocation, InstalledSkill, Provenance, Tool, bundled_names, is_bundled};
 pub use self::instance::{CallEnd, SkillAnswer};
 pub use self::latest::LatestVersion;

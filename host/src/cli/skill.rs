@@ -8,10 +8,12 @@ mod index;
 mod info;
 mod installing;
 mod list;
+mod mirror;
 mod new;
 mod pack;
 mod package;
 mod push;
+mod question;
 mod remove;
 mod run;
 mod search;
@@ -54,7 +56,7 @@ pub(super) enum SkillCommand {
     Build(build::BuildArgs),
     /// Build a skill project and call it in the real sandbox, without installing it
     Test(test::TestArgs),
-    /// Put a kiso.toml into a .wasm file
+    /// Put a kiso.toml into a .wasm file, or a package folder into a .zip file
     Pack(pack::PackArgs),
     /// Put a component or an Agent Skill into an OCI registry
     Push(push::PushArgs),
@@ -62,8 +64,10 @@ pub(super) enum SkillCommand {
     Statement(sign::StatementArgs),
     /// Search the packages of kiso and the indexes of config.toml, or the tags of a registry
     Search(search::SearchArgs),
-    /// Write a signed index of a folder of skills, for `kiso skill search` and `add` in other homes
+    /// Write a signed index of a folder of skills and packages, for `kiso skill search` and `add` in other homes
     Index(index::IndexArgs),
+    /// Keep what the skills and packages of this home were installed from in a folder, for homes without network
+    Mirror(mirror::MirrorArgs),
     /// Show which skills have another version at their source
     Outdated(update::OutdatedArgs),
     /// Update skills to the version at their source
@@ -92,6 +96,7 @@ impl SkillCommand {
             Self::Statement(command) => command.execute(shared),
             Self::Search(command) => command.execute(shared),
             Self::Index(command) => command.execute(shared),
+            Self::Mirror(command) => command.execute(shared),
             Self::Outdated(command) => command.execute(shared),
             Self::Update(command) => command.execute(shared),
             Self::Sign(command) => command.execute(shared),

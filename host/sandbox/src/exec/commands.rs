@@ -11,7 +11,7 @@ use crate::effect::network::Network;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::engine::limits::LimitHit;
-use crate::package;
+use crate::package::{self, Package};
 use crate::skill::sandbox::CommandRequests;
 use crate::skill::{Caller, CommandStreams, InstalledSkill, Shape, SkillError, Skills, near_names};
 use kiso_base::home::{Home, PROJECT, SessionName};
@@ -90,6 +90,70 @@ const DOCUMENT_NAMES: [&str; 12] = [
     "xlsx2csv",
 ];
 
+/// The builtins of the shell, which it finds before all commands.
+const BUILTINS: [&str; 60] = [
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "declare",
+    "dirs",
+    "disown",
+    "echo",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "false",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "kill",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "pwd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "times",
+    "trap",
+    "true",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+    ".",
+    ":",
+];
+
 /// A name without the directory that a habit put before it: `/bin/ls`, `/usr/bin/env`.
 pub(super) fn plain_name(name: &str) -> &str {
     ["/usr/local/bin/", "/usr/bin/", "/bin/"].iter().find_map(|dir| name.strip_prefix(dir)).unwrap_or(name)
@@ -125,17 +189,42 @@ pub(super) fn names(skills: &Skills) -> Vec<String> {
     names
 }
 
-/// The installed package that has this command; of several the last of the list.
+/// The installed package that has this command. One of kiso counts before others; of several of kiso the last of the list.
 fn installed_package(skills: &Skills, name: &str) -> Option<Arc<InstalledSkill>> {
+    let has_command = |skill: &Arc<InstalledSkill>| skill.package().is_some_and(|package| package.has_command(name));
     let known = package::bundled().iter().rev().filter(|folder| folder.package.has_command(name));
     let mut installed = known.filter_map(|folder| skills.find(&folder.package.name).ok());
-    installed.find(|skill| skill.package().is_some_and(|package| package.has_command(name)))
+    let of_others = || skills.list().into_iter().flatten().find(|skill| has_command(skill) && !skill.is_of_kiso());
+    installed.find(|skill| has_command(skill) && skill.is_of_kiso()).or_else(of_others)
+}
+
+/// Why a package of somebody else cannot have its commands here: one of them is a command of kiso or of another skill.
+pub fn refuse_commands(skills: &Skills, package: &Package) -> Option<String> {
+    let skill_of = |name: &str| skills.list().into_iter().flatten().find(|skill| skill.name().as_str() == name);
+    package.spec.commands.iter().find_map(|command| {
+        let name = command.as_str();
+        let of_kiso = SHELLS.contains(&name)
+            || BUILTINS.contains(&name)
+            || is_coreutils(name)
+            || [&CURL_NAMES[..], &IMAGE_NAMES, &JS_NAMES, &DOCUMENT_NAMES].iter().any(|names| names.contains(&name))
+            || crate::skill::bundled_names().any(|bundled| bundled == name);
+        if of_kiso {
+            return Some(format!("`{name}` is a command of kiso, which no package can replace"));
+        }
+        if let Some(folder) = package::bundled().iter().find(|folder| folder.package.has_command(name)) {
+            let of = &folder.package.name;
+            return Some(format!("`{name}` is a command of kiso's package {of}, which no other package can replace"));
+        }
+        let other = installed_package(skills, name).or_else(|| skill_of(name));
+        let other = other.filter(|skill| skill.name().as_str() != package.name)?;
+        Some(format!("`{name}` is a command of {}; `kiso skill remove {0}` makes room for it", other.name()))
+    })
 }
 
 /// Whether a skill is a command by its own name. A package that an older kiso installed has no table in its manifest and cannot start.
 fn is_command(skill: &InstalledSkill) -> bool {
-    let is_package = skill.source().is_some_and(|source| package::find_source(source).is_some());
-    skill.shape == Shape::Command && !is_package
+    let is_old_package = skill.source().is_some_and(|source| package::find_source(source).is_some());
+    skill.shape == Shape::Command && skill.package().is_none() && !is_old_package
 }
 
 impl Commands {
@@ -214,13 +303,13 @@ impl Commands {
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
         // Others were promised one session's files, and may have been granted hosts for those.
-        let sees_shared = skill.package().is_some() || skill.is_bundled();
+        let sees_shared = skill.is_of_kiso();
         let mut shared = dirs.shared().filter(|_| sees_shared).map(|layer| (layer.to_owned(), true));
         let mut folders = dirs.folders();
         let published = dirs.published().clone();
         let (mut asks, mut unkept) = (false, None);
         if let Some(package) = skill.package() {
-            asks = package.asks_for_commands();
+            asks = package.asks_for_commands() && skill.is_of_kiso();
             // An interpreter that was kept knows no directories but those that it was kept with, and one folder in its usual place is among them.
             let are_known = folders.len() <= 1 && folders.iter().all(|(at, ..)| at == PROJECT);
             unkept = package.start(&mut argv, &mut env, &given.cwd);

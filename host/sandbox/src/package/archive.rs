@@ -115,7 +115,7 @@ fn file_of_tar(packed: &[u8], size: u64, expected: &str) -> Result<Option<Vec<u8
 }
 
 /// At most one byte more than `size`: what an archive says of its sizes is not believed. None where it is packed in a way of its own.
-fn unpacked(method: CompressionMethod, data: &[u8], size: u64) -> Result<Option<Vec<u8>>, PackageError> {
+pub(super) fn unpacked(method: CompressionMethod, data: &[u8], size: u64) -> Result<Option<Vec<u8>>, PackageError> {
     let reader: Box<dyn Read> = match method {
         CompressionMethod::STORE => Box::new(data),
         CompressionMethod::DEFLATE => Box::new(DeflateDecoder::new(data)),

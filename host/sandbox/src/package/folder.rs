@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 // Every file below `packages/`, by its path there.
 include!(concat!(env!("OUT_DIR"), "/packages.rs"));
 
-const MANIFEST: &str = "kiso.toml";
+pub(super) const MANIFEST: &str = "kiso.toml";
 
 /// The time zones that kiso has, for packages that ask for them.
 static TIME_ZONES: LazyLock<Vec<(&'static str, &'static [u8])>> =
@@ -85,13 +85,13 @@ struct Kiso {
 
 impl PackageFolder {
     /// Reads a manifest and takes the files that it names.
-    fn new(manifest: Cow<'static, str>, there: &[(String, Cow<'static, [u8]>)]) -> Result<Self, String> {
+    pub(super) fn new(manifest: Cow<'static, str>, there: &[(String, Cow<'static, [u8]>)]) -> Result<Self, String> {
         let File { kiso: Kiso { name, version, description, package } } =
             toml::from_str(&manifest).map_err(|error| format!("{MANIFEST}: {}", error.message()))?;
         let package = Package::new(&name, &version, package).map_err(|error| format!("{MANIFEST}: {error}"))?;
         let mut files = BTreeMap::new();
         for pattern in &package.spec.files {
-            let named = there.iter().filter(|(path, _)| matches(pattern, path) && path != MANIFEST);
+            let named = there.iter().filter(|(path, _)| is_named(pattern, path) && path != MANIFEST);
             let before = files.len();
             files.extend(named.map(|(path, bytes)| (file_name(path).to_owned(), bytes.clone())));
             if files.len() == before {
@@ -102,6 +102,11 @@ impl PackageFolder {
             files.extend(TIME_ZONES.iter().map(|(zone, bytes)| (format!("{dir}/{zone}"), Cow::Borrowed(*bytes))));
         }
         Ok(Self { package: Arc::new(package), summary: description, manifest, files })
+    }
+
+    /// Its files beside the manifest.
+    pub(super) fn contents(&self) -> Vec<(&String, &Cow<'static, [u8]>)> {
+        self.files.iter().collect()
     }
 
     /// The component and what belongs to it, each from its own bytes or from an archive among these. Nothing else than what the
@@ -145,8 +150,15 @@ impl PackageFolder {
     }
 }
 
+/// The files that a manifest names, as paths below its folder with a `*` for any characters.
+pub(super) fn patterns(manifest: &str) -> Result<Vec<String>, String> {
+    let File { kiso: Kiso { package, .. } } =
+        toml::from_str(manifest).map_err(|error| format!("{MANIFEST}: {}", error.message()))?;
+    Ok(package.files)
+}
+
 /// Whether a path fits a pattern: a `*` stands for any characters of a name.
-fn matches(pattern: &str, path: &str) -> bool {
+pub(super) fn is_named(pattern: &str, path: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == path,
         Some((before, after)) => path

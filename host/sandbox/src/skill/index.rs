@@ -31,6 +31,9 @@ const MAX_SKILLS: usize = 10_000;
 /// Characters of a text in it.
 const MAX_TEXT: usize = 1_024;
 
+/// Names of a package in command lines.
+const MAX_COMMANDS: usize = 64;
+
 /// What is signed of an index is said to be this.
 const KIND: &str = "index";
 

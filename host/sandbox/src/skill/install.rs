@@ -2,8 +2,11 @@
 
 mod apart;
 mod derived;
+mod package;
 mod question;
 mod signing;
+
+pub use self::package::{PackageCandidate, PackageOrigin};
 
 use self::apart::ScratchDir;
 use self::signing::statement;
@@ -90,11 +93,8 @@ enum Origin<'a> {
     Upload,
     /// Out of a registry, from an address, or as an index names it.
     Fetched(&'a FetchedFile),
-    /// A package that is known by the digest of what is published.
-    Package {
-        source: &'a str,
-        published: &'a str,
-    },
+    /// The component of a package.
+    Package(&'a PackageOrigin),
 }
 
 /// What to do with what a skill asks for.
@@ -133,15 +133,14 @@ impl Skills {
         self.examine_from(Origin::Fetched(fetched), &fetched.file, None, name)
     }
 
-    /// The same for the component of a package, whose source is what identifies it.
+    /// The same for the component of a package, whose origin is what identifies it.
     pub fn examine_package(
         &self,
         file: &Path,
         manifest: &Path,
-        source: &str,
-        published: &str,
+        origin: &PackageOrigin,
     ) -> Result<InstallCandidate, SkillError> {
-        self.examine_from(Origin::Package { source, published }, file, Some(manifest), None)
+        self.examine_from(Origin::Package(origin), file, Some(manifest), None)
     }
 
     fn examine_from(
@@ -175,9 +174,9 @@ impl Skills {
             Some(text) => Manifest::parse(&source, text).map_err(|e| refuse(ErrorCode::BadManifest, e.to_string()))?,
             None => derived::manifest(file, name, &parsed).map_err(|m| refuse(ErrorCode::BadManifest, m))?,
         };
-        if manifest.package.is_some() && !matches!(origin, Origin::Package { .. }) {
+        if manifest.package.is_some() && !matches!(origin, Origin::Package(_)) {
             let message = format!(
-                "{source}: a manifest with [kiso.package] belongs to a package, which `kiso skill add` installs"
+                "{source}: a manifest with [kiso.package] belongs to a package, which `kiso skill add` installs from its folder"
             );
             return Err(refuse(ErrorCode::BadManifest, message));
         }
@@ -218,8 +217,8 @@ impl Skills {
         self.within_limits(&manifest).map_err(|m| refuse(ErrorCode::BadManifest, format!("{source}: {m}")))?;
         let old = self.read_installed(&name)?;
         let signed = match origin {
-            // A package is known by its digest, which no signature could say more about.
-            Origin::Upload | Origin::Package { .. } => SignatureCheck::default(),
+            Origin::Upload => SignatureCheck::default(),
+            Origin::Package(origin) => package::signature(origin),
             Origin::File => self.signed_beside(file, &statement)?,
             Origin::Fetched(fetched) => match &fetched.signature {
                 Some(text) => self.signed(text, &statement)?,
@@ -227,7 +226,10 @@ impl Skills {
             },
         };
         let pinned = old.as_ref().and_then(InstalledSkill::signer);
-        self.check_publisher(name.as_str(), pinned, &signed)?;
+        // A package of kiso is known by its digest, which no signature could say more about.
+        if !matches!(origin, Origin::Package(origin) if origin.is_of_kiso()) {
+            self.check_publisher(name.as_str(), pinned, &signed)?;
+        }
         let same_publisher = pinned.is_some();
         let granted =
             Grant::load(self.home(), &name).map_err(|e| SkillError::host(name.as_str(), e))?.unwrap_or_default();
@@ -236,7 +238,7 @@ impl Skills {
         let digest = Digest::of(&parsed.wasm);
         let source = match origin {
             Origin::Upload => source::of_upload(&digest),
-            Origin::Package { source, .. } => source.to_owned(),
+            Origin::Package(origin) => origin.source.clone(),
             Origin::Fetched(fetched) => fetched.source.clone(),
             Origin::File => {
                 source::of_file(file).map_err(|e| refuse(ErrorCode::NotFound, format!("cannot read it: {e}")))?
@@ -277,11 +279,12 @@ impl Skills {
         let seen = old.as_ref().map(seen);
         let location = match origin {
             Origin::Fetched(fetched) => fetched.location.clone(),
-            Origin::File | Origin::Upload | Origin::Package { .. } => source.clone(),
+            Origin::Package(origin) => origin.provenance.location.clone().unwrap_or_else(|| source.clone()),
+            Origin::File | Origin::Upload => source.clone(),
         };
         // What is made of it differs from home to home.
         let file_digest = match origin {
-            Origin::Package { published, .. } => published.to_owned(),
+            Origin::Package(origin) => origin.provenance.file_digest.clone().unwrap_or(statement.digest),
             _ => statement.digest,
         };
         let provenance = Provenance { location: Some(location), file_digest: Some(file_digest), signer: signed.by };

@@ -149,6 +149,11 @@ impl InstalledSkill {
         self.manifest.package.as_ref()
     }
 
+    /// Whether it is a part of kiso: a bundled skill, or a package of kiso.
+    pub fn is_of_kiso(&self) -> bool {
+        self.is_bundled() || self.package().is_some() && self.source().is_some_and(Package::is_source_of_kiso)
+    }
+
     /// Where its file came from, where that was noted.
     pub fn source(&self) -> Option<&str> {
         match &self.place {

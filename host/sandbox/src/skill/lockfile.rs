@@ -3,7 +3,7 @@
 
 use super::Skills;
 use super::error::SkillError;
-use super::signature::{AGENT_SKILL, COMPONENT};
+use super::signature::{AGENT_SKILL, COMPONENT, PACKAGE};
 use kiso_plan::code::{Blame, ErrorCode};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -30,12 +30,12 @@ struct Lockfile {
 #[serde(deny_unknown_fields)]
 pub struct LockedSkill {
     pub name: String,
-    /// "component" or "agent-skill".
+    /// "component", "agent-skill" or "package".
     pub kind: String,
     pub version: String,
     /// `file:PATH`, `oci://HOST/NAME:TAG`, or `upload:DIGEST`.
     pub source: String,
-    /// SHA-256 of the file; of an Agent Skill, over its files.
+    /// SHA-256 of the file; of an Agent Skill, over its files; of a package of kiso, that of its component.
     pub digest: String,
     /// The key that it is pinned to, a line of base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ impl Skills {
             let source = provenance.location.or_else(|| skill.source().map(str::to_owned));
             LockedSkill {
                 name: skill.name().to_string(),
-                kind: COMPONENT.to_owned(),
+                kind: if skill.package().is_some() { PACKAGE } else { COMPONENT }.to_owned(),
                 version: skill.manifest.version.clone(),
                 source: source.unwrap_or_else(|| "unknown".to_owned()),
                 digest: provenance.file_digest.unwrap_or_else(|| skill.digest().to_owned()),

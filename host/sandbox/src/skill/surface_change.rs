@@ -66,6 +66,10 @@ pub(super) fn component_facts<'a>(
         fact("category", &manifest.category),
     ];
     facts.extend(manifest.examples.iter().map(|example| fact("example", example)));
+    if let Some(package) = &manifest.package {
+        facts.extend(package.spec.commands.iter().map(|command| fact("command", command)));
+        facts.extend(package.model_lines().map(|(_, line)| fact("line for models", line)));
+    }
     for (name, inner, schema) in tools {
         facts.push(format!("tool {name}"));
         let arguments = schema["properties"].as_object().into_iter().flatten();

@@ -8,15 +8,15 @@ use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
 use kiso_base::home::SkillName;
 use kiso_sandbox::package::{PackageFolder, bundled, find};
-use kiso_sandbox::skill::{Skills, WebError, WebPlace};
-use std::path::PathBuf;
+use kiso_sandbox::skill::{PackageOrigin, Skills, WebError, WebPlace};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
-    /// The .wasm file, or an Agent Skill: a folder with a SKILL.md, or a .zip or .skill file of one; or either at https://HOST/FILE with --sha256, at oci://HOST/NAME:TAG, or by its name in an index; or the name of a package, such as python (`kiso skill search` lists them)
+    /// The .wasm file, or an Agent Skill: a folder with a SKILL.md, or a .zip or .skill file of one; or a package: a folder with a kiso.toml that has [kiso.package], or a .zip file of one; or any of them at https://HOST/FILE with --sha256, at oci://HOST/NAME:TAG, or by its name in an index; or the name of a package of kiso, such as python (`kiso skill search` lists them)
     file: PathBuf,
-    /// For a package: a file or an address to take it from instead of the publisher's: the component, or an archive that contains it; repeat for a package of several files
-    #[arg(long, value_name = "FILE|URL", conflicts_with_all = ["sha256", "index", "manifest", "name"])]
+    /// For a package: a file or an address to take it from instead of the publisher's: the component, or an archive that contains it; repeat for a package of several files. For any name: a folder that `kiso skill mirror` wrote
+    #[arg(long, value_name = "FILE|URL|FOLDER", conflicts_with_all = ["manifest", "name"])]
     from: Vec<String>,
     #[command(flatten)]
     registry: RegistryArgs,
@@ -41,18 +41,17 @@ impl AddArgs {
     pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, show) = open(shared)?;
         if let Some(folder) = self.package() {
-            let how = PackageInstall { from: &self.from, grant: self.grant };
-            return package::add(&opened, &show, folder, &how, shared.json);
-        }
-        if !self.from.is_empty() {
-            let names: Vec<&str> = bundled().iter().map(|folder| folder.package.name.as_str()).collect();
-            let message = format!("there is no package `{}`; there is {}", self.file.display(), names.join(", "));
-            return Err(Failure::new(Exit::Usage, message));
+            let grant = self.grant.map(Into::into);
+            let how = PackageInstall { from: &self.from, grant, json: shared.json };
+            return package::add(&opened, &show, folder, &PackageOrigin::of_kiso(folder), &how);
         }
         let skills = &opened.skills;
         let file = self.file(skills, &show)?;
         let candidate = SkillCandidate::examine(skills, &file, self.manifest.as_deref(), self.name.as_deref())?;
-        candidate.install(skills, self.grant, &show, shared.json)?;
+        if !self.from.is_empty() && self.mirrored().is_none() && !matches!(candidate, SkillCandidate::Package(_)) {
+            return Err(Failure::new(Exit::Usage, "--from is for packages, and for folders of `kiso skill mirror`"));
+        }
+        candidate.install(&opened, &self.from, self.grant, &show, shared.json)?;
         Ok(Exit::Done)
     }
 
@@ -60,6 +59,14 @@ impl AddArgs {
     fn package(&self) -> Option<&'static PackageFolder> {
         let name = self.file.to_str().filter(|_| self.index.is_none() && self.manifest.is_none())?;
         find(name).or_else(|| package::known(name).filter(|_| !self.file.exists()))
+    }
+
+    /// The skill's file in a folder of `kiso skill mirror` that `--from` names.
+    fn mirrored(&self) -> Option<PathBuf> {
+        let name = self.file.to_str().filter(|name| SkillName::parse(name).is_ok())?;
+        let [dir] = &self.from[..] else { return None };
+        let dir = Path::new(dir).join(name);
+        ["wasm", "zip", "skill"].iter().map(|ending| dir.join(format!("{name}.{ending}"))).find(|file| file.is_file())
     }
 
     /// The file that is meant.
@@ -77,6 +84,9 @@ impl AddArgs {
             return Ok(SkillFile::Fetched(fetched));
         }
         let is_name = SkillName::parse(place).is_ok() && !self.file.exists();
+        if let Some(file) = self.mirrored() {
+            return Ok(SkillFile::Named(file));
+        }
         if !is_name {
             return Ok(SkillFile::Named(self.file.clone()));
         }

@@ -1,15 +1,18 @@
 //! What `kiso skill add`, `update` and `sync` have in common: a file that was named or fetched, what it is, and the question before it
 //! is installed.
 
+use super::package::{self, PackageInstall};
+use super::question::{choose, confirm};
 use crate::cli::listing::typed;
 use crate::cli::show::{Show, printable, printable_line};
-use crate::cli::{Exit, Failure, block_on};
+use crate::cli::{Exit, Failure, Opened, block_on};
 use clap::ValueEnum;
+use kiso_sandbox::package::PackageFolder;
 use kiso_sandbox::skill::{
-    AgentCandidate, FetchedFile, GrantChoice, InstallCandidate, Provenance, Skills, effect_sentences,
+    AgentCandidate, FetchedFile, GrantChoice, InstallCandidate, PackageCandidate, Provenance, Skills, effect_sentences,
+    signature_of,
 };
 use serde_json::json;
-use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -37,18 +40,27 @@ pub(super) enum SkillFile {
 }
 
 impl SkillFile {
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         match self {
             Self::Named(path) => path,
             Self::Fetched(fetched) => &fetched.file,
         }
     }
+
+    /// The signature that came with it, or lies beside it.
+    pub(super) fn signature(&self) -> Option<String> {
+        match self {
+            Self::Named(path) => std::fs::read_to_string(signature_of(path)).ok(),
+            Self::Fetched(fetched) => fetched.signature.clone(),
+        }
+    }
 }
 
-/// What such a file is: a component, or an Agent Skill.
+/// What such a file is: a component, an Agent Skill, or a package.
 pub(super) enum SkillCandidate {
     Component(Box<InstallCandidate>),
     Agent(Box<AgentCandidate>),
+    Package(Box<PackageCandidate>),
 }
 
 impl SkillCandidate {
@@ -59,6 +71,17 @@ impl SkillCandidate {
         manifest: Option<&Path>,
         name: Option<&str>,
     ) -> Result<Self, Failure> {
+        if PackageFolder::is_one(from.path()) {
+            if manifest.is_some() || name.is_some_and(|name| name != package_name(from.path())) {
+                let message = "a package has its manifest and its name inside; leave --manifest and --name out";
+                return Err(Failure::new(Exit::Usage, message));
+            }
+            let fetched = match from {
+                SkillFile::Named(_) => None,
+                SkillFile::Fetched(fetched) => Some(fetched),
+            };
+            return Ok(Self::Package(skills.examine_package_file(from.path(), fetched)?.into()));
+        }
         if Skills::is_agent_skill(from.path()) {
             if manifest.is_some() {
                 return Err(Failure::new(Exit::Usage, "an Agent Skill has no kiso.toml; leave --manifest out"));
@@ -84,6 +107,7 @@ impl SkillCandidate {
         match self {
             Self::Component(candidate) => &candidate.manifest().version,
             Self::Agent(candidate) => candidate.skill.version(),
+            Self::Package(candidate) => &candidate.folder.package.version,
         }
     }
 
@@ -92,22 +116,35 @@ impl SkillCandidate {
         match self {
             Self::Component(candidate) => candidate.provenance(),
             Self::Agent(candidate) => &candidate.skill.provenance,
+            Self::Package(candidate) => &candidate.origin.provenance,
         }
     }
 
-    /// Installs it. What it asks for beyond what was granted is asked first.
+    /// Installs it. What it asks for beyond what was granted is asked first. `from` has files and addresses for the downloads of a package.
     pub(super) fn install(
         self,
-        skills: &Skills,
+        opened: &Opened,
+        from: &[String],
         grant: Option<GrantAnswer>,
         show: &Show,
         json: bool,
     ) -> Result<(), Failure> {
+        let skills = &opened.skills;
         match self {
+            Self::Package(candidate) => {
+                let PackageCandidate { folder, origin } = *candidate;
+                let how = PackageInstall { from, grant: grant.map(Into::into), json };
+                package::add(opened, show, &folder, &origin, &how).map(drop)
+            }
             Self::Component(candidate) => install_component(skills, *candidate, grant, show, json),
             Self::Agent(candidate) => install_agent_skill(skills, *candidate, grant, show, json),
         }
     }
+}
+
+/// The name in a package's manifest; nothing if it cannot be read, of which the next step tells more.
+fn package_name(path: &Path) -> String {
+    PackageFolder::read(path).map(|(folder, _)| folder.package.name.clone()).unwrap_or_default()
 }
 
 fn install_component(
@@ -131,22 +168,7 @@ fn install_component(
     for effect in effect_sentences(candidate.manifest()) {
         show.line(&printable_line(&format!("says of its tools, and kiso goes by it: {effect}")));
     }
-    let choice = match grant {
-        Some(grant) => grant.into(),
-        None if candidate.needs_no_answer() => GrantChoice::Keep,
-        None if candidate.beyond.is_empty() && candidate.doubt.is_none() => {
-            confirm(&candidate.question(), as_json)?;
-            GrantChoice::KeepShown
-        }
-        None => ask(&candidate.question(), as_json)?,
-    };
-    match (&candidate.doubt, grant) {
-        (Some(doubt), Some(_)) => show.line(&printable(doubt)),
-        (None, Some(_)) if candidate.replaces.is_some() && !candidate.needs_no_answer() => {
-            show.line(printable(&candidate.question()).trim_end());
-        }
-        _ => {}
-    }
+    let choice = choose(&candidate, grant.map(Into::into), show, as_json)?;
     let installed = block_on(skills.install(candidate, choice));
     show.rest();
     let installed = installed??;
@@ -202,43 +224,4 @@ fn install_agent_skill(
         outln!("loaded {}{} (Agent Skill, {files} in {})", skill.name, printable_line(&version), skill.place());
     }
     Ok(())
-}
-
-/// Asks a person what is granted.
-fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
-    match answer(
-        question,
-        "Allow all of this? [y]es, [n]o but install, [c]ancel: ",
-        "--grant all or --grant none",
-        json,
-    )?
-    .as_str()
-    {
-        "y" | "yes" => Ok(GrantChoice::All),
-        "n" | "no" => Ok(GrantChoice::Basic),
-        _ => Err(Failure::new(Exit::Policy, "nothing was installed; the answer was neither y nor n")),
-    }
-}
-
-/// Asks a person whether a change is installed; nothing is granted with it.
-fn confirm(question: &str, json: bool) -> Result<(), Failure> {
-    match answer(question, "Install it? [y]es, [N]o: ", "--grant keep", json)?.as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(Failure::new(Exit::Policy, "nothing was installed; the answer was not y")),
-    }
-}
-
-/// The answer of a person; where there is none, it has to be on the command line.
-fn answer(question: &str, asks: &str, option: &str, json: bool) -> Result<String, Failure> {
-    if json || !std::io::stdin().is_terminal() {
-        return Err(Failure::new(Exit::Policy, format!("{question}nothing was installed; add {option}")));
-    }
-    err!("{}{asks}", printable(question));
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).ok();
-    // After Ctrl-D the cursor still stands behind the question.
-    if answer.is_empty() {
-        errln!();
-    }
-    Ok(answer.trim().to_lowercase())
 }

@@ -1,17 +1,21 @@
 //! Packages: commands that are fetched by digest, such as Python. `kiso skill add`, `update` and `sync` install them.
 
-use super::installing::GrantAnswer;
+use super::question::{choose, confirm};
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Opened, block_on};
 use kiso_plan::report::size;
+use kiso_sandbox::exec::refuse_commands;
 use kiso_sandbox::package::{self, Package, PackageContent, PackageError, PackageFolder, StartedInterpreter};
-use kiso_sandbox::skill::{GrantChoice, InstallCandidate, InstalledSkill};
+use kiso_sandbox::skill::{GrantChoice, InstallCandidate, InstalledSkill, PackageOrigin};
 use serde_json::json;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// No package has more files than this.
 const MAX_SOURCES: usize = 8;
+
+/// Files of a directory that are read for a package.
+const MAX_FILES: usize = 32;
 
 /// The package of kiso that has this name, or a command of this name.
 pub(super) fn known(name: &str) -> Option<&'static PackageFolder> {
@@ -21,23 +25,24 @@ pub(super) fn known(name: &str) -> Option<&'static PackageFolder> {
 
 /// How a package is installed.
 pub(super) struct PackageInstall<'a> {
-    /// Files and addresses to take it from instead of the publishers'.
+    /// Files, addresses and directories of `kiso skill mirror` to take it from instead of the publishers'.
     pub from: &'a [String],
-    /// Everything that it asks for, if nothing is said.
-    pub grant: Option<GrantAnswer>,
+    /// For a package of kiso everything that it asks for, if nothing is said. For any other, a person is asked.
+    pub grant: Option<GrantChoice>,
+    pub json: bool,
 }
 
-/// Installs a package of kiso and prints what was done.
+/// Installs a package and prints what was done.
 pub(super) fn add(
     opened: &Opened,
     show: &Show,
     folder: &PackageFolder,
+    origin: &PackageOrigin,
     how: &PackageInstall<'_>,
-    as_json: bool,
 ) -> Result<Exit, Failure> {
-    let fetched = install(opened, show, folder, how)?;
+    let fetched = install(opened, show, folder, origin, how)?;
     let (package, name) = (&*folder.package, folder.package.name.as_str());
-    if as_json {
+    if how.json {
         let skill = opened.skills.find(name)?;
         let object = json!({
             "type": "loaded", "skill": name, "version": package.version, "shape": skill.shape, "wrapped": skill.wrapped,
@@ -53,33 +58,54 @@ pub(super) fn add(
     Ok(Exit::Done)
 }
 
-/// Fetches a package of kiso, checks its digest, runs its tests, and installs its commands. Returns whether it was fetched: one that is
+/// Fetches a package, checks its digest, runs its tests, and installs its commands. Returns whether it was fetched: one that is
 /// installed in this version, with its files, is left alone.
 pub(super) fn install(
     opened: &Opened,
     show: &Show,
     folder: &PackageFolder,
+    origin: &PackageOrigin,
     how: &PackageInstall<'_>,
 ) -> Result<bool, Failure> {
     let (package, name) = (&*folder.package, folder.package.name.as_str());
-    let there = opened.skills.installed_package(package);
-    if opened.skills.find(name).is_ok_and(|skill| skill.source() != Some(&package.source())) {
+    let there = match origin.is_of_kiso() {
+        true => opened.skills.installed_package(package),
+        false => opened.skills.find(name).ok(),
+    };
+    if !origin.is_of_kiso() {
+        if let Some(why) = refuse_commands(&opened.skills, package) {
+            return Err(Failure::new(Exit::Policy, format!("{why}; nothing was installed")));
+        }
+    } else if opened.skills.find(name).is_ok_and(|skill| skill.source() != Some(&package.source())) {
         let message =
             format!("another skill has the name {name}; `kiso skill remove {name}` makes room for the package");
         return Err(Failure::new(Exit::Policy, message));
     }
     let is_current = |skill: &InstalledSkill| skill.package().is_some_and(|there| there.version == package.version);
-    let fetched = !there.as_deref().is_some_and(is_current);
+    let digest = |skill: &InstalledSkill| skill.provenance().and_then(|provenance| provenance.file_digest.clone());
+    let current = there.as_deref().filter(|skill| is_current(skill));
+    if current.is_some_and(|skill| !origin.is_of_kiso() && digest(skill) != origin.provenance.file_digest) {
+        // Its files lie in a directory with the name of the version.
+        let message = format!(
+            "{name} {} is installed with other contents; give it another version, or `kiso skill remove {name}` first",
+            package.version
+        );
+        return Err(Failure::new(Exit::Policy, message));
+    }
+    let fetched = current.is_none();
     let unwritten = |error| Failure::new(Exit::Failed, format!("its files cannot be written: {error}"));
     let fetched = fetched || package.lacks_files(&opened.home);
     if fetched {
         may_compile(opened, package)?;
+        if !origin.is_of_kiso() {
+            introduce(folder, origin, how, show)?;
+        }
         let sources = fetch_all(show, package, how.from)?;
         show.busy(&format!("checking {}", package.name));
         let unfit = |error: PackageError| Failure::new(Exit::Policy, error.to_string());
         let unpacked = folder.unpack(&sources).map_err(unfit)?;
         folder.write(&opened.home, &unpacked).map_err(unwritten)?;
-        if let Err(failure) = start_and_install(opened, show, folder, &unpacked, how.grant) {
+        if let Err(failure) = start_and_install(opened, show, (folder, origin), &unpacked, how) {
             show.rest();
             // An installed one of this version lacked its files before.
             folder.remove_files(&opened.home);
@@ -92,6 +118,33 @@ pub(super) fn install(
     }
     show.rest();
     Ok(fetched)
+}
+
+/// Shows what a package of somebody else is. One that nobody vouches for is asked about before anything of it is fetched.
+fn introduce(
+    folder: &PackageFolder,
+    origin: &PackageOrigin,
+    how: &PackageInstall<'_>,
+    show: &Show,
+) -> Result<(), Failure> {
+    let package = &folder.package;
+    if let Some(warning) = &origin.warning {
+        show.line(&printable_line(&format!("warning: {warning}")));
+    }
+    let about = format!(
+        "{} {} ({}, {} to fetch) adds the commands {}",
+        package.name,
+        package.version,
+        package.spec.licence,
+        size(package.fetched_bytes()),
+        package.spec.commands.join(", ")
+    );
+    if origin.is_vouched || how.grant.is_some() {
+        show.line(&printable_line(&about));
+        return Ok(());
+    }
+    let place = origin.source.strip_prefix("file:").unwrap_or(&origin.source);
+    confirm(&format!("{about}.\nIt comes from {place}, and no key that is trusted here has signed it.\n"), how.json)
 }
 
 /// Refuses what could not be compiled before anything of it is fetched.
@@ -115,7 +168,13 @@ fn may_compile(opened: &Opened, package: &Package) -> Result<(), Failure> {
 }
 
 /// The bytes of what is to contain the package: what `--from` names, or else what the publishers have.
-fn fetch_all(show: &Show, package: &Package, from: &[String]) -> Result<Vec<Vec<u8>>, Failure> {
+pub(super) fn fetch_all(show: &Show, package: &Package, from: &[String]) -> Result<Vec<Vec<u8>>, Failure> {
+    if let [dir] = from
+        && Path::new(dir).is_dir()
+    {
+        let own = Path::new(dir).join(&package.name);
+        return files_of(if own.is_dir() { &own } else { Path::new(dir) }, package);
+    }
     let given = from.iter().map(|from| (from.as_str(), None));
     let published = package.addresses().into_iter().map(|(url, size)| (url, Some(size)));
     let places: Vec<_> = if from.is_empty() { published.collect() } else { given.collect() };
@@ -156,6 +215,24 @@ fn fetch(show: &Show, package: &Package, place: &str, expected: Option<u64>) -> 
     })
 }
 
+/// The bytes of all files of a directory that can be the package's.
+pub(super) fn files_of(dir: &Path, package: &Package) -> Result<Vec<Vec<u8>>, Failure> {
+    let failed = |error: std::io::Error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", dir.display()));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.metadata().is_ok_and(|found| found.is_file() && found.len() <= package.most_fetched()) {
+            files.push(path);
+        }
+    }
+    if files.len() > MAX_FILES {
+        let message = format!("{} has more than {MAX_FILES} files; name the package's with --from", dir.display());
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    files.sort();
+    files.iter().map(|file| read(file, package)).collect()
+}
+
 fn read(file: &Path, package: &Package) -> Result<Vec<u8>, Failure> {
     let failed = |why: String| Failure::new(Exit::Usage, format!("cannot read {}: {why}", file.display()));
     let max = package.most_fetched();
@@ -175,29 +252,29 @@ fn read(file: &Path, package: &Package) -> Result<Vec<u8>, Failure> {
 fn start_and_install(
     opened: &Opened,
     show: &Show,
-    folder: &PackageFolder,
+    (folder, origin): (&PackageFolder, &PackageOrigin),
     unpacked: &PackageContent,
-    grant: Option<GrantAnswer>,
+    how: &PackageInstall<'_>,
 ) -> Result<(), Failure> {
     let unfit = |error: PackageError| Failure::new(Exit::Policy, error.to_string());
     let Some(interpreter) = &folder.package.spec.interpreter else {
-        return install_component(opened, show, folder, &unpacked.component, grant);
+        return install_component(opened, show, (folder, origin), &unpacked.component, how);
     };
-    let printed = record(opened, show, folder, interpreter, unpacked)?;
+    let printed = record(opened, show, (folder, origin), interpreter, unpacked)?;
     let started = folder.started(unpacked, interpreter, &printed).map_err(unfit)?;
-    install_component(opened, show, folder, &started, grant)
+    install_component(opened, show, (folder, origin), &started, how)
 }
 
 /// Starts the interpreter, and returns what it printed: itself.
 fn record(
     opened: &Opened,
     show: &Show,
-    folder: &PackageFolder,
+    (folder, origin): (&PackageFolder, &PackageOrigin),
     interpreter: &StartedInterpreter,
     unpacked: &PackageContent,
 ) -> Result<Vec<u8>, Failure> {
     let unfit = |error: PackageError| Failure::new(Exit::Policy, error.to_string());
-    let recorder = examine(opened, folder, &folder.recorder(unpacked).map_err(unfit)?)?;
+    let recorder = examine(opened, folder, origin, &folder.recorder(unpacked).map_err(unfit)?)?;
     let mut env = Vec::new();
     folder.package.start(&mut Vec::new(), &mut env, "/tmp");
     show.busy(&format!("starting {}", folder.package.name));
@@ -213,11 +290,7 @@ fn run_apart(
     env: Vec<(String, String)>,
 ) -> Result<Vec<u8>, Failure> {
     let unread = |error| Failure::new(Exit::Failed, format!("its files cannot be read: {error}"));
-    let mut mounts = folder.package.mounts(&opened.home).map_err(unread)?;
-    if folder.package.spec.interpreter.is_none() {
-        // Empty but for the device that every guest can open. A kept interpreter knows its directories by number.
-        mounts.push((folder.package.empty_dir(&opened.home).map_err(unread)?, "/dev".to_owned()));
-    }
+    let mounts = folder.package.mounts(&opened.home).map_err(unread)?;
     Ok(block_on(opened.skills.run_apart(program, argv, env, mounts))??)
 }
 
@@ -225,11 +298,11 @@ fn run_apart(
 fn install_component(
     opened: &Opened,
     show: &Show,
-    folder: &PackageFolder,
+    (folder, origin): (&PackageFolder, &PackageOrigin),
     component: &[u8],
-    grant: Option<GrantAnswer>,
+    how: &PackageInstall<'_>,
 ) -> Result<(), Failure> {
-    let candidate = examine(opened, folder, component)?;
+    let candidate = examine(opened, folder, origin, component)?;
     for test in &folder.package.spec.tests {
         show.busy(&format!("testing {}", folder.package.name));
         let (mut argv, mut env) = (test.words.clone(), Vec::new());
@@ -245,19 +318,30 @@ fn install_component(
             return Err(Failure::new(Exit::Failed, message));
         }
     }
-    block_on(opened.skills.install(candidate, grant.map_or(GrantChoice::All, Into::into)))??;
+    let choice = match (origin.is_of_kiso(), how.grant) {
+        (true, grant) => grant.unwrap_or(GrantChoice::All),
+        (false, grant) => {
+            show.rest();
+            choose(&candidate, grant, show, how.json)?
+        }
+    };
+    block_on(opened.skills.install(candidate, choice))??;
     Ok(())
 }
 
-fn examine(opened: &Opened, folder: &PackageFolder, component: &[u8]) -> Result<InstallCandidate, Failure> {
+fn examine(
+    opened: &Opened,
+    folder: &PackageFolder,
+    origin: &PackageOrigin,
+    component: &[u8],
+) -> Result<InstallCandidate, Failure> {
     let dir = TempDir(opened.home.temp_path());
     std::fs::create_dir(&dir.0)
         .map_err(|error| Failure::new(Exit::Failed, format!("failed to make a directory: {error}")))?;
     let (wasm, manifest) = (dir.0.join("skill.wasm"), dir.0.join("kiso.toml"));
     opened.home.write_atomic(&wasm, component)?;
     opened.home.write_atomic(&manifest, folder.manifest.as_bytes())?;
-    let (source, published) = (folder.package.source(), &folder.package.spec.component.sha256);
-    Ok(opened.skills.examine_package(&wasm, &manifest, &source, published)?)
+    Ok(opened.skills.examine_package(&wasm, &manifest, origin)?)
 }
 
 /// Removed when it goes out of scope.

@@ -125,15 +125,15 @@ fn print(skill: &IndexedSkill, index_name: &str, index: &Value, installed: Optio
     }
     let state = match installed {
         None => String::new(),
-        Some(version) if version == skill.version => "; installed".to_owned(),
-        Some(version) => format!("; {} is installed", printable_line(version)),
+        Some(version) if version == skill.version => "installed: ".to_owned(),
+        Some(version) => format!("{} is installed: ", printable_line(version)),
     };
     let about = match skill.kind == PACKAGE {
         true => format!("; {}, {}", size(skill.size), skill.license.as_deref().unwrap_or_default()),
         false => String::new(),
     };
     let head = format!("{:24} {:10} {:9}", skill.name, printable_line(&skill.version), kind_word(&skill.kind));
-    row(&head, &format!("{}  ({index_name}{about}{state})", skill.summary));
+    row(&head, &format!("{state}{}  ({index_name}{about})", skill.summary));
 }
 
 /// As listings call it.

@@ -9,7 +9,9 @@ use crate::cli::{Exit, Failure, Opened, Shared, block_on};
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_sandbox::package;
 use kiso_sandbox::skill::signature::{AGENT_SKILL, PublisherKey};
-use kiso_sandbox::skill::{GrantChoice, LockedSkill, SkillError, is_index_source, read_lock};
+use kiso_sandbox::skill::{
+    GrantChoice, LockedSkill, PackageCandidate, PackageOrigin, SkillError, is_index_source, read_lock,
+};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -67,8 +69,8 @@ impl SyncArgs {
         let skills = &opened.skills;
         if let Some(folder) = package::find_source(&locked.source) {
             same(locked, &folder.package.spec.component.sha256, None)?;
-            let how = PackageInstall { from: &[], grant: self.grant };
-            return package_install::install(opened, show, folder, &how).map(drop);
+            let how = PackageInstall { from: &[], grant: self.grant.map(Into::into), json: true };
+            return package_install::install(opened, show, folder, &PackageOrigin::of_kiso(folder), &how).map(drop);
         }
         let (name, choice) = (Some(locked.name.as_str()), self.grant.map_or(GrantChoice::Basic, Into::into));
         // Of an Agent Skill of an index, the digest is that of its files, and not that of the archive.
@@ -85,6 +87,11 @@ impl SyncArgs {
         let provenance = candidate.provenance();
         same(locked, provenance.file_digest.as_deref().unwrap_or_default(), provenance.signer.as_deref())?;
         match candidate {
+            SkillCandidate::Package(candidate) => {
+                let PackageCandidate { folder, origin } = *candidate;
+                let how = PackageInstall { from: &[], grant: Some(choice), json: true };
+                package_install::install(opened, show, &folder, &origin, &how)?;
+            }
             SkillCandidate::Agent(candidate) => drop(skills.install_agent_skill(*candidate)?),
             SkillCandidate::Component(candidate) => {
                 show.busy(&locked.name);
@@ -98,7 +105,7 @@ impl SyncArgs {
 }
 
 /// What is there now has to be what was there when the file was written.
-fn same(locked: &LockedSkill, digest: &str, signer: Option<&str>) -> Result<(), SkillError> {
+pub(super) fn same(locked: &LockedSkill, digest: &str, signer: Option<&str>) -> Result<(), SkillError> {
     let refuse = |code: ErrorCode, why: String| Err(SkillError::new(&locked.name, Blame::Policy, code, why));
     if digest != locked.digest {
         let why = format!(
@@ -111,7 +118,7 @@ fn same(locked: &LockedSkill, digest: &str, signer: Option<&str>) -> Result<(), 
         let key = locked.signer.as_deref().unwrap_or_default();
         let id = PublisherKey::read(key).map_or_else(|_| key.to_owned(), |key| key.id.to_string());
         let why = format!(
-            "it is to be signed by {id}, and no signature of that key counts here; `kiso trust add {key}` trusts it"
+            "it is to be signed by {id}, and no signature of that key counts here; `kiso skill trust add {key}` trusts it"
         );
         return refuse(ErrorCode::OtherPublisher, why);
     }

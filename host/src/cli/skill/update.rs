@@ -8,7 +8,7 @@ use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Opened, Shared, block_on};
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_sandbox::package;
-use kiso_sandbox::skill::{LatestVersion, LockedSkill, SkillError, Skills, WebPlace};
+use kiso_sandbox::skill::{LatestVersion, LockedSkill, PackageOrigin, SkillError, Skills, WebPlace};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -110,8 +110,8 @@ impl UpdateArgs {
     ) -> Result<(), Failure> {
         let skills = &opened.skills;
         if let Some(folder) = package::find_source(place) {
-            let how = PackageInstall { from: &[], grant: self.grant };
-            return package_install::add(opened, show, folder, &how, shared.json).map(drop);
+            let how = PackageInstall { from: &[], grant: self.grant.map(Into::into), json: shared.json };
+            return package_install::add(opened, show, folder, &PackageOrigin::of_kiso(folder), &how).map(drop);
         }
         let refuse = |code: ErrorCode, why: String| {
             Failure::from(SkillError::new(&locked.name, Blame::Policy, code, format!("{why}; nothing changed")))
@@ -147,7 +147,7 @@ impl UpdateArgs {
             );
             return Err(refuse(ErrorCode::NoDigest, why));
         }
-        candidate.install(skills, self.grant, show, shared.json)
+        candidate.install(opened, &[], self.grant, show, shared.json)
     }
 }
 

@@ -47,6 +47,7 @@ const PAGES: &[(&str, &str)] = &[
     ("model-guide.md", include_str!("../../../../../docs/model-guide.md")),
     ("models.md", include_str!("../../../../../docs/models.md")),
     ("network.md", include_str!("../../../../../docs/network.md")),
+    ("packages.md", include_str!("../../../../../docs/packages.md")),
     ("page.md", include_str!("../../../../../docs/page.md")),
     ("performance.md", include_str!("../../../../../docs/performance.md")),
     ("policy.md", include_str!("../../../../../docs/policy.md")),

@@ -1,11 +1,12 @@
 //! Making an index of a folder of files, so that anybody can host one.
 
 use super::{FORM, IndexedSkill, MAX_INDEX, MAX_SKILLS, MAX_TEXT, SkillIndex, index_statement};
+use crate::package::PackageFolder;
 use crate::skill::digest::Digest;
 use crate::skill::error::SkillError;
 use crate::skill::manifest::Manifest;
 use crate::skill::publisher::signature_of;
-use crate::skill::signature::{AGENT_SKILL, COMPONENT, ENDING, MAX_FILE, SecretKey};
+use crate::skill::signature::{AGENT_SKILL, COMPONENT, ENDING, MAX_FILE, PACKAGE, SecretKey};
 use crate::skill::{Skills, loader};
 use kiso_base::clock::now_ms;
 use kiso_base::home::SkillName;
@@ -34,19 +35,26 @@ pub struct MadeIndex {
 }
 
 impl Skills {
-    /// Writes and signs the index of the `.wasm`, `.zip` and `.skill` files of a folder. Its number follows that of the one that is
-    /// there.
+    /// Writes and signs the index of the `.wasm`, `.zip` and `.skill` files of a folder, and of the package folders in it, which it packs.
+    /// Its number follows that of the one that is there.
     pub fn make_index(&self, dir: &Path, settings: &IndexSettings, key: &SecretKey) -> Result<MadeIndex, SkillError> {
         let refuse =
             |code: ErrorCode, why: String| SkillError::new(&dir.display().to_string(), Blame::Caller, code, why);
         let host = |error: &dyn std::fmt::Display| SkillError::host(&dir.display().to_string(), error);
         let entries =
             fs::read_dir(dir).map_err(|error| refuse(ErrorCode::NotFound, format!("cannot read it: {error}")))?;
-        let mut files: Vec<PathBuf> =
-            entries.flatten().map(|entry| entry.path()).filter(|path| is_packed(path)).collect();
+        let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        let mut files: Vec<PathBuf> = paths.iter().filter(|path| is_packed(path)).cloned().collect();
+        for folder in paths.iter().filter(|path| path.is_dir() && PackageFolder::is_one(path)) {
+            files.push(pack_beside(folder)?);
+        }
         files.sort();
+        files.dedup();
         if files.is_empty() {
-            return Err(refuse(ErrorCode::NotFound, "there is no .wasm, .zip or .skill file in it".to_owned()));
+            return Err(refuse(
+                ErrorCode::NotFound,
+                "there is no .wasm, .zip or .skill file and no package folder in it".to_owned(),
+            ));
         }
         if files.len() > MAX_SKILLS {
             return Err(refuse(ErrorCode::TooLarge, format!("it has more than {MAX_SKILLS} skills")));
@@ -100,12 +108,18 @@ impl Skills {
         }
         let bytes = fs::read(file).map_err(|error| refuse(ErrorCode::NotFound, format!("cannot read it: {error}")))?;
         let statement = self.statement(file)?;
-        let (kind, summary, license) = match statement.kind == AGENT_SKILL {
-            true => {
+        let (kind, summary, license, commands) = match statement.kind {
+            AGENT_SKILL => {
                 let (description, license) = self.agent_description(file)?;
-                (AGENT_SKILL, description, license)
+                (AGENT_SKILL, description, license, Vec::new())
             }
-            false => {
+            PACKAGE => {
+                let read = PackageFolder::read(file);
+                let (folder, _) = read.map_err(|error| refuse(ErrorCode::BadManifest, error.to_string()))?;
+                let spec = &folder.package.spec;
+                (PACKAGE, folder.summary.clone(), Some(spec.licence.clone()), spec.commands.clone())
+            }
+            _ => {
                 let parsed =
                     loader::parse(&bytes).map_err(|error| refuse(ErrorCode::BadComponent, error.to_string()))?;
                 let text = parsed.manifest.ok_or_else(|| {
@@ -116,7 +130,7 @@ impl Skills {
                 })?;
                 let manifest = Manifest::parse(&shown, &text)
                     .map_err(|error| refuse(ErrorCode::BadManifest, error.to_string()))?;
-                (COMPONENT, manifest.summary, None)
+                (COMPONENT, manifest.summary, None, Vec::new())
             }
         };
         let signature = match fs::read_to_string(signature_of(file)) {
@@ -131,13 +145,23 @@ impl Skills {
             kind: kind.to_owned(),
             summary: summary.chars().take(MAX_TEXT).collect(),
             license: license.map(|license| license.chars().take(MAX_TEXT).collect()),
-            commands: Vec::new(),
+            commands,
             place,
             sha256: Digest::of(&bytes).to_string(),
             size: bytes.len() as u64,
             signature,
         })
     }
+}
+
+/// Writes the archive of a package folder beside it, with the name and version of the package.
+fn pack_beside(folder: &Path) -> Result<PathBuf, SkillError> {
+    let refuse =
+        |why: String| SkillError::new(&folder.display().to_string(), Blame::Caller, ErrorCode::BadManifest, why);
+    let (read, packed) = PackageFolder::read(folder).map_err(|error| refuse(error.to_string()))?;
+    let file = folder.with_file_name(format!("{}-{}.zip", read.package.name, read.package.version));
+    fs::write(&file, packed).map_err(|error| refuse(format!("cannot write {}: {error}", file.display())))?;
+    Ok(file)
 }
 
 fn is_packed(path: &Path) -> bool {

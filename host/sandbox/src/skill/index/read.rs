@@ -1,7 +1,7 @@
 //! Getting an index and what it names. Nothing of an index is looked at before its signature is.
 
 use super::place::SCHEME;
-use super::{FORM, IndexError, IndexPlace, IndexedSkill, MAX_INDEX, MAX_SKILLS, MAX_TEXT, SkillIndex};
+use super::{FORM, IndexError, IndexPlace, IndexedSkill, MAX_COMMANDS, MAX_INDEX, MAX_SKILLS, MAX_TEXT, SkillIndex};
 use super::{index_statement, unsigned};
 use crate::package::download;
 use crate::skill::digest::Digest;
@@ -9,7 +9,7 @@ use crate::skill::error::SkillError;
 use crate::skill::fetched::FetchedFile;
 use crate::skill::loader::MAX_WASM_BYTES;
 use crate::skill::oci::{OciReference, RegistryCredentials};
-use crate::skill::signature::{AGENT_SKILL, COMPONENT, ENDING, MAX_FILE, claimed_by};
+use crate::skill::signature::{AGENT_SKILL, COMPONENT, ENDING, MAX_FILE, PACKAGE, claimed_by};
 use crate::skill::web::checked_digest;
 use crate::skill::{Skills, source};
 use kiso_base::clock::now_ms;
@@ -170,7 +170,7 @@ impl Skills {
         if is != skill.sha256 {
             return Err(told(IndexError::Digest { what: place, wanted: skill.sha256.clone(), is }));
         }
-        let ending = if skill.kind == AGENT_SKILL { "zip" } else { "wasm" };
+        let ending = if skill.kind == COMPONENT { "wasm" } else { "zip" };
         let source = index.source(&skill.name);
         self.keep_fetched(
             &format!("{}.{ending}", skill.name),
@@ -211,11 +211,14 @@ fn check(index: &SkillIndex) -> Result<(), String> {
     for skill in &index.skills {
         let IndexedSkill { name, version, kind, summary, license, .. } = skill;
         SkillName::parse(name).map_err(|error| error.to_string())?;
-        if ![COMPONENT, AGENT_SKILL].contains(&kind.as_str()) {
+        if ![COMPONENT, AGENT_SKILL, PACKAGE].contains(&kind.as_str()) {
             return Err(format!("{name} is of the kind {kind:.50?}, which is none"));
         }
         checked_digest(&skill.sha256).map_err(|error| format!("{name}: {error}"))?;
         let texts = [version, summary].into_iter().chain(license);
+        if skill.commands.len() > MAX_COMMANDS || skill.commands.iter().any(|name| name.len() > MAX_TEXT) {
+            return Err(format!("{name} has more than {MAX_COMMANDS} commands"));
+        }
         if texts.into_iter().any(|text| text.chars().count() > MAX_TEXT) {
             return Err(format!("{name} has a text of more than {MAX_TEXT} characters"));
         }

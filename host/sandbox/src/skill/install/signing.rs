@@ -7,12 +7,20 @@ use super::super::loader::{self, ParsedComponent};
 use super::super::manifest::Manifest;
 use super::super::signature::{COMPONENT, Statement};
 use super::{Skills, derived, read_manifest};
+use crate::package::PackageFolder;
 use kiso_plan::code::{Blame, ErrorCode};
 use std::path::Path;
 
 impl Skills {
-    /// What a signature of a component, or of an Agent Skill, is over.
+    /// What a signature of a component, an Agent Skill or a package is over.
     pub fn statement(&self, file: &Path) -> Result<Statement, SkillError> {
+        if PackageFolder::is_one(file) {
+            let (folder, packed) = PackageFolder::read(file).map_err(|error| {
+                let shown = file.display().to_string();
+                SkillError::new(&shown, Blame::Caller, ErrorCode::BadManifest, error.to_string())
+            })?;
+            return Ok(super::package::statement(&folder, &packed));
+        }
         if Self::is_agent_skill(file) {
             return self.agent_statement(file);
         }
