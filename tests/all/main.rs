@@ -68,6 +68,7 @@ mod network;
 mod node;
 mod openapi;
 mod own_sessions;
+mod packages;
 mod page;
 mod page_files;
 mod patches;
