@@ -1,5 +1,5 @@
-//! Inputs of `kiso skill add`: components of a grammar, the tests' own guests with something wrong in them, components
-//! and core modules of wasm-smith, and manifests of another grammar, packed into any of them.
+//! Inputs of `kiso skill add`: components from a grammar, damaged copies of the tests' guests, components and core modules from
+//! wasm-smith, and generated manifests packed into any of these.
 
 use crate::dice::Dice;
 use crate::smith::Smith;
@@ -18,15 +18,15 @@ pub(crate) struct Components {
     _dir: TempDir,
     skills: Skills,
     file: PathBuf,
-    /// Small ones that are right, to be made wrong.
+    /// Small valid components, to be damaged.
     right: Vec<Vec<u8>>,
     smith: Smith,
     sources: [Source; 3],
-    /// Which of them the last input came from. They are run one at a time.
+    /// The source of the last input. Inputs of this target run one at a time.
     source: usize,
 }
 
-/// Inputs of the ordinary tests: a third of them is wasm-smith's, and two thirds of those that the long lane has besides.
+/// Inputs in the ordinary tests: a third from wasm-smith, two thirds from the sources that only the long lane uses otherwise.
 const ORDINARY: u64 = 3_000;
 
 const GRAMMAR: usize = 0;
@@ -90,7 +90,7 @@ impl Target for Components {
         bytes
     }
 
-    /// A file that is refused for a reason other than "not a component" has been read to its end.
+    /// A file that is refused for a reason other than "not a component" was parsed to its end.
     fn run(&mut self, inputs: &[Vec<u8>]) -> Result<u64, String> {
         let mut all = 0;
         for input in inputs {
@@ -115,7 +115,7 @@ impl Target for Components {
     }
 }
 
-/// A component of plain functions in the text format, with whatever types, imports and components within.
+/// A component of plain functions in the text format, with random types, imports and components inside.
 fn component(dice: &mut Dice, depth: usize) -> String {
     let mut text = "(component\n".to_owned();
     for _ in 0..dice.below(3) {
@@ -143,7 +143,7 @@ fn component(dice: &mut Dice, depth: usize) -> String {
         (func (export \"realloc\") (param i32 i32 i32 i32) (result i32) (i32.const 1024))\n";
     let mut lifted = String::new();
     for n in 0..functions {
-        // Lists, so that the flat signature is known whatever is in them.
+        // Lists have the same flat signature whatever their elements are.
         let params = dice.below(8);
         let flat = if params == 0 { String::new() } else { format!("(param{})", " i32 i32".repeat(params)) };
         let gives = dice.once_in(2);
@@ -168,7 +168,7 @@ fn component(dice: &mut Dice, depth: usize) -> String {
     text + ")"
 }
 
-/// A type that may be made of the ones before it.
+/// A type that may refer to the `before` earlier ones.
 fn definition(dice: &mut Dice, before: usize) -> String {
     let one = |dice: &mut Dice| match before {
         0 => "u8".to_owned(),

@@ -1,4 +1,4 @@
-//! Where inputs come from: numbers that depend on seed, target and number of the input alone.
+//! The source of inputs: random numbers that depend only on the seed, the target and the number of the input.
 
 /// A generator of 64 bits (splitmix64).
 #[derive(Debug, Clone)]
@@ -24,17 +24,17 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// Which input of the target this is for.
+    /// The number of the input within its target.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Below `most`, which is not 0.
+    /// A number below `most`. `most` must not be 0.
     pub(crate) fn below(&mut self, most: usize) -> usize {
         (self.next() % most as u64) as usize
     }
 
-    /// True once in so many times.
+    /// Returns true once in `times` on average.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -43,7 +43,7 @@ impl Dice {
         all[self.below(all.len())]
     }
 
-    /// A text with what is hard about texts.
+    /// A text of pieces that programs often handle wrongly.
     pub(crate) fn text(&mut self) -> String {
         const PIECES: [&str; 24] = [
             "a",
@@ -78,7 +78,7 @@ impl Dice {
         text
     }
 
-    /// The same bytes with something wrong: a byte changed, taken out or put in, a piece twice, an end that is missing.
+    /// Damages the bytes: changes, removes or inserts a byte, repeats a piece, or cuts off the end.
     pub(crate) fn mutate(&mut self, bytes: &mut Vec<u8>) {
         if bytes.is_empty() {
             return;

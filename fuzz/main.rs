@@ -1,4 +1,4 @@
-//! Fuzzing without nightly: inputs made with the structure in mind, five targets, one driver.
+//! Fuzzing on stable Rust: generated, structured inputs, five targets, one driver.
 //!
 //! ```text
 //! cargo test --package kiso --test fuzz                     some thousands of each, as part of the ordinary tests
@@ -6,14 +6,14 @@
 //! KISO_FUZZ_TARGET=plans KISO_FUZZ_SEED=7 KISO_FUZZ_AT=1234 cargo test --package kiso --test fuzz
 //! ```
 //!
-//! The second is the long lane, `.ci/long`. It is the same target in the same directory with the host alone optimised, so
-//! that wasmtime and Cranelift, which are optimised in every profile, are not built a second time. The third runs one
-//! input again: every input depends on the seed, the target and its number alone, and what fails prints all three.
+//! The second command is the long lane, `.ci/long`. It uses the same build target and directory and optimises only the host, so
+//! that wasmtime and Cranelift, which every profile optimises, are not built a second time. The third command repeats one input:
+//! an input depends only on the seed, the target and its number, and a failure prints all three.
 //!
-//! An execution fails when it panics, when it computes for more than 5 s (in the ordinary tests a minute) or does not end
-//! within a minute, or when the memory of whoever runs it has grown by more than 512 MiB. A watchdog looks; it prints
-//! the input and aborts. A target also fails when fewer than a fifth of its inputs get past the parser: then the grammar
-//! has gone stale. Where inputs come from several sources, the share of each is printed below the target's.
+//! An execution fails when it panics, when it uses more than 5 s of processor time (in the ordinary tests a minute), when it does
+//! not end within a minute, or when the memory of its process grows by more than 512 MiB. A watchdog checks this; it prints the
+//! input and aborts. A target also fails when fewer than a fifth of its inputs get past the parser: then the grammar is out of
+//! date. If inputs come from several sources, the share of each is printed below the target's.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -37,35 +37,35 @@ use dice::Dice;
 use std::time::Instant;
 use watch::Watch;
 
-/// A fuzz target. Its input is bytes, so that any input can be printed and kept.
+/// A fuzz target. Its input is bytes, so that every input can be printed and saved.
 trait Target {
     fn name(&self) -> &'static str;
 
-    /// Inputs that are tried together, because one alone costs more to begin than to run.
+    /// Number of inputs that are run together because starting costs more than running one.
     fn together(&self) -> u64 {
         1
     }
 
-    /// How many inputs the ordinary tests run; those of a target with none are for the long lane alone.
+    /// Number of inputs in the ordinary tests. A target with 0 runs only in the long lane.
     fn ordinary(&self) -> u64;
 
     fn make(&mut self, dice: &mut Dice) -> Vec<u8>;
 
-    /// Runs these and says how many got past the parser, or what went wrong. A panic is a failure too.
+    /// Runs the inputs. Returns how many got past the parser, or the failure. A panic is a failure, too.
     fn run(&mut self, inputs: &[Vec<u8>]) -> Result<u64, String>;
 
-    /// Where the inputs of this target come from, where it has several sources.
+    /// The sources of the target's inputs, if it has several.
     fn sources(&self) -> Vec<Source> {
         Vec::new()
     }
 
-    /// The process whose memory is watched, where it is not this one.
+    /// The process whose memory is watched, if it is not this one.
     fn process(&self) -> Option<u32> {
         None
     }
 }
 
-/// Where a part of a target's inputs comes from.
+/// A source of some of a target's inputs.
 #[derive(Debug, Clone, Copy)]
 struct Source {
     name: &'static str,
@@ -73,14 +73,14 @@ struct Source {
     past: u64,
 }
 
-/// The seed where nobody gives another, so that the ordinary tests are the same everywhere.
+/// The default seed. It is fixed, so that the ordinary tests run the same inputs everywhere.
 const SEED: u64 = 12;
 
-/// Per cent of all inputs that must get past the parser.
+/// Percentage of all inputs that must get past the parser.
 const PAST_PARSER: f64 = 20.0;
 
 fn main() {
-    // Arguments of the test harness: a part of a name, and options without a meaning here.
+    // Arguments of the test harness: a part of a name, and options that are ignored here.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     if std::env::args().any(|arg| arg == "--list") {
         return;
@@ -118,7 +118,7 @@ fn main() {
     }
 }
 
-/// Runs one target to its end; ends the process where something goes wrong.
+/// Runs one target to its end. Ends the process on a failure.
 fn fuzz(mut target: Box<dyn Target>, seed: u64, count: Option<u64>, at: Option<u64>) {
     let together = target.together();
     let (first, end) = match at {
@@ -139,7 +139,7 @@ fn fuzz(mut target: Box<dyn Target>, seed: u64, count: Option<u64>, at: Option<u
         }
         match attempt(&mut *target, &watch, seed, next, &inputs) {
             Ok(accepted) => past += accepted,
-            // Which of them it was.
+            // Finds the input that failed.
             Err(why) => {
                 for (number, input) in numbers.zip(&inputs) {
                     if let Err(why) = attempt(&mut *target, &watch, seed, number, std::slice::from_ref(input)) {

@@ -1,4 +1,4 @@
-//! Answers of models: plans, verdicts and briefs, whole and as they stream in.
+//! Answers of models (plans, verdicts and briefs), complete and streamed.
 
 use crate::Target;
 use crate::dice::Dice;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) struct Plans;
 
-/// Knows one skill.
+/// A catalog with one skill.
 struct OneSkill;
 
 impl Catalog for OneSkill {
@@ -30,7 +30,7 @@ impl Catalog for OneSkill {
 
 const MAX_TASKS: usize = 20;
 
-/// Bytes of an answer that are far from being cut off.
+/// Maximum length of an answer that is compared; such an answer is far from being cut off.
 const COMPARED: usize = 32 << 10;
 
 impl Target for Plans {
@@ -42,7 +42,7 @@ impl Target for Plans {
         5_000
     }
 
-    /// The first byte says who answers.
+    /// The first byte selects the role that answers.
     fn make(&mut self, dice: &mut Dice) -> Vec<u8> {
         let who = dice.below(3) as u8;
         let mut object = match who {
@@ -79,7 +79,7 @@ impl Target for Plans {
                 1 => verdict::parse(&text, &OneSkill, MAX_TASKS, true).is_ok(),
                 _ => execution_brief::parse(&text).is_ok(),
             });
-            // In whatever pieces it comes, a user sees the same.
+            // A user sees the same text however the answer is split into pieces.
             let mut chatter = Chatter::default();
             let mut streamed = String::new();
             let mut rest = &*text;
@@ -90,7 +90,7 @@ impl Target for Plans {
             }
             streamed += &chatter.finish();
             let whole = Chatter::of(&text);
-            // Of a fence without a plan in it, what is kept of a finished answer has no end.
+            // A finished answer keeps no closing mark of a fence without a plan.
             let streamed = streamed.trim().trim_end_matches("```").trim_end();
             if text.len() < COMPARED && streamed != whole {
                 return Err(format!("in pieces {streamed:?}, whole {whole:?}"));
@@ -140,7 +140,7 @@ fn a_brief(dice: &mut Dice) -> Value {
     json!({ "goal": "to know", "required": items, "delta": "all", "success": ["known"], "context": {}, "action": "look" })
 }
 
-/// Changes a value somewhere in it.
+/// Changes one value somewhere inside.
 fn spoil(dice: &mut Dice, value: &mut Value, depth: usize) {
     match value {
         Value::Object(fields) if !fields.is_empty() && depth < 6 && !dice.once_in(4) => {

@@ -1,7 +1,7 @@
-//! Shell: programs of a grammar, parsed and run by the shell component in its sandbox.
+//! Shell programs from a grammar, parsed and run by the shell component in its sandbox.
 //!
-//! Each program is run by `eval` in one shell after the other, as many as that shell lives for: a program may end it. Loops
-//! of the grammar end by themselves, so that one that does not is a mistake of the shell.
+//! `eval` runs the programs one after the other in one shell for as long as that shell lives: a program may end it. All loops of
+//! the grammar terminate, so a loop that does not is a bug of the shell.
 
 use crate::Target;
 use crate::dice::Dice;
@@ -25,15 +25,15 @@ pub(crate) struct Shell {
     runtime: Runtime,
 }
 
-/// The deadline is the watchdog's to keep.
+/// The timeout is long, because the watchdog enforces the deadline.
 const CONFIG: &str =
     "model = \"reflex\"\n[exec]\ntimeout_s = 600\nmemory_mib = 512\noutput_kib = 8192\nmax_output_mib = 1024\n";
 
-/// Stands on a line of its own behind each program that was run.
+/// Printed on its own line after each program that ran.
 const DONE: &str = "#done#";
 
-/// State that a program leaves to the next one: its functions, options and traps, but not its data. A loop over what a thousand
-/// programs have piled up ends by itself too, but not soon.
+/// Removes state that a program leaves to the next one (functions, options and traps, but not data). Without it, a loop over the
+/// data of a thousand programs would take too long.
 const BETWEEN: &str = "PATH=/bin; set +efux; unset -v a s x y";
 
 impl Shell {
@@ -64,7 +64,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Runs programs one after the other in one shell; how many it came to the end of, and what it said.
+    /// Runs programs one after the other in one shell. Returns how many ended, and the output.
     fn run_some(&self, programs: &[Vec<u8>]) -> Result<(usize, String), String> {
         let mut source = String::new();
         for program in programs {
@@ -122,7 +122,7 @@ impl Target for Shell {
             for _ in 0..1 + dice.below(3) {
                 dice.mutate(&mut bytes);
             }
-            // A loop that the grammar bounds must not lose its bound.
+            // A mutation must not remove the bound of a loop.
             let text = String::from_utf8_lossy(&bytes);
             if text.contains("while") || text.contains("until") || text.contains("for") {
                 bytes = text.replace("while", "if").replace("until", "if").replace("for", "fo").into_bytes();
@@ -132,13 +132,13 @@ impl Target for Shell {
     }
 
     fn run(&mut self, inputs: &[Vec<u8>]) -> Result<u64, String> {
-        // A file to which a hundred thousand programs have appended takes long to read, whoever reads it.
+        // A file to which a hundred thousand programs have appended takes long to read.
         self.clear().map_err(|error| error.to_string())?;
         let (mut rest, mut refused) = (inputs, 0);
         while !rest.is_empty() {
             let (ran, said) = self.run_some(rest)?;
             refused += said.lines().filter(|line| line.contains("syntax error")).count();
-            // The one after the last that was done has ended its shell.
+            // The program after the last finished one ended the shell.
             rest = rest.get(ran + 1..).unwrap_or_default();
         }
         Ok((inputs.len() - refused.min(inputs.len())) as u64)

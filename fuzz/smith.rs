@@ -1,4 +1,4 @@
-//! wasm-smith, in a process of its own: `fuzz/smith/Cargo.toml` says why it is not a dependency of this target.
+//! Runs wasm-smith in its own process: `fuzz/smith/Cargo.toml` says why it is not a dependency of this target.
 
 #[path = "../build/guests.rs"]
 #[allow(dead_code, reason = "build scripts use the rest")]
@@ -15,7 +15,7 @@ pub(crate) struct Smith {
 }
 
 impl Smith {
-    /// Builds the program, where it is not there yet, and starts it.
+    /// Builds the program if it does not exist yet, and starts it.
     pub(crate) fn start() -> Smith {
         let (manifest, target) = (root().join("fuzz/smith/Cargo.toml"), root().join("target/guests"));
         let built = guests::cargo(&manifest, &target, "release").status().expect("cargo can be started");
@@ -27,7 +27,7 @@ impl Smith {
         Smith { process, seeds, files }
     }
 
-    /// A component or a core module; the same for the same seed.
+    /// A component or a core module. The same seed gives the same bytes.
     pub(crate) fn make(&mut self, seed: u64) -> Vec<u8> {
         let mut answer = || {
             self.seeds.write_all(&seed.to_le_bytes())?;

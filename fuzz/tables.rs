@@ -1,4 +1,4 @@
-//! The heads of files that are, or call themselves, tables.
+//! The first bytes of files that are tables or claim to be.
 
 use crate::Target;
 use crate::dice::Dice;
@@ -15,7 +15,7 @@ const ENDINGS: [&str; 5] = ["csv", "tsv", "json", "jsonl", "ndjson"];
 
 impl Tables {
     pub(crate) fn new() -> Tables {
-        // In memory where the machine has that: each input is a file.
+        // Use memory if possible: each input is a file.
         let dir = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("there is room");
         let work = Dir::open_ambient_dir(dir.path(), ambient_authority()).expect("it is there");
         Tables { dir, work }
@@ -27,7 +27,7 @@ impl Target for Tables {
         "tables"
     }
 
-    /// As many as the reader reads of a workspace.
+    /// The number of files that the reader reads from a workspace.
     fn together(&self) -> u64 {
         50
     }
@@ -36,7 +36,7 @@ impl Target for Tables {
         3_000
     }
 
-    /// The first byte says which ending the file has.
+    /// The first byte selects the file's extension.
     fn make(&mut self, dice: &mut Dice) -> Vec<u8> {
         let ending = dice.below(ENDINGS.len());
         let mut bytes = match ENDINGS[ending] {
@@ -57,7 +57,7 @@ impl Target for Tables {
                 ]
                 .concat()
             }
-            // Longer than the head that is read.
+            // Longer than the part that is read.
             3 if dice.once_in(20) => bytes = bytes.repeat(1 + (70 << 10) / bytes.len().max(1)),
             _ => {}
         }
@@ -82,7 +82,7 @@ impl Target for Tables {
 }
 
 fn cell(dice: &mut Dice) -> String {
-    // Mostly what stands in tables.
+    // Mostly the kinds of value that are common in tables.
     let kind = if dice.once_in(8) { dice.below(12) } else { dice.below(5) };
     match kind {
         0 => (dice.next() as i32).to_string(),

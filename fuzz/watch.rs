@@ -1,38 +1,38 @@
-//! The watchdog: whoever takes too long or too much memory is printed and ended.
+//! The watchdog: prints the input that takes too much time or memory, and ends the process.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Most processor time of an execution in the long lane. The machine may be busy with something else, so the clock on the
-/// wall proves nothing within a minute; after one, whoever computes nothing hangs, too.
+/// Maximum processor time of an execution in the long lane. The machine may be busy, so the wall clock counts only after a
+/// minute: an execution that used no processor time by then hangs.
 const STRICT: Duration = Duration::from_secs(5);
 const PATIENT: Duration = Duration::from_secs(60);
 
-/// Growth of memory in KiB that ends it.
+/// Growth of memory in KiB that ends the process.
 const MOST_KIB: u64 = 512 << 10;
 
-/// Bytes of an input that are printed; all of it is kept in a file.
+/// Bytes of an input that are printed. The whole input is saved to a file.
 const PRINTED: usize = 4_000;
 
 struct Current {
     seed: u64,
     number: u64,
-    /// How many are tried together, from that number on.
+    /// Number of inputs that run together, starting with `number`.
     count: usize,
     inputs: Vec<u8>,
     began: Instant,
-    /// Processor time that was used before.
+    /// Processor time used before this execution.
     used: Duration,
 }
 
 struct Shared {
     target: &'static str,
     process: Option<u32>,
-    /// Processor time that an execution may use.
+    /// Maximum processor time of an execution.
     limit: Duration,
     current: Mutex<Option<Current>>,
-    /// KiB before the first input, and the most since.
+    /// KiB before the first input, and the maximum since.
     before: u64,
     most: AtomicU64,
     over: AtomicBool,
@@ -86,7 +86,7 @@ impl Watch {
         *self.0.current.lock().unwrap() = Some(current);
     }
 
-    /// Processor time of this process, and of the one that is watched.
+    /// Processor time of this process and of the watched one.
     fn used(&self) -> Duration {
         computed("/proc/self/stat") + self.0.process.map_or(Duration::ZERO, |id| computed(&format!("/proc/{id}/stat")))
     }
@@ -95,13 +95,13 @@ impl Watch {
         *self.0.current.lock().unwrap() = None;
     }
 
-    /// MiB by which memory had grown at most.
+    /// Maximum growth of memory in MiB.
     pub(crate) fn end(self) -> u64 {
         self.0.over.store(true, Ordering::Relaxed);
         self.0.most.load(Ordering::Relaxed).saturating_sub(self.0.before) >> 10
     }
 
-    /// Says what went wrong with which input and how to see it again, and ends the process.
+    /// Prints the failed input, the reason and the command that repeats it, and ends the process.
     pub(crate) fn fail(&self, seed: u64, number: u64, input: &[u8], why: &str) -> ! {
         let target = self.0.target;
         let file = std::env::temp_dir().join(format!("kiso-fuzz-{target}-{seed}-{number}"));
@@ -118,7 +118,7 @@ impl Watch {
     }
 }
 
-/// KiB of memory that a process has; of this one where none is named. Nothing where the system does not say.
+/// Memory of a process in KiB, by default of this one. 0 if the system does not report it.
 fn resident(process: Option<u32>) -> u64 {
     let path = process.map_or("/proc/self/status".to_owned(), |id| format!("/proc/{id}/status"));
     let status = std::fs::read_to_string(path).unwrap_or_default();
@@ -126,10 +126,10 @@ fn resident(process: Option<u32>) -> u64 {
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
-/// Processor time by a `stat` of Linux, in the user's part and in the kernel's. Nothing where the system does not say.
+/// Processor time in user and kernel mode from a Linux `stat` file. Zero if the system does not report it.
 fn computed(path: &str) -> Duration {
     let stat = std::fs::read_to_string(path).unwrap_or_default();
-    // The name may have spaces and brackets; what follows it begins with the third field.
+    // The name may contain spaces and brackets; the third field follows it.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
     Duration::from_millis((ticks(14) + ticks(15)) * 1_000 / rustix::param::clock_ticks_per_second().max(1))

@@ -1,5 +1,5 @@
-//! Input from clients: requests to the port and lines to the socket of a daemon, the real binary. Its memory is watched, and
-//! that its log has no panic.
+//! Input from clients: requests to the port and lines to the socket of a daemon that runs the real binary. The target checks the
+//! daemon's memory, and that its log contains no panic.
 
 use crate::Target;
 use crate::dice::Dice;
@@ -19,13 +19,13 @@ pub(crate) struct Wire {
 
 const CONFIG: &str = "model = \"reflex\"\n[log]\nlevel = \"error\"\n[gateway]\nmax_body_kib = 64\nmax_upload_mib = 1\n";
 
-/// How an input is sent: its first byte.
+/// The first byte of an input: how it is sent.
 const WHOLE: u8 = 0;
-/// Until its end, and then nothing more is sent on the connection.
+/// Sent to its end; the connection is then closed for writing.
 const RAW: u8 = 1;
 const LINE: u8 = 2;
 
-/// Stands for the token, which is another one each time.
+/// Placeholder for the token, which is different in each run.
 const TOKEN: &str = "TOKEN";
 
 impl Wire {
@@ -38,7 +38,7 @@ impl Wire {
         Wire { served, home, port: None, socket: None }
     }
 
-    /// Sends a request whose framing is right; the status of its answer. The connection is kept where the answer says so.
+    /// Sends a request with valid framing and returns the status of the response. Keeps the connection if the response allows it.
     fn whole(&mut self, bytes: &[u8]) -> std::io::Result<u16> {
         let kept = self.port.take();
         let fresh = kept.is_none();
@@ -49,7 +49,7 @@ impl Wire {
         };
         let (status, open) = match sent(&mut port) {
             Ok(answered) => answered,
-            // A kept one may have been closed meanwhile.
+            // A kept connection may have been closed meanwhile.
             Err(error) if !fresh && is_closed(&error) => {
                 port = BufReader::new(self.served.connect());
                 sent(&mut port)?
@@ -60,10 +60,10 @@ impl Wire {
         Ok(status)
     }
 
-    /// Sends whatever it is; the status of the first answer, 0 where there is none.
+    /// Sends any bytes and returns the status of the first response, or 0 if there is none.
     fn raw(&self, bytes: &[u8]) -> std::io::Result<u16> {
         let mut stream = self.served.connect();
-        // It may be answered and closed before all of it was read.
+        // The daemon may answer and close before it has read all.
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut answered = Vec::new();
@@ -75,7 +75,7 @@ impl Wire {
         Ok(text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0))
     }
 
-    /// Sends a line and a question whose answer is known by its `ref`; whether the line was understood.
+    /// Sends a line and then a question with a known `ref`. Returns whether the line was understood.
     fn line(&mut self, bytes: &[u8]) -> std::io::Result<bool> {
         let mut socket = match self.socket.take() {
             Some(socket) => socket,
@@ -95,7 +95,7 @@ impl Wire {
                 self.socket = Some(socket);
                 Ok(!refused)
             }
-            // A client that says nothing that is understood, or too much, is let go.
+            // The daemon disconnects clients that send too much, or only lines it does not understand.
             Err(error) if is_closed(&error) => Ok(false),
             Err(error) => Err(error),
         }
@@ -109,7 +109,7 @@ fn is_closed(error: &std::io::Error) -> bool {
     )
 }
 
-/// Reads the answer to a request: its status, and whether the connection may be used again.
+/// Reads the response to a request: its status, and whether the connection can be used again.
 fn answer(port: &mut BufReader<TcpStream>) -> std::io::Result<(u16, bool)> {
     let (mut status, mut length, mut open) = (0, None, true);
     loop {
@@ -134,13 +134,13 @@ fn answer(port: &mut BufReader<TcpStream>) -> std::io::Result<(u16, bool)> {
         Some(length) => {
             std::io::copy(&mut port.take(length), &mut std::io::sink())?;
         }
-        // A stream has no known end.
+        // The end of a stream is not known.
         None => open = false,
     }
     Ok((status, open))
 }
 
-/// Reads lines until the one with this `ref`; whether one before it was a refusal of what could not be understood.
+/// Reads lines until the one with this `ref`. Returns whether an earlier one refused a line that was not understood.
 fn until_answer(socket: &mut BufReader<UnixStream>, reference: &str) -> std::io::Result<bool> {
     let mut refused = false;
     loop {
@@ -179,7 +179,7 @@ impl Target for Wire {
             if dice.once_in(3) {
                 dice.mutate(&mut bytes);
             }
-            // One line is one line, also where a mutation made two of it.
+            // An input is one line; a mutation may have split it.
             bytes.retain(|byte| *byte != b'\n');
             bytes.insert(0, LINE);
             return bytes;
@@ -224,7 +224,7 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Part of a path, as a client encodes it or does not.
+/// A part of a path, percent-encoded or not.
 fn part(dice: &mut Dice) -> String {
     const PARTS: [&str; 18] = [
         "default",
@@ -299,7 +299,7 @@ fn path(dice: &mut Dice) -> String {
 
 fn body(dice: &mut Dice) -> String {
     match dice.below(9) {
-        // Commands are answered at once: a message would be a run.
+        // Only commands are sent, because they are answered at once; another message would start a run.
         0 => json!({ "session": part(dice), "text": dice.one_of(&["/help", "/status", "/model", "/nothing", "/ "]) }).to_string(),
         1 => json!({ "title": dice.text() }).to_string(),
         2 => json!({ "message": dice.next() as i64 }).to_string(),
@@ -315,7 +315,7 @@ fn body(dice: &mut Dice) -> String {
 fn request(dice: &mut Dice) -> Vec<u8> {
     let method =
         dice.one_of(&["GET", "GET", "GET", "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "BREW"]);
-    // Streams without end are not asked for, and an answer to HEAD has a length and no body.
+    // Endless streams are not requested: the response to HEAD has a length and no body.
     let method = if method == "HEAD" { "GET" } else { method };
     let mut head = format!("{method} {} HTTP/1.1\r\nhost: localhost\r\n", path(dice));
     if dice.below(10) > 0 {

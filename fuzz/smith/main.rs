@@ -1,12 +1,12 @@
-//! Reads seeds from standard input, eight bytes each, and answers each with a file of wasm-smith on standard output: its
-//! length in four bytes, then the file. All numbers are little-endian. The same seed gives the same file, so that a failure
-//! can be seen again by its number.
+//! Reads seeds from standard input, eight bytes each, and writes a file from wasm-smith for each to standard output: its length
+//! in four bytes, then the file. All numbers are little-endian. The same seed gives the same file, so that a failure can be
+//! reproduced by its number.
 
 use arbitrary::{Arbitrary, Unstructured};
 use std::io::{Read, Write};
 use wasm_smith::{Component, Config, Module};
 
-/// Imports that a program for WASI preview 1 may have. `kiso skill add` makes a component of such a module.
+/// Imports that a WASI preview 1 program may have. `kiso skill add` makes a component of such a module.
 const PROGRAM_IMPORTS: &str = r#"(module
     (import "wasi_snapshot_preview1" "args_get" (func (param i32 i32) (result i32)))
     (import "wasi_snapshot_preview1" "clock_time_get" (func (param i32 i64 i32) (result i32)))
@@ -23,11 +23,11 @@ const PROGRAM_IMPORTS: &str = r#"(module
 
 const PROGRAM_EXPORTS: &str = r#"(module (func (export "_start")) (memory (export "memory") 1))"#;
 
-/// Seeds that are tried until one gives a file: wasm-smith refuses some, and a few it fails at.
+/// Seeds to try until one gives a file: wasm-smith refuses some seeds and panics on a few.
 const ATTEMPTS: u64 = 8;
 
 fn main() -> std::io::Result<()> {
-    // Errors of wasm-smith itself do not help a person who fuzzes kiso.
+    // Errors of wasm-smith itself would only distract from failures of kiso.
     std::panic::set_hook(Box::new(|_| {}));
     let smith = Smith {
         imports: wat::parse_str(PROGRAM_IMPORTS).expect("the text is a module"),
@@ -54,13 +54,13 @@ struct Smith {
 impl Smith {
     fn make(&self, seed: u64) -> arbitrary::Result<Vec<u8>> {
         let mut numbers = Numbers(seed);
-        // The more of them, the larger the file; most bugs need a small one.
+        // More input gives a larger file; most bugs need only a small one.
         let sizes = [64, 256, 1 << 10, 4 << 10, 16 << 10];
         let size = sizes[(numbers.next() % sizes.len() as u64) as usize];
         let kind = numbers.next() % 8;
         let bytes: Vec<u8> = (0..size / 8).flat_map(|_| numbers.next().to_le_bytes()).collect();
         let mut random = Unstructured::new(&bytes);
-        // Half of them with every feature that is on by default, half with limits and features by chance.
+        // Half of the files use every feature that is on by default, half use random limits and features.
         let mut config = if kind.is_multiple_of(2) { Config::default() } else { Config::arbitrary(&mut random)? };
         config.generate_custom_sections = kind != 0;
         match kind {

@@ -1,4 +1,4 @@
-//! Agent Skills: what is taken in and what is refused, what command lines see of them, and what models are told and left.
+//! Agent Skills: which are accepted and which refused, which files command lines see, and which texts models receive.
 
 use crate::harness::{Home, root};
 use crate::model_server::ModelServer;
@@ -62,7 +62,7 @@ fn a_folder_is_installed_shown_run_and_removed() {
     assert_eq!(info["agent_skill"]["warnings"], json!([]));
 
     home.kiso(&["skill", "run", "greet"]).ok().prints(&["Run `scripts/hello.sh NAME`."]);
-    // What it runs, it runs with nothing but what a command line has: its folder is read-only.
+    // A script runs with the permissions of a command line: the skill's folder is read-only.
     let ran = home.kiso(&["skill", "run", "greet", "hello", "Ada Lovelace"]);
     ran.exit(1).prints(&["Hello, Ada Lovelace!"]).says(&["Read-only file system"]);
     home.kiso(&["skill", "run", "greet", "sum.js", "40", "2"]).ok().prints(&["42"]);
@@ -70,7 +70,7 @@ fn a_folder_is_installed_shown_run_and_removed() {
     ran.exit(2).says(&["greet has no script \"nothing.sh\"", "scripts/hello.sh"]);
     let line = "cd /skills/greet; ls; cat references/tone.md; ls -a /skills; touch x";
     home.kiso(&["shell", "-c", line]).exit(1).prints(&["SKILL.md", "Be warm.", "greet"]).says(&["cannot touch 'x'"]);
-    // It is no tool that is called, and nothing is granted to it.
+    // An Agent Skill cannot be called as a tool, and takes no grants.
     home.kiso(&["skill", "grant", "greet", "--all"]).exit(2).says(&["it is an Agent Skill"]);
 
     home.kiso(&["skill", "remove", "greet"]).ok();
@@ -91,10 +91,10 @@ fn an_archive_is_as_good_as_its_folder() {
         ("greet/references/tone.md", "Be warm.\n"),
     ];
     let packed = path(&home.file("greet.skill", archive(&files)));
-    // The same files from elsewhere are the same skill.
+    // The same files from another place are the same skill.
     home.kiso(&["skill", "add", &packed]).ok().says(&["replaces greet"]);
     assert_eq!(digest(&home), of_folder);
-    // Others under its name are asked about: models follow what they say.
+    // Replacing a skill by other files needs a confirmation, because models follow its text.
     let other =
         path(&home.file("other.zip", archive(&[("SKILL.md", &GREET.replace("warm", "cold").replace("1.2", "1.3"))])));
     let ran = home.kiso(&["skill", "add", &other]);
@@ -131,14 +131,14 @@ fn what_cannot_be_a_skill_is_refused_and_leaves_nothing() {
         home.file(&format!("many/f{number}"), "");
     }
     add(&in_dir("many/SKILL.md", GREET), &["more than 1000 files"]);
-    // Links lead out, or round in a circle; neither is followed.
+    // Symbolic links that lead outside, or in a circle; kiso follows neither.
     let linked = in_dir("linked/SKILL.md", &skill("linked"));
     std::os::unix::fs::symlink("/etc/hostname", Path::new(&linked).join("host")).unwrap();
     add(&linked, &["host is a link or a special file"]);
     let circle = in_dir("circle/SKILL.md", &skill("circle"));
     std::os::unix::fs::symlink("..", Path::new(&circle).join("up")).unwrap();
     add(&circle, &["up is a link or a special file"]);
-    // A name that is taken.
+    // A name that is already taken.
     add(&in_dir("data/SKILL.md", &skill("data")), &["`data` is a bundled skill"]);
     add(&in_dir("exec/SKILL.md", &skill("exec")), &["the name of a built-in tool"]);
     home.add("echo");
@@ -217,7 +217,7 @@ fn models_are_told_the_description_then_the_text_then_the_files() {
     server.finish();
 }
 
-/// The text stands inside the fence of foreign text: no line of it can be taken for the host's or the user's.
+/// The text is inside the fence for untrusted text: none of its lines can pass for the host's or the user's.
 #[test]
 fn a_named_skill_comes_with_its_text_as_its_publishers_word() {
     let script = [
@@ -239,7 +239,7 @@ fn a_named_skill_comes_with_its_text_as_its_publishers_word() {
     server.finish();
 }
 
-/// A planner that was told what a skill says finds a credential as any other, and does not say what it is called.
+/// A planner that has read a skill's text uses a credential as usual, and does not mention its name.
 #[test]
 fn a_credential_beside_a_named_skill_is_written_nowhere() {
     let plan = json!({ "goal": "greet", "secrets": { "obey_eve": "4711zebra0815" }, "tasks": [
@@ -275,12 +275,12 @@ fn allowed_tools_take_away_and_never_add() {
     home.kiso(&["run", "@reader read it"]).ok().prints(&["No shell."]);
     let asked = server.requests().into_iter().find(|seen| seen.role() == "actor").unwrap();
     let tools = asked.body["tools"].as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap());
-    // `WebFetch` is of a category that the router did not choose, and stays out.
+    // `WebFetch` is in a category that the router did not choose, so it is not offered.
     let tools: Vec<&str> = tools.filter(|name| !name.starts_with("scratchpad")).collect();
     assert_eq!(tools, ["skill_read"]);
     server.finish();
 
-    // A plan is held to it as well.
+    // The same restriction applies to a plan.
     let plan = json!({ "goal": "g", "tasks": [
         { "type": "exec", "detail": "echo ran > proof" }, { "type": "msg", "detail": "say so", "notify": true },
     ] });
@@ -334,7 +334,8 @@ fn the_daemon_lists_and_shows_them() {
     served.request("DELETE", "/skills/greet", None).expect(200);
     assert_eq!(served.request("GET", "/skills/greet", None).status, 404);
 
-    // A client sends the instructions alone. Another text of its name may be somebody else's, which is asked about.
+    // A client sends only the instructions. Another text under the same name may come from somebody else and needs a
+    // confirmation.
     let sent = served.request("POST", "/skills", Some(GREET)).expect(201);
     assert_eq!((&sent["skill"], &sent["shape"]), (&json!("greet"), &json!("agent-skill")));
     served.request("POST", "/skills", Some(GREET)).expect(201);
@@ -361,7 +362,7 @@ fn the_daemon_lists_and_shows_them() {
     assert_eq!(served.request("POST", "/skills", Some(&large)).status, 400);
 }
 
-/// The page that tells of them names the limits as they are.
+/// The documentation states the limits that the code has.
 #[test]
 fn the_page_says_the_limits_that_hold() {
     let page = std::fs::read_to_string(root().join("docs/agent-skills.md")).unwrap();

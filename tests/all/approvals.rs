@@ -1,4 +1,4 @@
-//! What waits for a person: cards of runs that are shown once, answered from anywhere, and outlive the daemon.
+//! Approvals: cards of runs are shown once, can be answered from anywhere, and survive a restart of the daemon.
 
 mod bounds;
 mod terminal;
@@ -14,7 +14,7 @@ use std::process::Stdio;
 
 const QUICK: &str = "[models]\ntitler = \"reflex\"\n[daemon]\ndebounce_ms = 0\n";
 
-/// A home whose `fetch` reaches the server once that was accepted.
+/// A home in which `fetch` reaches the server after an approval.
 fn asking(web: &Web) -> Home {
     let home = Home::new();
     home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 0\nmax_jobs = 1\n");
@@ -55,7 +55,7 @@ fn planned(web: &Web, replies: &[(&'static str, Value)]) -> (Home, ModelServer) 
     (home, model)
 }
 
-/// The card that waits in a session.
+/// The pending card of a session.
 fn card(served: &Served, session: &str) -> Value {
     wait_for("a card", || served.get(&format!("/approvals?session={session}"))["items"].as_array()?.first().cloned())
 }
@@ -86,7 +86,7 @@ fn a_run_waits_for_a_word_and_goes_on_with_it() {
     assert!(effect["args"].to_string().contains(&web.url("a")), "{effect}");
     let said = served.get("/sessions/main/messages")["items"][1]["text"].to_string();
     assert!(said.contains(&format!("/approve {}", id(&card))) && said.contains(&web.address), "{said}");
-    // The only place for runs is free meanwhile, also in the same session.
+    // The only slot for runs is free meanwhile, also in the same session.
     assert!(served.reply(served.send("other", "$ echo one")).contains("one"));
     assert!(served.reply(served.send("main", "$ echo two")).contains("two"));
     assert_eq!(web.asked(), [""; 0], "nothing goes out before");
@@ -137,7 +137,7 @@ fn another_argument_is_another_question_and_the_same_one_is_not() {
     let web = Web::start();
     let plans = [
         plan(&[fetch(&web, "a"), fetch(&web, "b")]),
-        // What was accepted may be done again; what is new is asked.
+        // An accepted call may be repeated; a new one asks.
         plan(&[fetch(&web, "a"), fetch(&web, "b?leak=1")]),
         plan(&[]),
         says("Enough."),
@@ -186,7 +186,7 @@ fn a_card_outlives_the_daemon_however_it_ends() {
     let mut served = Served::start(&home);
     assert_eq!(card(&served, "main"), asked, "the same card, and only one");
     assert_eq!(served.get(&format!("/messages/{message}"))["status"], "waiting");
-    // Answered while nothing runs.
+    // The card is answered while no daemon runs.
     served.kill();
     home.kiso(&["approval", "accept", &id(&asked).to_string()]).ok().prints(&["all is accepted"]);
     assert_eq!(web.asked(), [""; 0]);
@@ -258,7 +258,7 @@ fn what_is_remembered_is_not_asked_until_it_is_forgotten() {
     assert_eq!(web.asked().len(), 4);
 }
 
-/// A program may have put the text of a stranger into it.
+/// A program may have put a stranger's text into its request.
 #[test]
 fn a_client_of_openai_s_interface_answers_no_card() {
     let web = Web::start();
@@ -381,7 +381,7 @@ fn nothing_that_is_to_be_asked_happens_where_nobody_can_be_asked() {
     let home = asking(&web);
     home.kiso(&["skill", "run", "fetch", &format!("url={}", web.url("a"))]).exit(4).says(&["not allowed"]);
     assert_eq!(web.asked(), [""; 0]);
-    // The last word counts, and both at once are refused.
+    // The last command applies, and both options at once are refused.
     let granted = home.kiso(&["skill", "grant", "fetch"]);
     granted.ok().prints(&["[[ask.http]]", &web.address]);
     home.kiso(&["skill", "info", "fetch"]).ok().prints(&["once you have accepted it"]);

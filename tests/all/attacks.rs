@@ -1,12 +1,12 @@
-//! Attacks on the real binary and a real daemon, a table of them: `tests/attacks/*.toml` says what is tried and what must
-//! hold, one file for each category. `just attack` runs it and prints the table; the ordinary test run contains it too.
+//! A table of attacks on the real binary and a real daemon. `tests/attacks/*.toml` describe each attempt and what must hold, one
+//! file for each category. `just attack` runs them and prints the table; the ordinary tests run them, too.
 //!
-//! Meanwhile the daemon's `/health` is asked without a pause. With `KISO_HEALTH_LIMIT_MS`, which `just attack` sets to
-//! 1000, a slower answer fails; without it none does, since the machine may be busy with something else.
-//! `KISO_ATTACK=substring` runs only the cases whose name holds it.
+//! A thread requests the daemon's `/health` all the time. With `KISO_HEALTH_LIMIT_MS`, which `just attack` sets to 1000, a slower
+//! response fails; without it none does, since the machine may be busy. `KISO_ATTACK=substring` runs only the cases whose name
+//! contains it.
 //!
-//! What holds for every case: the daemon is the same process afterwards, nothing beside its home changed, the listener that
-//! nothing may reach heard nothing, and the session of the case can be deleted with all that is in it.
+//! After every case, the daemon is the same process, nothing outside its home has changed, the listener that nothing may reach
+//! received nothing, and the session of the case can be deleted with all its contents.
 
 pub(crate) mod archive;
 mod case;
@@ -41,7 +41,7 @@ fn every_attempt_ends_as_it_must() {
     let broken = Mutex::new(Vec::new());
     let times = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
-        // A category is one client: its cases run in their order, beside those of the others.
+        // A category acts as one client: its cases run in order, in parallel with other categories.
         for (category, cases) in &all {
             let (health, broken, times, wanted) = (&health, &broken, &times, &wanted);
             let (quick, patient) = (&quick, &patient);
@@ -50,7 +50,7 @@ fn every_attempt_ends_as_it_must() {
                 for (number, case) in cases.iter().enumerate().filter(|(_, case)| case.name.contains(wanted)) {
                     health.during(category, &case.name);
                     let target = if case.holds.meets_a_limit_in_time() { patient } else { quick };
-                    // What panics is a case that went wrong, not the end of the others.
+                    // A case that panics fails; the other cases still run.
                     let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                         let outcome = target.attempt(category, number, case);
                         let broken = case.holds.broken(&outcome, &|text| target.fill(text));
@@ -100,8 +100,8 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
 }
 
-/// A case that holds whatever happens shows nothing: each must be broken where nothing came back at all, where everything
-/// went well without a word, and where everything went wrong without one.
+/// A case that always holds proves nothing: each must fail for an outcome without any output, for a silent success and for a
+/// silent failure.
 #[test]
 fn every_case_can_fail() {
     for (category, cases) in cases() {
@@ -117,7 +117,7 @@ fn every_case_can_fail() {
     }
 }
 
-/// The table under "Attacks" in docs/security.md has the counts of the files.
+/// The table under "Attacks" in docs/security.md has the numbers of cases in the files.
 #[test]
 fn the_documented_counts_are_those_of_the_files() {
     let text = std::fs::read_to_string(root().join("docs/security.md")).unwrap();

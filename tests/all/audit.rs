@@ -1,4 +1,4 @@
-//! What calls use of what a skill was granted, and the least grant that would have done.
+//! Audits: which of a skill's permissions its calls use, and the smallest grant that would have been enough.
 
 use crate::harness::{Home, guest, root};
 use crate::web;
@@ -13,7 +13,7 @@ fn audit(home: &Home, skill: &str) -> Value {
     home.kiso(&["--json", "skill", "audit", skill]).json()
 }
 
-/// The things of an audit, as "capability how name".
+/// The entries of an audit, as "capability how name".
 fn things(audit: &Value) -> Vec<String> {
     let things = audit["used"]["things"].as_array().into_iter().flatten();
     let text = |thing: &Value, key: &str| thing[key].as_str().unwrap().to_owned();
@@ -27,7 +27,7 @@ fn what_a_skill_reached_is_shown_and_the_rest_is_taken_away() {
     home.kiso(&["skill", "grant", "fetch", "--host", &one, "--host", &other, "--private"]).ok();
     home.kiso(&["skill", "grant", "fetch", "--host", "example.org", "--write"]).ok();
 
-    // Before the first call nothing says what it needs.
+    // Before the first call there is no record of use.
     let before = audit(&home, "fetch");
     assert_eq!((&before["used"], &before["least"], &before["narrower"]), (&json!(null), &json!(null), &json!([])));
     assert!(
@@ -38,7 +38,7 @@ fn what_a_skill_reached_is_shown_and_the_rest_is_taken_away() {
     for _ in 0..2 {
         home.kiso(&["skill", "run", "fetch", &format!("url=http://{one}/")]).ok().prints(&["rain"]);
     }
-    // What is refused is not used.
+    // A refused call does not count as use.
     home.kiso(&["skill", "run", "fetch", "url=http://127.0.0.1:1/"]).exit(4);
     let found = audit(&home, "fetch");
     assert_eq!((&found["used"]["calls"], &found["used"]["failed"]), (&json!(3), &json!(1)));
@@ -60,7 +60,7 @@ fn what_a_skill_reached_is_shown_and_the_rest_is_taken_away() {
     tightened.ok().prints(&["is allowed less now", &format!("- reach {other}"), "+ workspace: none"]);
     home.kiso(&["skill", "run", "fetch", &format!("url=http://{one}/")]).ok().prints(&["rain"]);
     home.kiso(&["skill", "run", "fetch", &format!("url=http://{other}/")]).exit(4).says(&["may not be reached"]);
-    // A second time there is nothing to take, and nothing is given back.
+    // The second time there is nothing to remove, and nothing is returned.
     let again = home.kiso(&["--json", "skill", "audit", "fetch", "--tighten"]).json();
     assert_eq!(again, json!({ "type": "tightened", "skill": "fetch", "changes": [] }));
 }
@@ -77,7 +77,7 @@ fn files_and_secrets_are_recorded_by_their_names_alone() {
     };
     run("escape", "../../etc/passwd").ok();
     let found = audit(&home, "hostile");
-    // A variable of the environment is received whether the skill looks at it or not.
+    // A variable of the environment counts as received whether or not the skill reads it.
     assert!(things(&found).contains(&"secrets received api_key".to_owned()), "{found}");
     assert!(!found.to_string().contains("very-secret"), "{found}");
     home.kiso(&["skill", "run", "hostile", "mode=write", "amount=1"]).exit(5);
@@ -85,10 +85,10 @@ fn files_and_secrets_are_recorded_by_their_names_alone() {
     assert!(things(&found).contains(&"workspace write /work".to_owned()), "{found}");
     assert!(found["used"]["written_bytes"].as_u64().unwrap() > 0, "{found}");
 
-    // Another component of the name begins anew.
+    // Another component under the same name starts a new record.
     let changed = home.file("next/hostile.wasm", {
         let mut bytes = std::fs::read(guest("hostile")).unwrap();
-        // A custom section of its own: name "x", nothing in it.
+        // A custom section named "x" with no content.
         bytes.extend_from_slice(&[0, 2, 1, b'x']);
         bytes
     });
@@ -122,7 +122,7 @@ fn commands_in_lines_are_recorded_as_well() {
     let home = Home::new();
     let file = guest("command");
     home.kiso(&["skill", "add", file.to_str().unwrap(), "--name", "told", "--grant", "none"]).ok();
-    // Several in one moment are one write, and none is lost.
+    // Several calls at the same moment are written together, and none is lost.
     home.kiso(&["shell", "-c", "for n in 1 2 3; do echo '{}' | told; done"]).ok();
     home.kiso(&["shell", "-c", "echo no JSON | told"]).exit(134);
     let found = audit(&home, "told");

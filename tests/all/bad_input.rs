@@ -1,4 +1,4 @@
-//! Bad input: each has a clear error, and a person who sees the message knows what to do.
+//! Bad input: each gets a clear error that tells a person what to do.
 
 use crate::harness::{Home, guest, skipped};
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ fn add(home: &Home, name: &str, bytes: &[u8]) -> crate::harness::Ran {
     home.kiso(&["skill", "add", file.to_str().unwrap()])
 }
 
-/// A named pipe where a file is expected would be waited for until somebody writes to it.
+/// Opening a named pipe in place of a file would block until somebody writes to it.
 #[test]
 fn a_named_pipe_in_the_home_hangs_nothing() {
     let home = Home::new();
@@ -148,7 +148,7 @@ fn a_key_that_others_can_read() {
     home.kiso(&["skill", "list"]).exit(3).says(&["key", "chmod 600"]);
 }
 
-/// Mounts a file system of its own for one command. None where this machine does not let tests mount.
+/// Mounts a separate file system for one command. Returns `None` if this machine does not let tests mount.
 fn mounted(home: &Home, options: &str, script: &str) -> Option<crate::harness::Ran> {
     let probe = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).output();
     if !probe.is_ok_and(|o| o.status.success()) {
@@ -175,8 +175,8 @@ fn a_home_on_a_read_only_file_system() {
     }
 }
 
-/// The home fills up: first while a file comes in, then for good. Nothing half-written stays, and with room again
-/// everything works.
+/// The home runs out of space, first during an upload and then permanently. No incomplete file stays, and once there is room
+/// everything works again.
 #[test]
 fn a_home_on_a_full_disk() {
     let home = Home::new();
@@ -193,7 +193,8 @@ fn a_home_on_a_full_disk() {
     }
 }
 
-/// Two processes on one fresh home: both make it, both work; one session at a time, and who waits is told for whom.
+/// Two processes use one new home: both can create it and both work. A session belongs to one process at a time, and the waiting
+/// one says which.
 #[test]
 fn two_processes_on_one_home() {
     let home = Home::new();

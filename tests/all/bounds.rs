@@ -1,12 +1,12 @@
-//! What is kept of a component and told of it, in bytes and in names: a file of a stranger must not spoil the home of who
-//! tries it, nor the runs that have nothing to do with it.
+//! Limits on the bytes and names that are stored and shown of a component: a stranger's file must not damage the home of a person
+//! who tries it, nor runs that do not use it.
 
 use crate::harness::{Home, guest};
 use serde_json::json;
 use std::fmt::Write as _;
 
-/// A component with exported functions of plain values: `types` come first, `params` are those of each function, which its core
-/// function takes as `core`.
+/// A component that exports functions of plain values: `types` come first, `params` are the parameters of each function, and
+/// `core` are those of its core function.
 pub(crate) fn functions(types: &str, names: &[&str], params: &str, core: &str) -> Vec<u8> {
     let mut text = format!(
         "(component
@@ -32,7 +32,7 @@ fn of_bytes(names: &[&str]) -> Vec<u8> {
     functions("", names, "(param \"x\" (list u8))", "i32 i32")
 }
 
-/// Names of this length, each another one.
+/// `count` distinct names of this length.
 fn names(count: usize, length: usize) -> Vec<String> {
     (0..count).map(|n| format!("n{n}{}", "x".repeat(length))).collect()
 }
@@ -41,7 +41,7 @@ fn quoted(names: &[String]) -> String {
     names.iter().map(|name| format!("\"{name}\" ")).collect()
 }
 
-/// A type with long names, used again and again: 100 kB of file that would be hundreds of megabytes written out.
+/// A type with long names that is used many times: a file of 100 kB that would take hundreds of megabytes written out.
 #[test]
 fn long_names_in_types_are_bounded_wherever_they_stand() {
     let many = names(500, 180);
@@ -58,7 +58,7 @@ fn long_names_in_types_are_bounded_wherever_they_stand() {
     ];
     let home = Home::new();
     for (kind, ty) in kinds {
-        // Each level holds the one before twice: 2^10 times the names at the top.
+        // Each level contains the one before twice: 2^10 times the names at the top.
         let levels: String = (1..=10).map(|i| format!("(type $t{i} (tuple $t{} $t{}))\n", i - 1, i - 1)).collect();
         let types = format!("(type $named {ty}) (export $t0 \"named\" (type $named)) {levels}");
         let wasm = functions(&types, &["f"], "(param \"x\" (list $t10))", "i32 i32");
@@ -72,13 +72,13 @@ fn long_names_in_types_are_bounded_wherever_they_stand() {
     assert!(!home.path().join("skills/bomb").exists());
 }
 
-/// Many functions and parameters add up to one limit.
+/// The texts of all functions and parameters together have one limit.
 #[test]
 fn what_is_told_of_all_functions_together_is_bounded() {
     let home = Home::new();
     let tools = names(60, 20);
     let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
-    // More than sixteen flat parameters arrive through a pointer.
+    // More than sixteen flat parameters are passed through a pointer.
     let params: String = names(15, 20).iter().map(|name| format!("(param \"{name}\" (list u8)) ")).collect();
     let file = home.file("many.wasm", functions("", &tools, &params, "i32"));
     home.kiso(&["skill", "add", file.to_str().unwrap()]).exit(1).says(&["32768"]);
@@ -97,7 +97,7 @@ fn names_that_a_provider_refuses_are_refused_here() {
     let long = format!("f{}", "x".repeat(90));
     let ran = add("calc", of_bytes(&["g", &long]));
     ran.exit(1).says(&["calc__fxxx", "97 characters", "they take 64", "--name"]);
-    // One function alone is called by the skill's name.
+    // A skill with only one function is called by the skill's name.
     add("calc", of_bytes(&[&long])).ok();
     let most = format!("f{}", "x".repeat(51));
     let name = "abcdefghij";
@@ -105,7 +105,7 @@ fn names_that_a_provider_refuses_are_refused_here() {
     add("abcdefghijk", of_bytes(&["g", &most])).exit(1).says(&["65 characters"]);
 }
 
-/// An error repeats a few of the names that a file chose, and the beginning of each.
+/// An error repeats only a few of the names in a file, and only their beginnings.
 #[test]
 fn errors_about_a_file_are_for_people() {
     let home = Home::new();
@@ -149,7 +149,7 @@ fn texts_of_a_manifest_are_bounded() {
         ran.exit(2).says(&[expected, "kiso.toml:"]);
         assert!(ran.stderr.len() < 2_000, "{}", ran.stderr.len());
     }
-    // Each argument is short enough, and all together are not.
+    // Each argument is short enough, but all together are too long.
     let many: String =
         (0..40).map(|n| format!("a{n} = {{ type = \"string\", description = \"{}\" }}\n", "d".repeat(900))).collect();
     let manifest = home.file("kiso.toml", format!("{MANIFEST}{many}"));
@@ -157,7 +157,7 @@ fn texts_of_a_manifest_are_bounded() {
     home.kiso(&args).exit(2).says(&["32768 are the limit for a skill"]);
 }
 
-/// What an older kiso let in is left out with a message, and runs go on.
+/// A skill that an older kiso accepted and that exceeds the limits is left out with a message; runs work.
 #[test]
 fn what_is_installed_and_goes_too_far_is_set_aside() {
     let home = Home::new();
@@ -195,7 +195,7 @@ fn what_is_installed_and_goes_too_far_is_set_aside() {
     home.kiso(&["skill", "list"]).ok();
 }
 
-/// Two skills that are each within the limit may be too much for a small context together with everything else.
+/// Two skills within the limit can together be too much for a small context.
 #[test]
 fn a_catalog_that_does_not_fit_is_told_with_the_skills_that_fill_it() {
     let home = Home::new();

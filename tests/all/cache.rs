@@ -1,4 +1,4 @@
-//! The cache of compiled code: believed only with this home's signature.
+//! The cache of compiled code is trusted only with this home's signature.
 
 use crate::harness::Home;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ fn a_tampered_entry_is_thrown_away_and_built_again() {
     assert!(echoes(&home).contains("discarded"));
 }
 
-/// Compiled code from another home has a signature, but not this home's.
+/// Compiled code from another home has that home's signature.
 #[test]
 fn a_foreign_entry_is_never_loaded() {
     let (home, other) = (Home::new(), Home::new());

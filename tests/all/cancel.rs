@@ -1,4 +1,4 @@
-//! `kiso cancel` and Ctrl-C: a run stops wherever it is, leaves a clean record, and its session goes on.
+//! `kiso cancel` and Ctrl-C: a run stops at any point and leaves a consistent record, and its session continues.
 
 use crate::crash::{Running, serve, store, wait_on};
 use crate::harness::{Home, Ran, root, wait_until};
@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 
 const MESSAGE: &str = "Set the mark and tell me when it is there.";
 
-/// What a run that was stopped replies.
+/// The reply of a cancelled run.
 const CANCELLED: &str = "The run was cancelled before the work was done.";
 
 const CANCEL: [&str; 2] = ["cancel", "last"];
@@ -51,7 +51,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).expect("it runs");
 }
 
-/// A single text of the store, which may not be there yet.
+/// One text of the store, which may not exist yet.
 fn row(home: &Home, sql: &str) -> Option<String> {
     let path = home.path().join("store.db");
     let conn = rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
@@ -66,7 +66,7 @@ fn effects(home: &Home) -> String {
     std::fs::read_to_string(home.work("default").join("effects")).unwrap_or_default()
 }
 
-/// The first run of a home as a run that was stopped is left behind; returns its tasks with their status.
+/// Checks that the first run of a home is recorded as cancelled. Returns its tasks with their status.
 #[track_caller]
 fn is_clean(home: &Home) -> Vec<(String, String)> {
     let conn = store(home);
@@ -83,7 +83,7 @@ fn is_clean(home: &Home) -> Vec<(String, String)> {
     tasks.collect::<Result<_, _>>().unwrap()
 }
 
-/// Another message in the session is answered as if nothing had happened, and knows of the run that was stopped.
+/// The next message in the session is answered normally, and its model knows about the cancelled run.
 #[track_caller]
 fn session_goes_on(home: &Home) {
     let replies = [
@@ -95,15 +95,15 @@ fn session_goes_on(home: &Home) {
     let ran = home.kiso(&["run", "thanks all the same"]);
     ran.ok().prints(&["You are welcome."]);
     assert!(!ran.stderr.contains("cut off"), "{ran:?}");
-    // It may have been named before.
+    // The session may already have a title.
     assert!(server.problems().iter().all(|problem| problem.ends_with("(titler) was never asked for")), "{ran:?}");
 }
 
-/// Where a run is when it is stopped.
+/// A point at which a run is cancelled.
 struct Place {
     name: &'static str,
     replies: Replies,
-    /// Whether it is there.
+    /// Whether the run has reached it.
     there: fn(&Home, &ModelServer) -> bool,
     tasks: &'static [(&'static str, &'static str)],
     effects: &'static str,
@@ -134,7 +134,7 @@ fn places() -> Vec<Place> {
         },
         Place {
             name: "reasoner",
-            // Of several acts: a single one needs no reasoner.
+            // Two actions: a single one needs no reasoner.
             replies: vec![routing("high"), plan(&[act.clone(), act.clone()]), held("reasoner", "slow_first_token")],
             there: waits,
             tasks: &[("act", "dropped"), ("act", "dropped"), ("msg", "dropped")],
@@ -185,7 +185,7 @@ fn places() -> Vec<Place> {
 #[test]
 fn a_run_stops_wherever_it_is() {
     for Place { name, replies, there, tasks, effects: left } in places() {
-        // By another process, by Ctrl-C, and after its own process was killed.
+        // By another process, by Ctrl-C, and by another process after the run's own process was killed.
         for how in ["cancel", "interrupt", "killed"] {
             let home = Home::new();
             if name == "skill" {
@@ -202,7 +202,7 @@ fn a_run_stops_wherever_it_is() {
                 home.kiso(&CANCEL).ok().prints(&["is cancelled"]);
             } else {
                 match how {
-                    // It may have ended already.
+                    // The run may have ended already.
                     "cancel" => {
                         let said = home.kiso(&CANCEL).ok().stdout.clone();
                         assert!(said.contains("is stopping") || said.contains("is cancelled"), "{said}");
@@ -216,7 +216,7 @@ fn a_run_stops_wherever_it_is() {
             let found = is_clean(&home);
             let found: Vec<_> = found.iter().map(|(label, status)| (label.as_str(), status.as_str())).collect();
             assert_eq!(found, tasks, "{name}, {how}");
-            // What the command that was stopped had changed is undone, and what others did before it stays.
+            // Changes of the cancelled command are undone; earlier changes by others stay.
             assert_eq!(effects(&home), left, "{name}, {how}");
             home.kiso(&CANCEL).exit(2).says(&["has already ended (cancelled)"]);
             drop(server);
@@ -226,15 +226,15 @@ fn a_run_stops_wherever_it_is() {
     }
 }
 
-/// Stopped at any moment between the steps of a run of many: what was done is on record, and nothing else was done.
+/// A run of many steps is cancelled at a random moment: finished steps are recorded, and nothing else was done.
 #[test]
 fn a_run_stops_between_its_steps() {
-    // The last one sees to it that the run does not end by itself, however late it is stopped.
+    // The last step does not end, so that the run still runs however late it is cancelled.
     let steps = (0..48).map(|n| format!("echo {n} >> effects"));
     let tasks: Vec<_> = steps.chain(["while :; do :; done".to_owned()]).map(|line| exec(&line)).collect();
     for after in [1, 3, 7, 12] {
         let home = Home::new();
-        // However much is done before it stops, the window has room for it, and nothing is summarized.
+        // The window is large enough for any number of steps, so nothing is summarized.
         let window = "[context]\nsliding_window = 200\nsummarize_threshold = 400\n";
         let server = serve(&home, &[routing("high"), plan(&tasks), ("titler", json!({ "text": "Marks" }))], window);
         let mut child = start(&home, &["run", MESSAGE]);
@@ -251,7 +251,7 @@ fn a_run_stops_between_its_steps() {
     }
 }
 
-/// The process that was stopping died before it did: the run is not taken up, and what is said next is done.
+/// The process died while it was cancelling: the run is not resumed, and the next message is processed.
 #[test]
 fn a_wish_to_stop_outlives_the_process() {
     for resumes in [false, true] {
@@ -281,7 +281,7 @@ fn a_wish_to_stop_outlives_the_process() {
     }
 }
 
-/// A run that cannot even write down that it stops: the second Ctrl-C leaves it as it is.
+/// The run cannot even record that it stops: the second Ctrl-C ends the process at once.
 #[test]
 fn a_second_interrupt_leaves_at_once() {
     let home = Home::new();
@@ -302,7 +302,7 @@ fn a_second_interrupt_leaves_at_once() {
     session_goes_on(&home);
 }
 
-/// As whoever drives a run does it: between the request and the look at whether anybody does.
+/// Simulates a run that ends between the cancel request and the check for an active process.
 #[test]
 fn a_run_that_ends_as_soon_as_it_is_asked_to_is_cancelled() {
     let home = Home::new();
@@ -328,7 +328,7 @@ fn what_cannot_be_cancelled_is_an_error() {
     home.kiso(&["trace", "last"]).ok().prints(&["done"]);
 }
 
-/// The commands of the section on stopping and resuming, in its order.
+/// The commands of the section on stopping and resuming, in order.
 #[test]
 fn the_documented_commands_do_what_they_say() {
     let page = include_str!("../../docs/how-it-works.md");
@@ -361,14 +361,14 @@ fn the_documented_commands_do_what_they_say() {
     assert_eq!(list(), "", "what it had changed is undone");
 
     Running(started("one\n")).kill();
-    // It is rolled back and done once more.
+    // The task is rolled back and done again.
     home.kiso(resume).ok();
     assert_eq!(list(), "one\ntwo\n");
     Running(started("one\ntwo\none\n")).kill();
     home.kiso(next).ok().says(&["resuming it first"]).prints(&["one\ntwo\none\ntwo\n"]);
 }
 
-/// The words of a command behind `kiso`, as a shell splits them.
+/// The arguments of a `kiso` command, split as a shell does.
 fn words(line: &str) -> Vec<&str> {
     let line = line.strip_prefix("kiso ").unwrap_or_else(|| panic!("{line} is not a command of kiso"));
     match line.split_once('\'') {
@@ -377,7 +377,7 @@ fn words(line: &str) -> Vec<&str> {
     }
 }
 
-/// The row of a type in a section of a page.
+/// The row for a type in a section of a page.
 fn page_row(page: &str, section: &str, kind: &str) -> String {
     let page = std::fs::read_to_string(root().join(page)).unwrap();
     let section = page.split(section).nth(1).unwrap_or_else(|| panic!("there is no {section}"));

@@ -1,9 +1,9 @@
-//! What a skill can be given: the list, as documentation, `kiso doctor` and components see it.
+//! The list of capabilities in the documentation, in `kiso doctor` and for components.
 
 use crate::harness::{Home, root};
 use kiso_sandbox::skill::grant::Capabilities;
 
-/// The table of docs/skills.md is made from the list. `KISO_WRITE_DOCS=1` with this test writes it anew.
+/// The table of docs/skills.md is generated from the list. `KISO_WRITE_DOCS=1` with this test writes it.
 #[test]
 fn the_documentation_has_a_row_for_each_capability() {
     let file = root().join("docs/skills.md");
@@ -36,7 +36,7 @@ fn doctor_says_who_was_granted_what() {
     assert!(after.contains("fetch: reach example.org (GET"), "{after}");
 }
 
-/// A skill for the draft that calls the log of both versions.
+/// A skill for the draft that calls the log interface of both versions.
 const OF_TWO_VERSIONS: &str = r#"
 (component
   (import "kiso:skill/types@0.1.0" (instance $types
@@ -103,6 +103,6 @@ fn two_versions_of_an_interface_stand_side_by_side() {
     assert_eq!(ended["text"], "done", "{ended}");
     let lines: Vec<_> = ended["log"].as_array().unwrap().iter().map(|line| line["message"].as_str().unwrap()).collect();
     assert_eq!(lines, ["first", "second town=Oslo"]);
-    // What was built for 0.1 is as good as ever.
+    // A component that was built for 0.1 still works.
     home.add("echo");
 }

@@ -1,4 +1,4 @@
-//! How much there may be of everything together: sessions, bytes; and that what is deleted is gone and makes room.
+//! Limits on the number of sessions and on all bytes together; deletion removes everything and makes room.
 
 use crate::harness::{Home, wait_until};
 use crate::served::Served;
@@ -17,7 +17,7 @@ fn say(session: &str, text: &str) -> String {
     json!({ "session": session, "text": text }).to_string()
 }
 
-/// Directories inside each other, whose path is longer than any that the system takes.
+/// Creates nested directories with a path longer than the system accepts.
 fn nest(at: &Path, levels: usize) {
     use rustix::fs::{Mode, OFlags, mkdirat, openat};
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -36,7 +36,7 @@ fn there_are_no_more_sessions_than_may_be() {
     for session in ["one", "two", "three"] {
         assert!(served.reply(served.send(session, "$ echo here")).contains("here"));
     }
-    // By every way that makes one.
+    // Every way to create a session is refused.
     let refused = served.request("POST", "/msg", Some(&say("four", "$ echo here")));
     refused.refuses(507, "too_many_sessions");
     assert!(refused.body.contains("limits.max_sessions"), "{refused:?}");
@@ -46,23 +46,23 @@ fn there_are_no_more_sessions_than_may_be() {
     home.kiso(&["schedule", "run", "tick"]).exit(5).says(&["there are 3 sessions already"]);
     home.kiso(&["run", "-s", "four", "$ echo here"]).exit(5).says(&["there are 3 sessions already", "session delete"]);
     assert!(!home.path().join("sessions/four").exists(), "nothing of it was made");
-    // Those that are there go on.
+    // Existing sessions still work.
     assert!(served.reply(served.send("two", "$ echo again")).contains("again"));
     served.request("PUT", "/sessions/two/files/a", Some("x")).expect(201);
     home.kiso(&["session", "delete", "three", "--yes"]).ok();
     assert!(served.reply(served.send("four", "$ echo room")).contains("room"));
     served.request("POST", "/msg", Some(&say("five", "$ echo here"))).refuses(507, "too_many_sessions");
-    // Read anew, without a restart.
+    // The configuration is reloaded without a restart.
     home.config(&format!("{QUICK}[limits]\nmax_sessions = 4\n"));
     home.kiso(&["config", "reload"]).ok();
-    // The daemon reads it when it comes to it.
+    // The daemon reloads it a moment later.
     wait_until("room for a fifth session", || served.request("PUT", "/sessions/five/files/a", Some("x")).status == 201);
     assert!(served.reply(served.send("five", "$ echo more")).contains("more"));
 }
 
 #[test]
 fn all_sessions_together_hold_no_more_than_may_be() {
-    // Of which guests leave a sixteenth.
+    // Guests may use all but a sixteenth of it.
     let home = home("[limits]\nhome_mib = 68\n");
     let served = Served::start(&home);
     let fill = |mib: u64, name: &str| format!("$ head -c {} /dev/zero > {name}; echo filled", mib << 20);
@@ -70,17 +70,17 @@ fn all_sessions_together_hold_no_more_than_may_be() {
     let told = served.reply(served.send("two", &fill(40, "f")));
     assert!(told.contains("all sessions and the store together") && told.contains("home_mib"), "{told}");
     served.reply(served.send("two", "$ rm -f f"));
-    // What was uploaded counts, too, and what another process wrote.
+    // Uploads count, too, and so do the files of another process.
     served.request("PUT", "/sessions/three/files/u", Some(&"x".repeat(10 << 20))).expect(201);
     home.kiso(&["run", "-s", "four", &fill(20, "f")])
         .exit(5)
         .says(&["all sessions and the store together", "home_mib"]);
-    // What it had written until then was taken back, so there is as much room as before. Then there is none for anybody.
+    // The files of that command were rolled back, so there is as much room as before. Then the home is filled up.
     home.kiso(&["run", "-s", "four", &fill(13, "f")]).ok();
     let refused = served.request("PUT", "/sessions/five/files/u", Some(&"x".repeat(900 << 10)));
     refused.refuses(507, "home_full");
     served.request("GET", "/status/five", None).refuses(404, "not_found");
-    // What is deleted makes room, a session as well as a file.
+    // Deleting makes room, a session as well as a file.
     home.kiso(&["session", "delete", "four", "--yes"]).ok();
     assert!(served.reply(served.send("one", "$ rm f; echo gone")).contains("gone"));
     assert_eq!(served.request("DELETE", "/sessions/three/files/u", None).status, 204);
@@ -90,7 +90,7 @@ fn all_sessions_together_hold_no_more_than_may_be() {
     assert!(served.reply(served.send("one", &fill(40, "f"))).contains("filled"));
 }
 
-/// A guest writes all that it may of `limits.home_mib`. What kiso itself needs is not a guest's to fill.
+/// Guests fill their share of `limits.home_mib`. The part that kiso itself needs is not available to them.
 #[test]
 fn guests_leave_room_for_messages_replies_and_undo() {
     let home = home("[limits]\nhome_mib = 64\n");
@@ -118,7 +118,7 @@ fn a_full_home_takes_no_message_and_can_be_emptied() {
     assert!(served.reply(served.send("main", "$ echo here")).contains("here"));
 }
 
-/// `--file` copies as a task or an upload would write: within the session's quota and the home's.
+/// `--file` is subject to the quota of the session and of the home, as a task or an upload is.
 #[test]
 fn a_file_that_is_copied_in_needs_room_as_any_other() {
     let home = home("[limits]\nhome_mib = 72\n[engine]\nworkspace_mib = 40\n");
@@ -132,12 +132,12 @@ fn a_file_that_is_copied_in_needs_room_as_any_other() {
         home.kiso(&line)
     };
     copy("one", &[large]).ok();
-    // The same again replaces it, and needs room for both until it does.
+    // Copying the same file again replaces it, and needs room for both until then.
     copy("one", &[small]).ok();
     let full = copy("one", &[small, home.file("other.bin", "x".repeat(20 << 20)).to_str().unwrap()]);
     full.exit(5).says(&["other.bin does not fit", "the session's workspace would hold more than its 40 MiB"]);
     assert!(!home.work("one").join("other.bin").exists(), "nothing of it was copied");
-    // Of all sessions together, and by every command that copies.
+    // The limit for all sessions applies to every command that copies.
     let full = copy("two", &[large]);
     let refused = ["large.bin does not fit", "all sessions and the store together", "home_mib"];
     full.ok();
@@ -145,7 +145,7 @@ fn a_file_that_is_copied_in_needs_room_as_any_other() {
     home.kiso(&["shell", "-s", "three", "--file", large, "-c", "ls"]).exit(5).says(&refused);
     assert!(!home.work("three").join("large.bin").exists());
     assert!(!home.kiso(&["session", "list"]).ok().stdout.contains("three"), "nothing was done in it");
-    // What was copied counts for those who come later, and for a daemon.
+    // Copied files count for later commands and for a daemon.
     let served = Served::start(&home);
     let told = served.reply(served.send("four", &format!("$ head -c {} /dev/zero > f", 30 << 20)));
     assert!(told.contains("all sessions and the store together"), "{told}");
@@ -153,7 +153,7 @@ fn a_file_that_is_copied_in_needs_room_as_any_other() {
     copy("three", &[small]).ok();
 }
 
-/// What an earlier kiso let guests make: deeper than any path is long, and than a process may hold files open.
+/// Directories from an older kiso that are deeper than the longest path and the limit of open files.
 #[test]
 fn a_session_is_deleted_however_deep_it_is() {
     let home = home("");
@@ -163,7 +163,7 @@ fn a_session_is_deleted_however_deep_it_is() {
     home.kiso(&["session", "delete", "deep", "--yes"]).ok().prints(&["deleted deep"]);
     let left: Vec<_> = std::fs::read_dir(home.path().join("sessions")).unwrap().flatten().collect();
     assert!(left.iter().all(|entry| entry.file_name() == "default"), "{left:?}");
-    // The next of that name begins with nothing, and can be deleted in turn.
+    // A new session of that name starts empty, and can be deleted.
     home.kiso(&["run", "-s", "deep", "$ ls"]).ok();
     home.kiso(&["session", "delete", "deep", "--yes"]).ok();
     home.kiso(&["doctor", "--offline"]).ok();
@@ -188,7 +188,7 @@ fn what_crashes_leave_is_swept_and_shown_until_then() {
     assert!(!home.kiso(&["doctor", "--offline"]).stdout.contains("leftovers"));
 }
 
-/// Uploads and commands that write, while others delete: nobody is told that there is no room.
+/// Uploads and commands that write while others delete are never refused for lack of room.
 #[test]
 fn deleting_while_writing_takes_no_room() {
     let home = home("");

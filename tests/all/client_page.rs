@@ -1,11 +1,11 @@
-//! What docs/clients.md shows, and the official clients that it is about.
+//! Examples of docs/clients.md, and the official clients that they use.
 
 use crate::harness::{missing_tool, root};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The official clients that the `fetch.sh` of a folder of tests fetches, once for all tests.
+/// The official clients that a test folder's `fetch.sh` fetches, once for all tests.
 pub(crate) struct OfficialClients {
     folder: &'static str,
     report: OnceLock<String>,
@@ -16,7 +16,7 @@ impl OfficialClients {
         OfficialClients { folder, report: OnceLock::new() }
     }
 
-    /// Where one is; `None`, loudly, where it cannot be had. `what` is how it is called then.
+    /// The directory of a client. Returns `None`, with a message that names it `what`, if it is not available.
     pub(crate) fn dir(&self, name: &str, what: &str) -> Option<PathBuf> {
         let report = self.report.get_or_init(|| {
             let (script, out) = (format!("tests/{}/fetch.sh", self.folder), format!("target/{}", self.folder));
@@ -40,7 +40,7 @@ pub(crate) fn section(heading: &str) -> String {
     rest.split("\n## ").next().unwrap_or_default().to_owned()
 }
 
-/// What stands in the fenced blocks of a text.
+/// The contents of the fenced blocks of a text.
 pub(crate) fn blocks<'t>(text: &'t str, fence: &str) -> Vec<&'t str> {
     text.split(&format!("```{fence}\n")).skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }

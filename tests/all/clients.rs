@@ -1,4 +1,4 @@
-//! OpenAI's interface: the official clients against a real daemon, and what no client of theirs would send.
+//! OpenAI's interface: the official clients against a real daemon, and requests that they would not send.
 
 mod official;
 
@@ -12,7 +12,7 @@ use std::net::TcpStream;
 const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n\
     [pills.shout]\ntemplate = \"$ echo {input} | tr a-z A-Z\"\n";
 
-/// A daemon with a token, and another token.
+/// A daemon with a token, and a second token.
 fn served(home: &Home) -> (Served, String) {
     home.config(CONFIG);
     let mut served = Served::start(home);
@@ -23,7 +23,7 @@ fn served(home: &Home) -> (Served, String) {
     (served, add("other"))
 }
 
-/// A home whose models are all the server's.
+/// A home that uses the server for all roles.
 fn with_models(server: &ModelServer) -> (Home, Served) {
     let home = Home::new();
     home.config(&format!(
@@ -41,7 +41,7 @@ fn reply(role: &str, text: &str, more: &str) -> String {
     format!("[[reply]]\nrole = \"{role}\"\ntext = {text:?}\n{more}\n")
 }
 
-/// A request whose answer is read as it comes.
+/// Sends a request; the response is read as it arrives.
 fn begin(served: &Served, path: &str, headers: &str, body: &Value) -> (String, BufReader<TcpStream>) {
     let mut stream = served.connect();
     let body = body.to_string();
@@ -67,7 +67,7 @@ fn post(served: &Served, path: &str, headers: &str, body: &Value) -> Answer {
     Answer::parse(format!("{head}{rest}").as_bytes()).unwrap()
 }
 
-/// Asks in a conversation: the answer, and the session that it is in.
+/// Asks in a conversation. Returns the answer and its session.
 #[track_caller]
 fn ask(served: &Served, headers: &str, messages: Value) -> (String, String) {
     let answer = post(served, "/v1/chat/completions", headers, &json!({ "model": "kiso", "messages": messages }));
@@ -76,7 +76,7 @@ fn ask(served: &Served, headers: &str, messages: Value) -> (String, String) {
     (text, session.expect("it says the session").to_owned())
 }
 
-/// The contents of the chunks up to the one that has `part`.
+/// The contents of the chunks up to and including the one with `part`.
 #[track_caller]
 fn read_until(reader: &mut impl BufRead, part: &str) -> String {
     let mut text = String::new();
@@ -92,7 +92,7 @@ fn read_until(reader: &mut impl BufRead, part: &str) -> String {
     }
 }
 
-/// Of an answer that is all talk, each word goes out while the model still writes.
+/// A conversational answer is streamed word by word.
 #[test]
 fn talk_is_streamed_as_it_is_written() {
     let script = [
@@ -117,7 +117,7 @@ fn talk_is_streamed_as_it_is_written() {
     assert!(!rest.contains("\"content\":\""), "nothing of it is said twice: {rest}");
 }
 
-/// What the program says about itself is told once, and what it changed of the conversation is told as it now is.
+/// A system prompt is passed on once, and edits of the conversation reach the model.
 #[test]
 fn the_model_knows_what_the_program_shows() {
     let answer = |text: &str, expect: &str| [reply("router", TALK, ""), reply("worker", text, expect)].concat();
@@ -139,7 +139,7 @@ fn the_model_knows_what_the_program_shows() {
     let (text, first) = ask(&served, chat, json!([system, user("hello there")]));
     assert_eq!(text, "Bonjour");
     let (_, second) = ask(&served, chat, json!([system, user("hello there"), assistant("Bonjour"), user("and again")]));
-    // The first question was changed, and another model has answered it.
+    // The first question was changed, and the client asked with another model.
     let (_, third) = ask(&served, chat, json!([system, user("hello here"), assistant("Salut"), user("what now")]));
     assert_eq!((&first, &first), (&second, &third));
     let messages = served.get(&format!("/sessions/{first}/messages"));
@@ -147,7 +147,7 @@ fn the_model_knows_what_the_program_shows() {
     assert_eq!(asked, "and again", "what the session knows is not sent again");
 }
 
-/// Whatever is different in a request that comes with a key that was used before, it is told, and not answered with another's answer.
+/// A request with a used key but any difference gets an error, not the answer of the earlier request.
 #[test]
 fn a_key_is_of_one_request() {
     let home = Home::new();
@@ -171,7 +171,7 @@ fn a_key_is_of_one_request() {
     }
 }
 
-/// A run that has ended before anybody listened is told as one that was watched.
+/// A finished run is reported like one that was watched.
 #[test]
 fn what_was_done_is_told_of_an_answer_that_was_there_already() {
     let home = Home::new();
@@ -185,7 +185,7 @@ fn what_was_done_is_told_of_an_answer_that_was_there_already() {
     }
 }
 
-/// Accepted is accepted: a program that goes away, or a daemon that is killed, changes nothing; and the same request is one.
+/// An accepted request is answered even if the client disconnects or the daemon is killed; the same request runs once.
 #[test]
 fn what_was_accepted_is_answered_once() {
     let home = Home::new();
@@ -229,8 +229,8 @@ fn header(answer: &Answer, name: &str) -> String {
     line.unwrap_or_else(|| panic!("{name} is not in {answer:?}")).to_owned()
 }
 
-/// What is accepted and cannot be waited for is not to be sent again, and says so in the way that the official clients know;
-/// what is refused before that was never taken.
+/// An accepted request that cannot be waited for must not be sent again; the error says so in the form that the official clients
+/// know. A request refused before that was not accepted.
 #[test]
 fn a_client_is_told_whether_to_send_again() {
     let home = Home::new();
@@ -254,7 +254,7 @@ fn a_client_is_told_whether_to_send_again() {
     assert!(full.headers.contains("retry-after") && !full.headers.contains("x-should-retry"), "{full:?}");
     assert_eq!(served.get("/sessions")["items"].as_array().unwrap().len(), sessions, "nothing was taken");
 
-    // A token that is revoked hears no more of what it began.
+    // A client with a revoked token receives nothing more of its streams.
     let other = home.kiso(&["token", "add", "other"]).ok().stdout.trim().to_owned();
     home.kiso(&["token", "revoke", "program"]).ok();
     let mut rest = String::new();
@@ -263,7 +263,7 @@ fn a_client_is_told_whether_to_send_again() {
     served.token = Some(other);
     served.request("GET", &format!("/v1/responses/{id}"), None).refuses(404, "not_found");
 
-    // tests/all/held.rs shows how a run comes to be held.
+    // tests/all/held.rs shows how a run becomes held.
     let sleep = json!({ "model": "kiso", "input": "$ sleep 50", "background": true });
     let begun = post(&served, "/v1/responses", "idempotency-key: k\r\n", &sleep);
     let session = header(&begun, "x-kiso-session");
@@ -279,7 +279,7 @@ fn a_client_is_told_whether_to_send_again() {
     assert_eq!(header(&held, "x-should-retry"), "false");
 }
 
-/// A deleted session is forgotten with what programs know it by.
+/// Deleting a session also removes the keys by which clients know it.
 #[test]
 fn a_session_that_was_deleted_is_begun_anew() {
     let home = Home::new();
@@ -298,7 +298,7 @@ fn a_session_that_was_deleted_is_begun_anew() {
     assert!(text.contains("No such file"), "{text}");
 }
 
-/// Every error is in OpenAI's form, and nothing of what was refused is kept.
+/// Every error has OpenAI's form, and nothing of a refused request is kept.
 #[test]
 fn bad_input_is_refused_in_openais_form() {
     let home = Home::new();
@@ -390,7 +390,7 @@ fn bad_input_is_refused_in_openais_form() {
         assert!(error["message"].as_str().unwrap().contains(part), "{shown}: {error}");
         assert!(error.get("param").is_some() && error.get("hint").is_none(), "{error}");
     }
-    // What is too large is refused before it comes.
+    // A body that is too large is refused before it is sent.
     let mut stream = served.connect();
     let token = served.token.as_deref().unwrap();
     let head = format!(

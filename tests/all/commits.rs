@@ -1,14 +1,14 @@
-//! How often a run has to wait for the disk: what must be there before an effect and before a reply, and no more.
+//! How often a run waits for the disk: before an effect and before a reply, and not more often.
 
 use crate::harness::{Home, wait_until};
 use crate::served::Served;
 use crate::wal::Written;
 use rusqlite::Connection;
 
-/// Runs of each kind. Something else may be written beside one of them, and not beside all.
+/// Runs of each kind. Something else may be written beside one of them, but not beside all.
 const RUNS: usize = 5;
 
-/// The fewest commits of so many runs for this text, each in a session of its own, from the request to the reply.
+/// The smallest number of commits for this text among these runs, each in its own session, from the request to the reply.
 fn commits(home: &Home, served: &Served, text: &str) -> u64 {
     let of_run = |n: usize| {
         let session = format!("{}-{n}", text.lines().count());
@@ -16,7 +16,7 @@ fn commits(home: &Home, served: &Served, text: &str) -> u64 {
         let message = served.send(&session, text);
         served.reply(message);
         let written = Written::of(&home.path()).since(before);
-        // All that belongs to it is among them.
+        // Check that the run's own records are included.
         let store = Connection::open(home.path().join("store.db")).unwrap();
         let of = |sql: &str| store.query_row::<i64, _, _>(sql, [&session], |row| row.get(0)).unwrap();
         assert_eq!(of("SELECT count(*) FROM sessions WHERE name = ? AND title IS NOT NULL"), 1, "it has a name");
@@ -32,12 +32,12 @@ fn a_run_waits_for_the_disk_before_each_effect_and_before_its_reply() {
     let home = Home::new();
     home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 0\n");
     let served = Served::start(&home);
-    // The message; that a run has begun; all that leads to the command; its result and the reply.
+    // The message; the start of the run; all steps up to the command; its result and the reply.
     assert_eq!(commits(&home, &served, "$ echo one"), 4);
-    // The result of each task goes with the start of the next.
+    // The result of each task is committed with the start of the next.
     let five: Vec<_> = (1..=5).map(|n| format!("$ echo {n}")).collect();
     assert_eq!(commits(&home, &served, &five.join("\n")), 8);
-    // Nothing is started, so nothing has to be known before the reply.
+    // Nothing is started, so nothing must be on disk before the reply.
     assert_eq!(commits(&home, &served, "hello"), 3);
 }
 
@@ -67,8 +67,7 @@ fn an_answer_that_was_paid_for_is_on_disk_before_the_next_call() {
     assert!(served.reply(message).contains("It is there."));
 }
 
-/// What ended commands before: one write that failed for a moment lost their results, and the run that was taken up again told
-/// them as interrupted.
+/// One write that failed for a moment used to lose a command's result: the resumed run reported it as interrupted.
 #[test]
 fn a_store_that_is_locked_for_a_moment_loses_no_result() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Compiling a stranger's component: within limits of time and memory, in a process that goes when nobody waits for it.
+//! Compiling a stranger's component: within limits of time and memory, in a process that ends when nobody waits for it.
 
 use crate::harness::{Home, wait_for};
 use crate::served::Served;
@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
-/// A program whose one function changes each of its variables in the innermost of many loops: every loop has to hand every
-/// variable on, so that the compiler's work grows with their product.
+/// A program whose one function changes each of its variables in the innermost of many loops. Every loop passes every variable
+/// on, so the compiler's work grows with the product.
 fn bomb(variables: usize, loops: usize) -> Vec<u8> {
     let mut text = String::from("(module (memory (export \"memory\") 1) (func (export \"_start\") (local ");
     text += &"i32 ".repeat(variables);
@@ -22,7 +22,7 @@ fn bomb(variables: usize, loops: usize) -> Vec<u8> {
     wat::parse_str(text + "))").unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Large enough that no compiler is done with it soon.
+/// Large enough to keep a compiler busy for long.
 fn large_bomb(home: &Home) -> PathBuf {
     let wasm = bomb(4_000, 4_000);
     assert!(wasm.len() < 100_000, "a small file: {}", wasm.len());
@@ -31,7 +31,7 @@ fn large_bomb(home: &Home) -> PathBuf {
 
 fn files_in_cache(home: &Home) -> Vec<String> {
     let entries = std::fs::read_dir(home.path().join("cache")).into_iter().flatten().flatten();
-    // Beside compiled code stands the empty `/` that command lines see.
+    // The cache also contains the empty `/` of command lines.
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
     files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
@@ -65,7 +65,7 @@ fn memory_is_limited() {
     assert_eq!(files_in_cache(&home), [""; 0], "nothing is left");
 }
 
-/// What was compiled once is compiled within the limits again where the cache is empty.
+/// The limits also apply when a skill is compiled again because the cache is empty.
 #[test]
 fn the_first_load_is_limited_too() {
     let home = Home::new();
@@ -80,7 +80,7 @@ fn the_first_load_is_limited_too() {
     assert_eq!(files_in_cache(&home), [""; 0], "nothing is kept of what was not finished");
 }
 
-/// The process that this one has started to compile, with its environment.
+/// The compiler process that this one started, and its environment.
 #[cfg(target_os = "linux")]
 fn compiler_of(parent: u32) -> Option<(u32, String)> {
     let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).ok()?.flatten();
@@ -89,7 +89,7 @@ fn compiler_of(parent: u32) -> Option<(u32, String)> {
         .flat_map(|line| line.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
         .collect();
     if pids.is_empty() {
-        // Not every kernel lists the children of a task.
+        // Some kernels do not list the children of a task.
         let all =
             std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         pids = all.filter(|pid| parent_of(*pid) == Some(parent)).collect();
@@ -109,7 +109,7 @@ fn parent_of(pid: u32) -> Option<u32> {
 
 #[cfg(target_os = "linux")]
 fn is_running(pid: u32) -> bool {
-    // One that nobody has waited for yet has ended as well.
+    // A zombie has ended as well.
     std::fs::read_to_string(format!("/proc/{pid}/status"))
         .is_ok_and(|status| !status.lines().any(|line| line.starts_with("State:") && line.contains('Z')))
 }
@@ -136,12 +136,12 @@ fn the_compiler_ends_with_whoever_waits_for_it() {
         child.wait().unwrap();
         wait_for("the end of the compiler", || (!is_running(compiler)).then_some(()));
         assert_eq!(files_in_cache(&home), [""; 0], "{signal:?}: nothing is left");
-        // And the next install does not have to wait.
+        // The next installation does not have to wait.
         home.add("echo");
     }
 }
 
-/// A daemon answers while it compiles, and compiles no longer than a client waits.
+/// A daemon answers requests while it compiles, and stops compiling when the client disconnects.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_daemon_serves_while_it_compiles() {
@@ -171,7 +171,7 @@ fn a_daemon_serves_while_it_compiles() {
     assert_eq!(files_in_cache(&home), [""; 0], "nothing is left");
 }
 
-/// The hidden command by itself: what is not a component is refused with a reason, and no answer is needed to end it.
+/// The hidden command on its own: it refuses a file that is not a component with a reason, and ends when its output is closed.
 #[test]
 fn the_compiler_says_what_it_cannot_compile() {
     use std::io::Write as _;

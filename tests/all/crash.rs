@@ -1,9 +1,9 @@
-//! A process that is killed at any event of a run: after a restart the run ends as if nothing had happened.
+//! A process is killed at any event of a run; after a restart the run ends as if it had not been interrupted.
 //!
-//! Where exactly a process dies is decided from outside. A trigger in the store makes the transaction of one event last
-//! for ever; when the write lock stays taken, the step of that event is done, effects and all, and its event is not on
-//! disk. That is the worst moment to die at, and the process is killed there with SIGKILL. Then the trigger goes, a
-//! model server comes up that has what the stored events did not use up, and kiso starts again.
+//! A trigger in the store decides where a process dies: it makes the transaction of one event last for ever. When the write lock
+//! stays taken, the step of that event is done with its effects, but the event is not on disk. That is the worst moment, and the
+//! process is killed there with SIGKILL. Then the trigger is dropped, a model server starts with the replies that the stored
+//! events did not use up, and kiso starts again.
 
 mod middle;
 
@@ -21,7 +21,7 @@ pub(crate) const GUARD: Duration = Duration::from_secs(60);
 
 const MESSAGE: &str = "Set up the seven marks from the list and tell me when all of them are there.";
 
-/// Marks that the run leaves in `/work/effects`, each once.
+/// Lines that the run writes to `/work/effects`, each once.
 const MARKS: [&str; 7] = ["one", "two", "three", "four", "five", "six", "seven"];
 
 const RESUME: [&str; 3] = ["run", "--resume", "last"];
@@ -53,8 +53,8 @@ fn message() -> Value {
     json!({ "type": "msg", "detail": "say that the marks are there", "notify": true })
 }
 
-/// Ten tasks in two plans: command lines, skills, a new plan, a task with a batch of calls, and a message. `flaky` counts
-/// its calls in the store, and fails.
+/// Ten tasks in two plans: command lines, skills, a new plan, a task with a batch of calls, and a message. `flaky` counts its
+/// calls in the store, and fails.
 fn script() -> Replies {
     let ok = || text(&json!({ "status": "ok" }));
     let first = [
@@ -112,7 +112,7 @@ pub(crate) fn store(home: &Home) -> Connection {
     conn
 }
 
-/// An event as it must never change: its kind and its time. Its text does, when secrets are taken out.
+/// The fields of an event that must not change: kind and time. Its text changes when secrets are removed.
 type Logged = (u32, String, i64);
 
 fn events(conn: &Connection, run: i64) -> Vec<Logged> {
@@ -121,17 +121,17 @@ fn events(conn: &Connection, run: i64) -> Vec<Logged> {
     rows.collect::<Result<_, _>>().unwrap()
 }
 
-/// How a run ended, as far as its user and the next run can tell.
+/// The result of a run as its user and the next run see it.
 #[derive(Debug, PartialEq)]
 struct Ended {
     status: String,
     ending: Value,
     messages: Vec<(String, String)>,
-    /// Label and status of every task that was not cut off or made up for one that was.
+    /// Label and status of every task, except interrupted ones and those added to check on them.
     tasks: Vec<(String, String)>,
     /// Name and content of the files in `/work`.
     files: BTreeMap<String, String>,
-    /// Calls of the skill that counts them.
+    /// Number of calls that the counting skill recorded.
     counted: Option<String>,
 }
 
@@ -158,7 +158,7 @@ fn ended(home: &Home) -> (Ended, Vec<Logged>) {
         counted: row(counted),
     };
     assert_eq!(row("PRAGMA integrity_check").as_deref(), Some("ok"));
-    // Every model call that is on record is paid for once.
+    // Every recorded model call is billed once.
     let calls =
         "SELECT count(*) || ' of ' || (SELECT count(*) FROM usage WHERE run = 1 AND role != 'titler') FROM events
         WHERE run = 1 AND (kind IN ('routed', 'planned', 'briefed', 'acted', 'reviewed')
@@ -168,7 +168,7 @@ fn ended(home: &Home) -> (Ended, Vec<Logged>) {
     (ended, events(&conn, 1))
 }
 
-/// Where a process dies.
+/// The point at which a process dies.
 #[derive(Debug, Clone, Copy)]
 enum Death {
     /// While the event of this number is committed.
@@ -192,7 +192,7 @@ impl Death {
     }
 }
 
-/// A process that is killed when the test is done with it, however that ends.
+/// A process that is killed when the value is dropped.
 pub(crate) struct Running(pub Child);
 
 impl Running {
@@ -213,7 +213,7 @@ impl Drop for Running {
     }
 }
 
-/// Looks until something is so that this process has to bring about before it ends.
+/// Waits for a condition that the process must bring about before it ends.
 #[track_caller]
 pub(crate) fn wait_on(child: &mut Child, what: &str, mut so: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -225,7 +225,7 @@ pub(crate) fn wait_on(child: &mut Child, what: &str, mut so: impl FnMut() -> boo
     }
 }
 
-/// Runs until the trigger, kills, and takes the trigger away.
+/// Runs until the trigger, kills the process and drops the trigger.
 fn die(home: &Home, args: &[&str], death: Death, last: u32) {
     let conn = store(home);
     conn.execute_batch(&death.trigger()).unwrap();
@@ -234,15 +234,15 @@ fn die(home: &Home, args: &[&str], death: Death, last: u32) {
         Death::Event(seq) => seq - 1,
         Death::Outcome => last,
     };
-    // A run that is there is taken up, which is counted before anything else of it is written.
+    // Resuming a run is counted before anything else of it is written.
     let taken_up = || {
         let sql = "SELECT resumed, resumed_at_seq FROM runs WHERE num = 1";
         conn.query_row(sql, (), |row| Ok((row.get::<_, u32>(0)?, row.get::<_, i64>(1)?))).optional().unwrap()
     };
     let earlier = taken_up();
     let mut running = Running::start(home.command(args));
-    // So often in a row, 5 ms apart, and with so much work meanwhile that it is no other transaction: one that waits for its disk
-    // does nothing else.
+    // Checks in a row, 5 ms apart, with so much work meanwhile that it is not another transaction: one that waits for its disk
+    // uses no processor time.
     let pid = running.0.id();
     let (mut locked, mut since) = (0, 0);
     wait_on(&mut running.0, &format!("{death:?}"), || {
@@ -263,14 +263,14 @@ fn die(home: &Home, args: &[&str], death: Death, last: u32) {
     conn.execute_batch("DROP TRIGGER death").unwrap();
 }
 
-/// For how many hundredths of a second a process has had a processor.
+/// Processor time of a process in hundredths of a second.
 fn ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let behind_name = stat.rsplit(')').next().unwrap_or_default();
     behind_name.split_whitespace().skip(11).take(2).filter_map(|time| time.parse::<u64>().ok()).sum()
 }
 
-/// What the server has to say to the process after the one that died.
+/// The server's replies for the process after the one that died.
 fn rest(conn: &Connection) -> Replies {
     let mut replies = script();
     let mut query = conn.prepare("SELECT kind, body FROM events WHERE run = 1 ORDER BY seq").unwrap();
@@ -301,7 +301,7 @@ fn rest(conn: &Connection) -> Replies {
         replies.remove(used);
     }
     let kind = rows.last().map(|(kind, _)| kind.as_str());
-    // What began and has no end is rolled back and done again. Only what outlives its call is looked into: it was counted.
+    // An interrupted task is rolled back and done again. Only a task whose effect survives, the counting one, is reviewed.
     if kind == Some("started") && task["args"]["mode"] == "flaky" {
         let inject = [exec("echo looked")];
         let verdict = json!({ "status": "needs_fix", "reason": "nobody saw its end", "inject": inject });
@@ -310,7 +310,7 @@ fn rest(conn: &Connection) -> Replies {
     replies
 }
 
-/// A home with the skill that the run calls. The skill is compiled once, for all homes of this process.
+/// A home with the skill that the run calls. The skill is compiled once for all homes of this process.
 fn home() -> Home {
     static FIRST: OnceLock<Home> = OnceLock::new();
     let first = FIRST.get_or_init(|| {
@@ -324,7 +324,7 @@ fn home() -> Home {
     home
 }
 
-/// A run that nobody kills.
+/// A run that is not killed.
 fn undisturbed() -> (Ended, Vec<Logged>) {
     let home = home();
     let mut replies = script();
@@ -339,7 +339,7 @@ fn undisturbed() -> (Ended, Vec<Logged>) {
     (ended, log)
 }
 
-/// Kills at every event, and has the run taken up by `restart`, which returns the replies that it needs besides.
+/// Kills at every event. `restart` then resumes the run; `more` are the additional replies it needs.
 fn at_every_event(more: Replies, restart: impl Fn(&Home) -> Ran) {
     let (whole, log) = undisturbed();
     let last = log.last().unwrap().0;
@@ -363,7 +363,7 @@ fn at_every_event(more: Replies, restart: impl Fn(&Home) -> Ran) {
         assert_eq!(&after[..seen.len()], &seen[..], "{death:?}: events that were seen are still there");
         let numbers: Vec<u32> = after.iter().map(|(seq, ..)| *seq).collect();
         assert_eq!(numbers, (0..after.len() as u32).collect::<Vec<_>>(), "{death:?}: there is no gap");
-        // What was cut off is on record as such, and what the reviewer had done about it follows in the table.
+        // The interrupted task is recorded as such, and the reviewer's additional tasks follow it in the table.
         let cut = matches!(seen.last(), Some((_, kind, _)) if kind == "started")
             && now.tasks.iter().any(|(_, status)| status == "interrupted");
         if cut {
@@ -399,7 +399,7 @@ fn killed_at_any_event_and_resumed_by_the_next_run() {
     });
 }
 
-/// Somebody wants it stopped, and it dies before it has heard of it.
+/// The run is cancelled, and its process dies before it notices.
 #[test]
 fn killed_when_it_was_to_be_stopped_it_starts_nothing_more() {
     let home = home();
@@ -416,7 +416,7 @@ fn killed_when_it_was_to_be_stopped_it_starts_nothing_more() {
     assert_eq!(kinds, ["spec", "admitted", "retrieved", "routed", "planned", "cancelled", "finished"], "{ran:?}");
 }
 
-/// A process that dies while it takes a run up again has done no harm either.
+/// A process may also die while it resumes a run.
 #[test]
 fn killed_again_and_again() {
     let (whole, log) = undisturbed();
@@ -425,10 +425,10 @@ fn killed_again_and_again() {
     let server = serve(&home, &script(), "");
     die(&home, &["run", MESSAGE], Death::Event(1), last);
     drop(server);
-    // Not where a task would be cut off: that is what the other tests look at.
+    // Events outside a running task; the other tests cover interrupted tasks.
     let calm = |seq: &u32| !["started", "executed", "calls_started", "called"].contains(&log[*seq as usize].1.as_str());
     let calm: Vec<u32> = (2..=last).filter(calm).collect();
-    // More often than a run that stands still would be taken up; this one got further each time.
+    // More often than a run without progress would be resumed; this one made progress each time.
     let deaths = [1, 2, 3, 4].map(|nth| calm[(calm.len() - 1) * nth / 4]);
     for seq in &deaths {
         let replies = rest(&store(&home));
@@ -448,8 +448,8 @@ fn killed_again_and_again() {
     assert_eq!(resumed, 1, "it begins anew with each step that was made");
 }
 
-/// A run that brought its process down twice is not begun a third time by itself: it waits for a person, and its session
-/// goes on without it.
+/// A run that brought its process down twice is not started a third time: it waits for a person, and its session continues
+/// without it.
 #[test]
 fn a_run_that_was_cut_off_twice_waits_for_a_person() {
     for cancels in [true, false] {

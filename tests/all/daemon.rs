@@ -105,7 +105,7 @@ fn bad_requests_are_refused_each_by_its_rule() {
     let full = post("{\"session\": \"b\", \"text\": \"three\"}");
     full.refuses(429, "queue_full");
     assert!(full.headers.contains("retry-after: 5"), "{full:?}");
-    // A page of another site that a browser shows.
+    // A request from another site's page in a browser.
     let mut stream = served.connect();
     let head = "POST /msg HTTP/1.1\r\nhost: 127.0.0.1\r\norigin: http://evil.example\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     stream.write_all(head.as_bytes()).unwrap();
@@ -136,7 +136,7 @@ fn tokens_are_asked_for_as_soon_as_there_is_one_and_end_when_they_are_revoked() 
     home.kiso(&["token", "revoke", "phone"]).exit(2);
 }
 
-/// What happens between a listing and the beginning of the stream is not lost to who asked `GET /me` before both.
+/// A client that reads `GET /me` first misses nothing that happens between a listing and the start of the stream.
 #[test]
 fn the_stream_goes_on_where_a_client_began_to_look() {
     let home = home(QUICK);
@@ -161,7 +161,7 @@ fn events_go_on_where_a_client_left_them() {
     let home = home(QUICK);
     let served = Served::start(&home);
     let mut events = served.follow("?session=main", Some(0));
-    // It goes on until it was seen: a run is told as it is when the feed is read.
+    // The run lasts until it was seen: the feed reports the run's state at the time of reading.
     let message = served.send("main", "$ until [ -e go ]; do sleep 0.02; done; echo hello");
     let (mut heard, mut running, mut thought) = (None, false, false);
     while heard.is_none() || !running || !thought {
@@ -183,7 +183,7 @@ fn events_go_on_where_a_client_left_them() {
         }
     };
     drop(events);
-    // From the first message on, once more, and nothing of other sessions.
+    // The stream from the first message on again, without events of other sessions.
     served.reply(served.send("other", "$ echo no"));
     let mut again = served.follow("?session=main", heard.id);
     let mut last = heard.id.unwrap();
@@ -201,10 +201,10 @@ fn events_go_on_where_a_client_left_them() {
     assert_eq!(again.next(&["shutdown"]).data, json!({}));
 }
 
-/// What was accepted is answered, however often the daemon dies.
+/// An accepted message is answered, however often the daemon dies.
 #[test]
 fn a_killed_daemon_goes_on_where_it_was() {
-    // Killed so soon after each start that no run gets any further.
+    // The daemon is killed so soon after each start that no run makes progress.
     let home = home(&format!("{QUICK}hold_after = 100\n"));
     let mut messages = Vec::new();
     for round in 0..5 {
@@ -246,7 +246,7 @@ fn an_address_that_others_reach_demands_a_token() {
     home.kiso(&["serve", "--port", "0"]).exit(3).says(&["can be reached from other machines", "kiso token add"]);
 }
 
-/// A message that is complete only when the daemon is shutting down is refused with a reason, and is not kept.
+/// A message that arrives completely only during the shutdown is refused with a reason, and is not kept.
 #[test]
 fn what_comes_while_it_ends_is_refused() {
     let home = home(QUICK);
@@ -261,10 +261,10 @@ fn what_comes_while_it_ends_is_refused() {
         body.len()
     );
     late.write_all((head + first).as_bytes()).unwrap();
-    // It is read before the end begins: an answer on a connection that was made later shows it.
+    // The request is read before the shutdown begins: a response on a later connection proves it.
     served.get("/health");
     served.signal(rustix::process::Signal::TERM);
-    // Streams are told when nothing is taken in any more.
+    // Streams receive this event when the daemon stops accepting requests.
     events.next(&["shutdown"]);
     late.write_all(rest.as_bytes()).unwrap();
     let mut answer = Vec::new();
@@ -275,8 +275,8 @@ fn what_comes_while_it_ends_is_refused() {
     assert_eq!(served.get("/sessions")["items"], json!([]), "nothing of it was kept");
 }
 
-/// What `KISO_LOG=debug` tells of a message: from the request that brought it to the delivery of its reply, with session and run,
-/// and without what was said.
+/// The log at `KISO_LOG=debug` shows a message from its request to the delivery of the reply, with session and run, but without
+/// the texts.
 #[test]
 fn the_log_tells_the_story_of_a_message() {
     let inbox = Inbox::open();
@@ -292,7 +292,7 @@ fn the_log_tells_the_story_of_a_message() {
     let log = served.logs("\"delivered\"", 2);
     assert!(!log.contains("marker-"), "what was said stands in the log:\n{log}");
     let run = served.get("/runs?session=main")["items"][1]["id"].as_str().unwrap().to_owned();
-    // Each line as the spans it stands in, and what it says.
+    // Each log line as its spans and its message.
     let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let told: Vec<(String, String)> = lines
         .filter(|line| line["target"].as_str().is_some_and(|target| target.starts_with("kiso")))
@@ -328,7 +328,7 @@ fn the_log_tells_the_story_of_a_message() {
             "{text:?} in {spans:?} is not told, or not in its place: {told:#?}"
         );
     }
-    // A reply is delivered as soon as it is there, and the run may still tidy up behind it.
+    // A reply is delivered at once; the run may still clean up afterwards.
     let deliver = "channel.deliver{channel=\"a\" id=1}";
     assert!(told.iter().any(|(within, said)| within == deliver && said == "delivered"), "{told:#?}");
     let call = "skill.call{session=main skill=echo tool=\"echo\"}";

@@ -1,4 +1,4 @@
-//! Files of a session that are saved in folders which config.toml lists: by a request of the page, and by a model's tool.
+//! Saving files of a session in folders that config.toml lists: by a request of the page, and by a model's tool.
 
 use crate::harness::{Home, wait_for};
 use crate::model_server::{Call, ModelServer, Reply, Script, Texts};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Two folders of a person, and the lines of config.toml that list them: `photos` for everyone, `own` for administrators.
+/// Two folders of a person, and the config.toml entries for them: `photos` for everyone, `own` for administrators.
 fn folders(home: &Home, mode: &str) -> (String, PathBuf) {
     let [photos, own] = ["photos", "own"].map(|name| home.dir.path().join(name));
     for dir in [&photos, &own] {
@@ -46,7 +46,7 @@ fn a_file_is_saved_beside_what_is_there_and_taken_back() {
     assert_eq!(names(&photos), ["Tiefe Töne.txt", "chart (2).csv", "chart.csv", "old.txt"]);
     assert_eq!(fs::read_to_string(photos.join("chart.csv")).unwrap(), "one\n");
     assert_eq!(fs::read_to_string(photos.join("chart (2).csv")).unwrap(), "two\n");
-    // The folder is not open: no run sees what is in it.
+    // The folder is not mounted: no run sees its contents.
     assert!(!line("ls / /deliveries /project; cat /deliveries/photos/old.txt").contains("first words"));
 
     for (file, folder, name, status) in [
@@ -69,9 +69,9 @@ fn a_file_is_saved_beside_what_is_there_and_taken_back() {
         undo().expect(200);
         assert_eq!(names(&photos), left);
     }
-    // The run that came before is the next to be undone.
+    // The earlier run is the next one to undo.
     undo().refuses(404, "not_found");
-    // The last run listed a directory, so the one before it is named.
+    // The last run only listed a directory, so undo asks for the earlier one by name.
     let named = served.command("s", "/undo");
     served.command("s", named.split('`').nth(1).unwrap_or_else(|| panic!("{named}")));
     undo().expect(200);
@@ -93,7 +93,7 @@ fn what_waits_in_a_folder_goes_on_waiting() {
         let body = json!({ "file": file, "folder": "photos" }).to_string();
         served.request("POST", "/sessions/s/deliver", Some(&body)).expect(200)["name"].as_str().unwrap().to_owned()
     };
-    // Two names that are taken by what waits.
+    // Two names that are taken by pending files.
     assert_eq!((deliver("x.txt"), deliver("new.txt")), ("x.txt".to_owned(), "new (2).txt".to_owned()));
     assert_eq!(names(&photos), ["new (2).txt", "old.txt", "x.txt"]);
     let waiting = served.folders("s");
@@ -132,7 +132,7 @@ fn expect(part: &str, reply: Reply) -> Reply {
     Reply { expect_contains: Texts::One(part.into()), ..reply }
 }
 
-/// A home whose models answer with this, and a folder.
+/// A home with a model server that gives these replies, and a folder.
 fn scripted(reply: Vec<Reply>) -> (ModelServer, Home, PathBuf) {
     let server = ModelServer::start(Script { reply, ..Script::default() });
     let home = Home::new();
@@ -205,7 +205,7 @@ fn a_folder_that_the_users_own_words_name_needs_no_card() {
     server.finish();
 }
 
-/// Shared files have labels, so nobody is asked when a model puts a file among them.
+/// Shared files have labels, so a model may add one without an approval.
 #[test]
 fn a_file_for_the_shared_files_needs_no_card_and_keeps_its_label() {
     let save = |file: &str| call("save_to_folder", json!({ "file": file, "folder": "shared" }));

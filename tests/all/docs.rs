@@ -1,6 +1,5 @@
-//! Every command that README.md and the pages of docs/ show does what it says, or at least ends well: the `sh` blocks of a
-//! page are run in their order, in a home of the page's own. `tests/first-minutes` plays them; by itself it plays all of
-//! them in one home, with what a stranger tries besides.
+//! Runs the `sh` blocks of README.md and of each page in docs/, in order, in a separate home for each page. `tests/first-minutes`
+//! plays them; on its own it plays all in one home, with some inputs of a stranger besides.
 
 use crate::harness::{Home, guest, missing_tool, root};
 use std::path::Path;
@@ -16,7 +15,7 @@ fn every_command_of_every_page_runs() {
     let mut pages = Vec::new();
     collect(&root().join("docs"), &mut pages);
     pages.push(root().join("README.md"));
-    // A page with an example in C is left out where no component can be built from C.
+    // Pages with an example in C are left out if C components cannot be built here.
     let with_c = builds_c();
     let (pages, left_out): (Vec<_>, Vec<_>) = pages.into_iter().partition(|page| with_c || !shows_c(page));
     for page in left_out {
@@ -58,7 +57,8 @@ fn every_link_leads_to_a_page() {
     assert!(seen > 20, "{seen} links were found");
 }
 
-/// What compiles for minutes shows that it does: the first commands of README.md and of the guide leave cargo its progress.
+/// A compilation that takes minutes shows its progress: the first commands of README.md and of the guide do not hide cargo's
+/// output.
 #[test]
 fn the_first_commands_are_not_silent() {
     for page in ["README.md", "docs/getting-started.md"] {
@@ -70,7 +70,7 @@ fn the_first_commands_are_not_silent() {
     }
 }
 
-/// The manifest that docs/skills.md shows is one.
+/// The manifest shown in docs/skills.md is valid.
 #[test]
 fn the_manifest_of_the_page_can_be_packed_and_installed() {
     let home = Home::new();

@@ -1,11 +1,11 @@
-//! Documents and pictures, as the bundled skill and commands read them in the sandbox.
+//! Documents and pictures as the bundled skill and its commands read them in the sandbox.
 
 use crate::harness::Home;
 use serde_json::Value;
 use std::io::Write;
 use std::process::Stdio;
 
-/// A PDF file of pages with a line of text each, and one page without.
+/// A PDF file with a page for each line of text, and one page without text.
 pub(crate) fn pdf(lines: &[&str]) -> Vec<u8> {
     let count = lines.len() + 1;
     let kids: String = (0..count).map(|page| format!("{} 0 R ", 4 + 2 * page)).collect();
@@ -15,7 +15,7 @@ pub(crate) fn pdf(lines: &[&str]) -> Vec<u8> {
     );
     for (page, line) in lines.iter().copied().chain([""]).enumerate() {
         let drawn = match line {
-            // As a scan has it.
+            // A scanned page: a picture without text.
             "" => "q 180 0 0 90 10 5 cm BI /W 1 /H 1 /CS /G /BPC 8 ID @ EI Q".to_owned(),
             line => format!("BT /F 12 Tf 20 60 Td ({line}) Tj ET"),
         };
@@ -30,7 +30,7 @@ pub(crate) fn pdf(lines: &[&str]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A home whose session has these files.
+/// A home whose session contains these files.
 fn with_files(files: &[(&str, &[u8])]) -> Home {
     let home = Home::new();
     home.kiso(&["skill", "list"]).ok();
@@ -137,12 +137,12 @@ fn what_cannot_be_read_is_refused_with_a_sentence_and_nothing_is_lost() {
     assert_eq!(shell(&home, "ls; wc -c < half.pdf").1, "bomb.ppm\nempty.pdf\nhalf.pdf\nnoise.jpg\npub\n120\n");
 }
 
-/// Rule: `document` and its commands are given the passwords of the conversation, and no other command is.
+/// Rule: `document` and its commands receive the passwords from the conversation; no other command does.
 #[test]
 fn a_password_of_the_conversation_opens_a_document() {
     let locked = include_bytes!("documents/locked.pdf");
     let home = with_files(&[("locked.pdf", locked)]);
-    // A run has the secrets of its session; `kiso shell` has those of its environment alone.
+    // A run has the secrets of its session; `kiso shell` has only those of its environment.
     let run = |line: &str| home.kiso(&["run", &format!("$ {line}")]);
     let refused = run("pdftotext locked.pdf -");
     assert!(refused.exit(1).stdout.contains("give its password in the conversation"), "{refused:?}");

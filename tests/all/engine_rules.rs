@@ -1,6 +1,5 @@
-//! The rules of turns, sessions and memory that an engine like this must show, over the real daemon and a
-//! server that stands in for the model. What subagents keep to themselves and the order at the model's slots stand
-//! where subagents are tested.
+//! The rules of turns, sessions and memory that an engine like this must follow, tested with the real daemon and a scripted model
+//! server. The tests of subagents cover the privacy of subagents and the order at the model's slots.
 
 mod command_handler_test;
 
@@ -15,7 +14,7 @@ use std::os::unix::net::UnixStream;
 
 const QUICK: &str = "[models]\ntitler = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
-/// A daemon whose model answers from a script.
+/// A daemon with a scripted model server.
 struct ScriptedDaemon {
     home: Home,
     model: ModelServer,
@@ -27,7 +26,7 @@ impl ScriptedDaemon {
         ScriptedDaemon::with(replies, config, |_| {})
     }
 
-    /// The same, with a say in what the store holds before the daemon starts.
+    /// The same; `prepare` fills the store before the daemon starts.
     fn with(replies: &[(&'static str, Value)], config: &str, prepare: impl FnOnce(&Connection)) -> ScriptedDaemon {
         let home = Home::new();
         let model = crash::serve(&home, replies, &format!("{QUICK}{config}"));
@@ -36,7 +35,7 @@ impl ScriptedDaemon {
         ScriptedDaemon { home, model, served }
     }
 
-    /// Says something in the session `main` and waits for the reply.
+    /// Sends a message in the session `main` and returns the reply.
     fn ask(&self, text: &str) -> String {
         self.served.reply(self.served.send("main", text))
     }
@@ -45,12 +44,12 @@ impl ScriptedDaemon {
         self.served.command("main", text)
     }
 
-    /// What a role was asked so far.
+    /// Requests to a role so far.
     fn asked(&self, role: &str) -> Vec<Seen> {
         self.model.requests().into_iter().filter(|seen| seen.role() == role).collect()
     }
 
-    /// What a role was asked last.
+    /// The last prompt of a role.
     fn prompt(&self, role: &str) -> String {
         self.asked(role).last().unwrap_or_else(|| panic!("the {role} was not asked")).prompt()
     }
@@ -81,11 +80,11 @@ fn acted(text: &str) -> (&'static str, Value) {
     ("actor", json!({ "text": text }))
 }
 
-/// The other three stand where the time is given, at `session::turns`.
+/// The other three rules are tested at `session::turns`, where the time can be set.
 mod debounce_test {
     use super::*;
 
-    /// Two messages well within the time, and a third in another session.
+    /// Sends two messages well within the time, and a third in another session.
     fn talk() -> (ScriptedDaemon, [i64; 2], i64) {
         let home = Home::new();
         home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 4000\n");
@@ -141,7 +140,7 @@ mod context_builder_test {
     #[test]
     fn sliding_window_respects_context_budget() {
         let (turns, filler) = (8, "waves and wind ".repeat(80));
-        // What a provider counts corrects the estimate, and this one would count ten tokens.
+        // A provider's token counts correct the estimate, and this server would count ten tokens.
         let replies = (0..turns).flat_map(|nth| [routed("low"), says(&format!("Reply {nth}."))]);
         let replies: Vec<_> = replies.map(|(role, reply)| (role, uncounted(reply))).collect();
         let count = |budget: usize| {
@@ -172,7 +171,7 @@ mod context_builder_test {
         assert!(prompt.contains("what is a comet?") && !prompt.contains("what is a tide?"), "{prompt}");
     }
 
-    /// Every message of the schedule is a subagent's.
+    /// Every message of the schedule goes to a subagent.
     #[test]
     fn subagent_uses_subagent_window_instead_of_sliding_window() {
         let replies = [says("The sea."), says("A ball of ice."), says("A ball of fire.")];
@@ -187,7 +186,7 @@ mod context_builder_test {
         assert!(prompt.contains("A ball of ice.") && !prompt.contains("The sea."), "{prompt}");
     }
 
-    /// What is asked and what may be answered take nine tenths of the budget together, by kiso's own estimate.
+    /// By kiso's own estimate, prompt and answer together take at most nine tenths of the budget.
     #[test]
     fn ten_percent_safety_margin_applied_to_context_budget() {
         const BUDGET: usize = 3_000;
@@ -270,11 +269,11 @@ mod tool_call_loop_test {
         assert!(!daemon.home.work("main").join("never").exists());
     }
 
-    /// The exception is an event and an honest message here: a run never stops without a word.
+    /// Here, the exception is an event and a message that says so: a run never stops silently.
     #[test]
     fn tool_call_loop_exception_thrown_after_max_tool_call_rounds() {
         let assessed = acted("GOAL NOT ACHIEVED\nThere was no end to it.");
-        // Without a plan the limit has the work planned, once; in a plan it ends the loop.
+        // Without a plan, reaching the limit starts planning, once; inside a plan it ends the loop.
         let act = json!({ "type": "act", "detail": "count", "expect": "a number" });
         let message = json!({ "type": "msg", "detail": "say it", "notify": true });
         let plan = json!({ "goal": "a count", "tasks": [act, message] });
@@ -354,7 +353,7 @@ mod session_manager_test {
         assert_eq!(daemon.served.get("/status/main")["segment_start"], last);
     }
 
-    /// Also after a restart: the break is in the store.
+    /// The segment also stays reset after a restart: it is in the store.
     #[test]
     fn new_segment_starts_after_reset_segment() {
         let ScriptedDaemon { home, model, served } =
@@ -414,7 +413,7 @@ fn what_a_model_is_saying_at_the_end_is_not_lost() {
     wait_until("the model is asked", || model.held() == 1);
     let (address, socket) = (served.address.clone(), home.path().join("kiso.sock"));
     let ended = std::thread::spawn(move || served.terminate());
-    // A member of a fleet forwards what comes to its port to whoever is next.
+    // A fleet member forwards connections to its port to the next owner.
     wait_until("intake is closed", || match everywhere::is_so() {
         false => std::net::TcpStream::connect(&address).is_err(),
         true => std::os::unix::net::UnixStream::connect(&socket).is_err(),

@@ -1,21 +1,21 @@
-//! Tests that know nothing of a fleet, with each home in one: `tests/fleet/everywhere` runs them so.
+//! Runs tests that do not use a fleet with each home in one; `tests/fleet/everywhere` does this.
 
 use super::Home;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The address of a NATS server: each home that is served is in a fleet then.
+/// The address of a NATS server. If it is set, each served home is in a fleet.
 const TEST_FLEET: &str = "KISO_TEST_FLEET";
 
-/// What begins the part of `config.toml` that is written here, and ends it.
+/// The first and last line of the part of `config.toml` that this module writes.
 const MARKS: [&str; 2] = ["\n# In a fleet, as all are.\n", "# Until here.\n"];
 
-/// Whether each home that is served is in a fleet.
+/// Whether each served home is in a fleet.
 pub(crate) fn is_so() -> bool {
     std::env::var_os(TEST_FLEET).is_some()
 }
 
-/// Has a home in a fleet of its own on that server, whose only member is its daemon. Without a server, it stays what it is.
+/// Makes the home a fleet of its own on that server, with its daemon as the only member. Does nothing without a server.
 pub(crate) fn join(home: &Home) {
     static BEGUN: AtomicU32 = AtomicU32::new(0);
     let Ok(url) = std::env::var(TEST_FLEET) else { return };
@@ -34,7 +34,7 @@ pub(crate) fn join(home: &Home) {
     home.kiso(&["fleet", "begin"]).ok();
 }
 
-/// A configuration as it is written: while the daemon runs, the part that is written here stays.
+/// The configuration to write: while the daemon runs, it keeps the fleet's part.
 pub(crate) fn with_fleet(home: &Home, text: &str) -> String {
     let before = std::fs::read_to_string(home.path().join("config.toml")).unwrap_or_default();
     match before.split_once(MARKS[0]) {
@@ -50,7 +50,7 @@ fn is_served(home: &Home) -> bool {
     UnixStream::connect(home.path().join("kiso.sock")).is_ok()
 }
 
-/// Takes it back to one machine for a command, where its daemon has ended: of a fleet's home, commands are refused then.
+/// Makes the home independent again for a command after its daemon ended, because a fleet's home refuses commands then.
 pub(crate) fn leave(home: &Home, args: &[&str]) {
     if !is_so() || args.iter().any(|arg| ["fleet", "serve"].contains(arg)) {
         return;

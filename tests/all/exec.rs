@@ -1,5 +1,5 @@
-//! Exec from outside: what a command line may use and reach, and that nothing it does harms the host, the workspace or
-//! the next line. Each case of bad input ends with an error of its own.
+//! Exec from outside: what command lines may use and reach, and that none of them harms the host, the workspace or the next line.
+//! Each case of bad input ends with its own error.
 
 mod codes;
 mod limits;
@@ -14,25 +14,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 impl Home {
-    /// `kiso shell -c LINE`.
+    /// Runs `kiso shell -c LINE`.
     #[track_caller]
     fn shell(&self, line: &str) -> Ran {
         self.kiso(&["shell", "-c", line])
     }
 
-    /// The same with `--json`.
+    /// Runs it with `--json`.
     #[track_caller]
     fn shell_json(&self, line: &str) -> Value {
         self.kiso(&["--json", "shell", "-c", line]).json()
     }
 }
 
-/// Limits that are small, so that reaching them is quick, and a deadline of so many seconds.
+/// Small limits, so that reaching them is quick, and a deadline in seconds.
 fn limits(timeout_s: u32) -> String {
     format!("model = \"reflex\"\n[exec]\ntimeout_s = {timeout_s}\nmax_output_mib = 4\nwrite_mib = 2\n")
 }
 
-/// A home whose limits are small, and whose deadline is none that a slow machine could meet.
+/// A home with small limits, and with a deadline that even a slow machine does not reach.
 fn small() -> Home {
     let home = Home::new();
     home.config(&limits(60));
@@ -40,14 +40,14 @@ fn small() -> Home {
     home
 }
 
-/// The same, for those that wait for the deadline.
+/// The same with a short deadline.
 fn hasty() -> Home {
     let home = small();
     home.config(&limits(2));
     home
 }
 
-/// The host still serves, and what lay in the workspace is as it was. Whatever the deadline was, here it is none.
+/// Checks that the host still works and the workspace is unchanged. Sets a long deadline first.
 #[track_caller]
 fn intact(home: &Home) {
     home.config(&limits(60));
@@ -82,11 +82,11 @@ fn what_it_reads_is_kisos_standard_input() {
         run(&["shell", "-c", "read a; echo first=$a; sort"], b"c\nb\na\n"),
         (b"first=c\na\nb\n".to_vec(), Some(0))
     );
-    // Bytes that are no text pass unchanged.
+    // Binary data passes unchanged.
     let binary: Vec<u8> = (0..=255).collect();
     assert_eq!(run(&["shell", "-c", "cat"], &binary), (binary.clone(), Some(0)));
     assert_eq!(run(&["shell", "-c", "wc -c | tr -d ' '"], &binary), (b"256\n".to_vec(), Some(0)));
-    // Without -c it is the script.
+    // Without -c, standard input is the script.
     assert_eq!(run(&["shell"], b"x=3\necho $((x * 2))\nexit 9\n"), (b"6\n".to_vec(), Some(9)));
 }
 
@@ -106,7 +106,7 @@ fn json_tells_all_that_is_known() {
     assert_eq!(told["failed"], json!({ "command": "ls missing", "line": 3, "code": told["exit_code"] }));
 }
 
-/// `b` gets its first line while `a` still writes: nobody waits for the end of anything.
+/// `b` gets its first line while `a` still writes: no stage waits for the end of another.
 #[test]
 fn stages_run_at_the_same_time() {
     let home = Home::new();
@@ -116,10 +116,10 @@ fn stages_run_at_the_same_time() {
     let talk =
         "mkfifo() { :; }; { read x; echo \"got $x\" >&2; while read y; do echo \"$y\"; done; } < words.txt | tail -1";
     home.shell(&format!("printf 'a\\nb\\nc\\n' > words.txt; {talk}")).ok().prints(&["c"]).says(&["got a"]);
-    // The first is there until the last has begun.
+    // The first command runs until the last has started.
     let told = home.shell_json("{ until [ -e /tmp/go ]; do :; done; } | cat | cat | { : > /tmp/go; read -r x; }");
     assert_eq!(told["used"]["processes_at_once"], 5, "the shell and four stages: {told}");
-    // Much more than the pipe holds, through four stages.
+    // Much more than the pipe can buffer, through four stages.
     home.shell("seq 1 200000 | cat | cat | tail -1").ok().prints(&["200000"]);
 }
 
@@ -166,7 +166,7 @@ fn unknown_commands_and_missing_files_are_named() {
     intact(&home);
 }
 
-/// What `df` prints below its heading, in words.
+/// The words of `df`'s output, below its header.
 #[track_caller]
 fn df(home: &Home, options: &str) -> Vec<Vec<String>> {
     let ran = home.shell(&format!("df {options}"));
@@ -189,7 +189,7 @@ fn df_shows_what_the_workspace_holds_and_may_hold() {
     assert_eq!(number(&after[2]), number(&before[2]) + 100_000 + 4096);
     assert_eq!(number(&after[2]) + number(&after[3]), 2 << 20);
     assert_eq!(number(&df(&home, "-i .")[0][2]), number(&files[2]) + 1);
-    // As much as it says fits, and no more.
+    // Exactly as much fits as `df` reports.
     let left = number(&after[3]);
     home.shell(&format!("head -c {} /dev/zero > rest", left + 1)).exit(137).says(&["2 MiB"]);
     home.shell(&format!("head -c {} /dev/zero > rest", left - (64 << 10))).ok();
@@ -253,7 +253,7 @@ fn a_limit_in_the_middle_of_a_pipeline_ends_all_of_it() {
     let home = Home::new();
     home.config("model = \"reflex\"\n[exec]\ntimeout_s = 60\nmemory_mib = 48\n");
     home.shell("echo kept > kept.txt").ok();
-    // The last of the pipeline is there before the first begins: one that starts late could be the one that reaches the limit.
+    // The last command of the pipeline runs before the first starts: a late one could be the one that reaches the limit.
     let line = "{ until [ -e /tmp/go ]; do :; done; yes; } | sort | { : > /tmp/go; read -r first; echo $first; }";
     let told = home.shell_json(&format!("echo start >&2; {line}; echo never"));
     assert_eq!(told["exit_code"], 137, "{told}");
@@ -286,13 +286,13 @@ fn directories_are_nested_no_deeper_than_can_be_removed() {
     home.shell(&format!("ln -s {below} l; mkdir -p l/$(printf 'x/%.0s' {{1..30}})")).exit(137).says(&[told]);
     home.shell(&format!("cd {below}; mkdir -p $(printf 'y/%.0s' {{1..30}})")).exit(137).says(&[told]);
     home.shell(&format!("mkdir -p /tmp/$(printf 't/%.0s' {{1..40}}); mv /tmp/t {below}")).exit(137).says(&[told]);
-    // From /tmp, where the attack was: nothing is left of it.
+    // In /tmp, where the command ran: nothing of it is left.
     let nest = "mkdir x; for i in $(seq 200); do mkdir n; mv x n/x; mv n x; done";
     home.shell(&format!("cd /tmp; {nest}")).exit(137).says(&[told]);
     let left = std::fs::read_dir(home.path().join("sessions/default/tmp")).unwrap().count();
     assert_eq!(left, 0);
     home.shell("rm -rf d e l").ok();
-    // A tree that somebody made elsewhere is told as what it is.
+    // The error names a deep tree that was created from outside.
     let mut deep = home.work("default").join("made");
     (0..150).for_each(|_| deep.push("d"));
     std::fs::create_dir_all(&deep).unwrap();
@@ -321,8 +321,8 @@ fn large_variables_are_no_error() {
     home.shell("cat 99999999999< x").exit(2).says(&["channel's number"]);
 }
 
-/// Skills that wait for each other in a pipeline take places of `max_calls`; more of them than there are places must
-/// not wait for ever. Whether they do get through depends on which of them come first.
+/// Skills that wait for each other in a pipeline occupy `max_calls` slots; more skills than slots must not wait for ever. Whether
+/// they succeed depends on which of them start first.
 #[test]
 fn a_pipeline_of_more_skills_than_places_ends() {
     let home = Home::new();
@@ -343,7 +343,7 @@ fn a_deep_recursion_is_an_error_and_not_the_end() {
     intact(&home);
 }
 
-/// What programs of `awk` can ask too much of: an error of their own each, never a trap.
+/// Programs of `awk` that use too much: each ends with its own error, never with a trap.
 #[test]
 fn awk_ends_what_is_too_much() {
     let home = small();
@@ -383,7 +383,7 @@ fn mounts_are_what_the_administrator_wrote() {
         assert_ne!(home.shell(line).code, 0, "{line}");
     }
     home.shell("echo more >> /scans/b.txt; cat /scans/b.txt").ok().prints(&["a scan\nmore\n"]);
-    // A directory that is gone is the administrator's to mend, and is said so.
+    // Only the administrator can repair a missing directory, and the message says so.
     home.config("model = \"reflex\"\n[exec.mounts]\n\"/gone\" = \"/no/such/place\"\n");
     home.shell("true").exit(1).says(&["/no/such/place", "/gone"]);
 }
@@ -392,14 +392,14 @@ fn mounts_are_what_the_administrator_wrote() {
 fn a_skill_of_the_command_shape_is_a_command() {
     let home = Home::new();
     home.add("command");
-    // By way of `env`, because the shell has a builtin of the same name.
+    // With `env`, because the shell has a builtin of the same name.
     let call = |mode: &str| format!("printf '{{\"args\":{{\"mode\":\"{mode}\"}}}}' | env command a 'b c'");
     home.shell("touch seen").ok();
     let listed = home.shell(&format!("{} | cat", call("list")));
     listed.ok().prints(&["[\"command\", \"a\", \"b c\"]", "seen"]);
     home.shell(&format!("{} | head -c 100 | wc -c | tr -d ' '", call("print"))).ok().prints(&["100"]);
     home.shell(&call("complain")).ok().prints(&["done"]).says(&["this is a warning"]);
-    // A crash ends as one of a bundled command does; its own words stand above.
+    // A crash ends as in a bundled command; the program's own output comes first.
     let crashed = home.shell(&call("panic"));
     crashed.exit(134).says(&["gave up, on purpose", "\ncommand: crashed: it gave up\n"]);
     assert!(!crashed.stderr.contains("wasm"), "{}", crashed.stderr);
@@ -437,19 +437,19 @@ fn a_run_takes_a_command_line_as_given() {
         .prints(&["Lisbon", "Oslo"]);
     let trace = home.kiso(&["trace", "last"]);
     trace.ok().prints(&["processes"]);
-    // What failed is told with the command that is to blame.
+    // A failure names the command that caused it.
     home.kiso(&["run", "$ echo fine; ls missing | cat; false"]).exit(1).says(&["exit code 1", "false"]);
     let home = hasty();
     home.kiso(&["run", "$ while :; do :; done"]).exit(5).says(&["deadline of 2 s"]);
     home.config(&limits(60));
-    // Of a secret nothing is left.
+    // No secret is left in the environment.
     let ran = home.kiso_with(&["run", "$ printenv; env"], |c| {
         c.env("KISO_SKILL_WEB_API_KEY", "sk-very-secret-value-1");
     });
     assert!(!ran.stdout.contains("sk-very-secret"), "{ran:?}");
 }
 
-/// `kiso shell FILE`: a script of one's own, with its words, standard input and exit code.
+/// `kiso shell FILE` runs a script with its arguments, standard input and exit code.
 #[test]
 fn a_script_of_ones_own_runs_with_its_words() {
     let home = Home::new();

@@ -1,8 +1,7 @@
-//! Everything that goes wrong with a model, in every role, seen from the outside: a run recovers, or it ends and says why.
+//! All faults of a model, in every role, seen from outside: a run recovers, or it ends and says why.
 //!
-//! Each fault comes once, when only one answer is spoiled, and always, when the role never gives an answer that can be
-//! used. A run in these tests has few attempts, few rounds and short time-outs; what it must do with them is counted by
-//! the server, not by itself.
+//! Each fault occurs once, so that only one answer is bad, and always, so that the role never gives a usable answer. A run in
+//! these tests has few attempts, few rounds and short timeouts; the server, not the run, counts the requests.
 
 use crate::crash::{GUARD, store};
 use crate::harness::{Home, Ran};
@@ -12,50 +11,50 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
-/// Runs at once: each mostly waits for a time-out.
+/// Parallel runs: each mostly waits for a timeout.
 const AT_ONCE: usize = 4;
 
-/// What the worker writes at the end of a run that went well.
+/// The worker's text at the end of a successful run.
 const REPLY: &str = "All is done.";
 
 /// Attempts with one model, as configured below.
 const ATTEMPTS: usize = 2;
 
-/// How often an answer that cannot be read is asked for again.
+/// Number of retries after an unreadable answer.
 const RETRIES: usize = 2;
 
 /// Rounds of the action loop.
 const ROUNDS: usize = 3;
 
-/// Calls for a message whose model gives no answer.
+/// Calls for a message if the model gives no answer.
 const WRITES: usize = 3;
 
 /// Plans for one message.
 const PLANS: usize = 2;
 
-/// What a fault does to a call.
+/// The effect of a fault on a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
-    /// No answer; another attempt may get one.
+    /// No answer; another attempt may succeed.
     Passes,
     /// No answer, and no further attempt.
     Final,
-    /// An answer that cannot be used.
+    /// An unusable answer.
     Useless,
-    /// An answer all the same.
+    /// A usable answer.
     Harmless,
 }
 
 struct Fault {
-    /// As the server's script has it.
+    /// The fault in the server's script.
     fault: Value,
     kind: Kind,
-    /// What is said of it, if it is not an answer.
+    /// The error message, if the fault is an error.
     says: &'static str,
 }
 
 impl Fault {
-    /// The server lets its client wait.
+    /// Whether the server makes its client wait.
     fn waits(&self) -> bool {
         self.says.starts_with("no answer") || self.says.starts_with("no further piece")
     }
@@ -106,11 +105,11 @@ fn brief() -> Value {
     })
 }
 
-/// What the roles answer, each in its order, as often as a run may ask.
+/// Answers of the roles, each in order, for as many requests as a run may make.
 fn replies(role: &str) -> Vec<(&'static str, Value)> {
     let act = json!({ "type": "act", "detail": "count to six hundred", "review": true, "expect": "the numbers" });
     let message = json!({ "type": "msg", "detail": "say that it is done", "notify": true });
-    // The reasoner is asked where there are several acts, and the worker writes a message that does not follow one.
+    // The reasoner is asked only if there are several acts, and the worker writes a message that does not follow an act.
     let briefed = json!({ "type": "act", "detail": "look at them", "expect": "a look", "brief": "they are few" });
     let exec = json!({ "type": "exec", "detail": "true" });
     let tasks = match role {
@@ -126,7 +125,7 @@ fn replies(role: &str) -> Vec<(&'static str, Value)> {
         replies.push(("router", text(&routing)));
         replies.push(("planner", text(&plan)));
         replies.push(("reasoner", text(&brief)));
-        // What the summarizer has to shorten takes a few rounds.
+        // The summarizer needs several rounds to shorten.
         let rounds = if role == "summarizer" { ROUNDS } else { 1 };
         for round in 0..rounds {
             let line = if role == "summarizer" { format!("seq {round} 600") } else { "seq 3".to_owned() };
@@ -144,7 +143,7 @@ fn replies(role: &str) -> Vec<(&'static str, Value)> {
     replies
 }
 
-/// The same, with the first reply of the role spoiled, or all of them.
+/// The same replies with the first of the role spoiled, or all of them.
 fn script(role: &str, fault: &Fault, always: bool) -> Vec<Value> {
     let mut script = Vec::new();
     let mut spoil = |mut reply: Value, faulty: bool| {
@@ -161,7 +160,7 @@ fn script(role: &str, fault: &Fault, always: bool) -> Vec<Value> {
         } else if always && fault.kind == Kind::Harmless {
             spoil(reply, true);
         } else if std::mem::take(&mut first) {
-            // One after the other, if there is never a good one; once it is one more than without.
+            // If no answer is good, the spoiled ones follow each other; otherwise there is one additional reply.
             let times = if always { 4 * ATTEMPTS * PLANS * (RETRIES + 1) } else { 1 };
             (0..times).for_each(|_| spoil(reply.clone(), true));
             if !always {
@@ -176,7 +175,7 @@ fn script(role: &str, fault: &Fault, always: bool) -> Vec<Value> {
 
 fn config(home: &Home, server: &ModelServer, kind: &str, fault: &Fault, always: bool) {
     let patience = patience(fault, always);
-    // A stream of comments would meet either limit first, as fast as the machine is.
+    // A stream of comments could reach either limit first, depending on the machine.
     let most = if fault.fault == json!("only_comments") { 4_096 } else { 1 };
     home.config(&format!(
         "model = \"lab:m\"\n[models]\nactor = \"lab:small\"\n\
@@ -193,7 +192,7 @@ fn config(home: &Home, server: &ModelServer, kind: &str, fault: &Fault, always: 
     ));
 }
 
-/// Runs the binary until its end, which has to come.
+/// Runs the binary until it ends, within the time limit.
 fn run(home: &Home, args: &[&str]) -> Result<Ran, String> {
     let child = home.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("kiso starts");
     let pid = rustix::process::Pid::from_child(&child);
@@ -201,7 +200,7 @@ fn run(home: &Home, args: &[&str]) -> Result<Ran, String> {
     let waiting = std::thread::spawn(move || ended.send(child.wait_with_output()));
     let output = end.recv_timeout(2 * GUARD);
     if output.is_err() {
-        // So that it is not left behind; the thread reaps it.
+        // The process must not be left running; the thread reaps it.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
     let _ = waiting.join();
@@ -211,8 +210,8 @@ fn run(home: &Home, args: &[&str]) -> Result<Ran, String> {
     }
 }
 
-/// Seconds that a run waits for a piece of an answer. Only a fault that is a wait has to be met soon; everything else has
-/// all the time that a busy machine may need. What comes only once leaves one good attempt, which must not be missed.
+/// Seconds that a run waits for a part of an answer. Only a fault that is a delay needs a short timeout; everything else has all
+/// the time that a busy machine may need. A fault that occurs once leaves one good attempt, which must not time out.
 fn patience(fault: &Fault, always: bool) -> u32 {
     match (fault.waits(), always) {
         (false, _) => 60,
@@ -221,7 +220,7 @@ fn patience(fault: &Fault, always: bool) -> u32 {
     }
 }
 
-/// How a run with this fault has to end.
+/// Whether a run with this fault must fail.
 fn fails(role: &str, kind: Kind, always: bool) -> bool {
     match (role, kind) {
         (_, Kind::Harmless) => false,
@@ -231,7 +230,7 @@ fn fails(role: &str, kind: Kind, always: bool) -> bool {
     }
 }
 
-/// Requests of the role in a run that gets no usable answer from it.
+/// Maximum number of requests of the role in a run that gets no usable answer from it.
 fn most(role: &str, fault: &Fault) -> usize {
     let calls = match role {
         "worker" => WRITES,
@@ -241,7 +240,7 @@ fn most(role: &str, fault: &Fault) -> usize {
     };
     let each = match fault.kind {
         Kind::Final => 1,
-        // A connection that was kept may have been closed by the server, so that the same request is sent anew.
+        // The server may have closed a kept connection; the request is then sent a second time.
         Kind::Passes if fault.fault == json!("close_unanswered") => 2 * ATTEMPTS,
         Kind::Passes => ATTEMPTS,
         Kind::Useless if role == "actor" => ROUNDS + 2,
@@ -251,7 +250,7 @@ fn most(role: &str, fault: &Fault) -> usize {
     calls * each
 }
 
-/// Runs with one fault and returns what went otherwise than it should.
+/// Runs with one fault and returns all deviations from the expected behavior.
 fn play(role: &str, fault: &Fault, always: bool, kind: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let home = Home::new();
@@ -262,13 +261,13 @@ fn play(role: &str, fault: &Fault, always: bool, kind: &str) -> Vec<String> {
         Ok(ran) => ran,
         Err(hangs) => return vec![hangs],
     };
-    // A message is asked for again, but not where that is of no use.
+    // A message is requested again, except if that is useless.
     let failed = fails(role, fault.kind, always) || role == "worker" && fault.fault == json!("endless");
     let codes: &[i32] = if failed { &[1, 5] } else { &[0] };
     if !codes.contains(&ran.code) {
         wrong.push(format!("exit code {}", ran.code));
     }
-    // What an attempt said before it broke off stands above it.
+    // Text of an attempt that broke off comes before the reply.
     if failed == ran.stdout.trim_end().ends_with(REPLY) || ran.stdout.trim().is_empty() {
         wrong.push("that is not the reply".to_owned());
     }
@@ -279,7 +278,7 @@ fn play(role: &str, fault: &Fault, always: bool, kind: &str) -> Vec<String> {
     if met && !silent && !told.contains(fault.says) {
         wrong.push(format!("it does not say {:?}", fault.says));
     }
-    // What only the background did not get is left for later, and the session goes on.
+    // Work that failed only in the background is postponed, and the session continues.
     let mut ran = vec![ran];
     if role == "summarizer" {
         match run(&home, &["run", "Count to six hundred again."]) {
@@ -311,7 +310,7 @@ fn play(role: &str, fault: &Fault, always: bool, kind: &str) -> Vec<String> {
     wrong
 }
 
-/// Every fault of one role, once and always. The formats take turns.
+/// Every fault of one role, once and always. The formats alternate.
 #[track_caller]
 fn table(role: &str) {
     let faults = faults(role);
@@ -379,11 +378,11 @@ fn every_fault_of_the_titler() {
     table("titler");
 }
 
-/// A run that would go on and on stops at its cap, and no call was ever made that could have led beyond it.
+/// An endless run stops at its cap, and no call was made that could have exceeded it.
 #[test]
 fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
     const CAP: u64 = 20_000;
-    // Between half and twice of what each request is estimated at, which is as far as estimates follow a server.
+    // Between half and twice the estimate of each request; estimates follow a server no further.
     const ASKED: u64 = 1_000;
     const ANSWERED: u64 = 100;
     let exec = json!({ "type": "exec", "detail": "seq 3", "review": true, "expect": "four numbers" });
@@ -404,11 +403,11 @@ fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
     let many = |reply: Value| vec![reply; 40];
     let first = vec![reply("router", &routing, &none)];
     let scripts = [
-        // It plans, fails and plans anew.
+        // The plan fails again and again, and the run plans again.
         [first.clone(), many(reply("planner", &plan, &none)), many(reply("reviewer", &verdict, &none))],
-        // It never gets a plan.
+        // The planner never gives a plan.
         [first.clone(), many(reply("planner", &words, &none)), Vec::new()],
-        // It calls tools for ever.
+        // The actor calls tools for ever.
         [
             first,
             vec![reply("planner", &long, &none), reply("reasoner", &brief, &none)],
@@ -417,7 +416,7 @@ fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
     ];
     for (script, kind) in scripts.into_iter().zip(["openai", "anthropic", "openai"]) {
         let home = Home::new();
-        // Not twice the same calls in a row, which would be the end of the loop.
+        // The same calls twice in a row would end the loop, so they differ.
         let mut script = script.concat();
         for (nth, reply) in script.iter_mut().enumerate() {
             if reply["role"] == "actor" {
@@ -439,8 +438,8 @@ fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
         let requests = server.requests();
         for seen in &requests {
             let most = ["max_tokens", "max_completion_tokens"].map(|key| seen.body[key].as_u64().unwrap_or(0));
-            // What is asked costs what the server says, which the estimate follows within a tenth: this server counts the same for a
-            // long request and for a short one.
+            // A request costs what the server reports. The estimate follows it within a tenth, because this server reports the
+            // same for long and short requests.
             assert!(counted + ASKED * 9 / 10 + most[0].max(most[1]) <= CAP, "{counted} + {most:?}");
             counted += ASKED + ANSWERED;
         }
@@ -451,7 +450,7 @@ fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
     }
 }
 
-/// What nobody waits for keeps to the caps as well.
+/// Background work also respects the caps.
 #[test]
 fn nothing_is_asked_in_the_background_beyond_a_cap() {
     for limit in ["max_tokens_per_session", "max_tokens_per_day"] {

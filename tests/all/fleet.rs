@@ -1,4 +1,4 @@
-//! One home on several machines: what the members build on, a real NATS server.
+//! One home on several machines, and the properties of a real NATS server on which the members rely.
 
 mod cable;
 mod chaos;
@@ -18,7 +18,7 @@ use nats::Nats;
 use serde_json::{Value, json};
 use wire::Wire;
 
-/// A stream with one subject, kept in files.
+/// Creates a stream with one subject and file storage.
 #[track_caller]
 fn stream(wire: &mut Wire, name: &str, subject: &str) {
     let wanted = json!({ "name": name, "subjects": [subject], "storage": "file" });
@@ -26,14 +26,14 @@ fn stream(wire: &mut Wire, name: &str, subject: &str) {
     assert_eq!(made["config"]["storage"], "file", "{made}");
 }
 
-/// Appends at this place, with an identity.
+/// Appends after this sequence number, with an identity.
 #[track_caller]
 fn append(wire: &mut Wire, subject: &str, after: u64, id: &str, payload: &str) -> Value {
     let headers = [("Nats-Expected-Last-Sequence", after.to_string()), ("Nats-Msg-Id", id.to_owned())];
     wire.ask(subject, &headers, payload.as_bytes())
 }
 
-/// A message of a stream, as the server gives it.
+/// A message of a stream, as the server returns it.
 #[track_caller]
 fn message(wire: &mut Wire, stream: &str, sequence: u64) -> Value {
     let wanted = json!({ "seq": sequence }).to_string();
@@ -45,7 +45,7 @@ fn decoded(base64: &Value) -> String {
     String::from_utf8(bytes).expect("it was text")
 }
 
-/// What a server says that a stream does not end where the request says.
+/// The server's error code for an append at a wrong sequence number.
 const WRONG_PLACE: u64 = 10071;
 
 #[test]
@@ -99,8 +99,8 @@ fn a_frozen_cable_keeps_bytes_of_both_directions_until_it_thaws() {
     assert_eq!(decoded(&message(&mut direct, "FROZEN", 2)["message"]["data"]), "while it is frozen");
 }
 
-/// What tests/fleet/model takes for granted: a log with one place for the next record, and a key that is changed by whoever knows
-/// its revision.
+/// The assumptions of tests/fleet/model: a log accepts one record at each position, and a key can be changed only with its
+/// current revision.
 #[test]
 fn the_server_refuses_what_comes_too_late() {
     let Some(nats) = Nats::start() else { return };
@@ -111,14 +111,14 @@ fn the_server_refuses_what_comes_too_late() {
     let late = append(&mut owner, "log", 1, "1-2", "another commit of epoch 1");
     assert_eq!(late["error"]["err_code"], WRONG_PLACE, "{late}");
 
-    // The place counts before the identity: an append that is sent again is refused although it is there, so whoever did not
-    // hear of the first one has to look.
+    // The position is checked before the identity: a repeated append is refused although the record exists, so a client that
+    // missed the first answer has to look.
     let again = append(&mut owner, "log", 0, "1-1", "a commit of epoch 1");
     assert_eq!(again["error"]["err_code"], WRONG_PLACE, "{again}");
     let there = message(&mut owner, "LOG", 1);
     assert!(decoded(&there["message"]["hdrs"]).contains("Nats-Msg-Id: 1-1\r\n"), "{there}");
     assert_eq!(message(&mut owner, "LOG", 3)["error"]["code"], 404, "and nothing is there twice");
-    // Without a place, the identity counts.
+    // Without a position, the identity is checked.
     let again = owner.ask("log", &[("Nats-Msg-Id", "1-1".to_owned())], b"a commit of epoch 1");
     assert_eq!((&again["seq"], &again["duplicate"]), (&json!(1), &json!(true)), "{again}");
 

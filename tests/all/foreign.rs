@@ -1,7 +1,7 @@
-//! Guests that other toolchains built: JavaScript, Python, C, and rustc alone. Skipped loudly where a tool is missing.
+//! Guests that other toolchains built: JavaScript, Python, C, and rustc alone. Skipped with a message if a tool is missing.
 //!
-//! Neither a guest nor its compiled code is made again while nothing has changed: the guests stand in `target/foreign`, and
-//! their code in `target/foreign/compiled` with the key that it is signed with, which the homes of these tests share.
+//! Guests and their compiled code are rebuilt only after a change: the guests are in `target/foreign`, and their code is in
+//! `target/foreign/compiled` with the key that signs it. The homes of these tests share both.
 
 mod javascript;
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Builds what can be built, once, into target/foreign.
+/// Builds the guests once into target/foreign.
 fn built() -> &'static (PathBuf, String) {
     static BUILT: OnceLock<(PathBuf, String)> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -25,7 +25,7 @@ fn built() -> &'static (PathBuf, String) {
     })
 }
 
-/// Where compiled code is kept from one run of the tests to the next.
+/// The directory that keeps compiled code between test runs.
 fn compiled() -> &'static PathBuf {
     static COMPILED: OnceLock<PathBuf> = OnceLock::new();
     COMPILED.get_or_init(|| {
@@ -46,7 +46,7 @@ fn compiled() -> &'static PathBuf {
     })
 }
 
-/// A home that has the compiled code of earlier runs.
+/// A home with the compiled code of earlier runs.
 fn warm_home() -> Home {
     let home = Home::new();
     let cache = home.path().join("cache");
@@ -60,12 +60,12 @@ fn warm_home() -> Home {
     home
 }
 
-/// Keeps what the home has compiled for later runs.
+/// Saves the home's compiled code for later runs.
 fn keep_compiled(home: &Home) {
     for path in std::fs::read_dir(home.path().join("cache")).unwrap().flatten().map(|e| e.path()) {
         let to = compiled().join(path.file_name().unwrap());
         if path.extension().is_some_and(|e| e == "cwasm") && !to.exists() {
-            // Other tests look at the directory meanwhile.
+            // Other tests read the directory meanwhile.
             let partial = to.with_extension(format!("{}.partial", std::process::id()));
             std::fs::copy(&path, &partial).unwrap();
             std::fs::rename(&partial, &to).unwrap();
@@ -73,7 +73,7 @@ fn keep_compiled(home: &Home) {
     }
 }
 
-/// A home with the guest installed; none, loudly, where it could not be built.
+/// A home with the guest installed. Returns `None`, with a message, if the guest could not be built.
 fn home_with(name: &str) -> Option<Home> {
     let (dir, report) = built();
     if let Some(line) = report.lines().find(|l| l.starts_with(&format!("SKIPPED {name}:"))) {
@@ -92,13 +92,13 @@ fn home_with(name: &str) -> Option<Home> {
     Some(home)
 }
 
-/// A tool that is not there is a failure in CI; one that cannot be fetched, because there is no network, is not.
+/// A missing tool is a failure in CI; one that cannot be fetched without network is not.
 #[track_caller]
 fn left_out(what: &str, line: &str) {
     if line.contains("cannot install") { skipped(what, line) } else { missing_tool(what, line) }
 }
 
-/// `exception` is what the user reads of an exception that is no failure.
+/// `exception` is the message of an unexpected exception, as the user sees it.
 fn kiso_world(name: &str, file: &str, exception: &str) {
     let Some(home) = home_with(name) else { return };
     let echo = home.call(name, &json!({ "text": "grüße" }));
@@ -174,7 +174,7 @@ fn c_as_a_preview_1_module() {
     home.kiso(&["skill", "run", "c-preview1", "text=abc", "fail=true"]).exit(1).says(&["exit code 3", "asked to fail"]);
 }
 
-/// A file of C gives the same component wherever it is compiled and packed.
+/// A C file gives the same component wherever it is compiled and packed.
 #[test]
 fn c_is_reproducible() {
     let (_, report) = built();
@@ -207,23 +207,23 @@ fn a_new_project_in_python_builds() {
     let home = Home::new();
     let project = home.dir.path().join("python");
     home.kiso(&["skill", "new", "hello", "--lang", "python", "--dir", project.to_str().unwrap()]).ok();
-    // The tool that the guest was built with, so that nothing is fetched twice.
+    // Uses the tool that built the guest, so that nothing is fetched twice.
     std::os::unix::fs::symlink(tool(dir, "py-"), project.join(".venv")).unwrap();
     import_late(&project.join("skill.py"));
     home.kiso(&["skill", "build", project.to_str().unwrap()]).ok().prints(&["hello.wasm"]);
     let first = std::fs::read(project.join("hello.wasm")).unwrap();
-    // Builds it again, and finds that nothing has changed: otherwise the bytes would be others.
+    // Builds it again. The build must find no change: a rebuild would give other bytes.
     home.kiso(&["skill", "test", "--dir", project.to_str().unwrap(), "name=Ada"]).ok().prints(&["Ada"]);
     assert!(first == std::fs::read(project.join("hello.wasm")).unwrap(), "an unchanged project was built again");
 }
 
-/// The directory of a tool that `build.sh` has installed.
+/// The directory of a tool that `build.sh` installed.
 fn tool(built: &Path, prefix: &str) -> PathBuf {
     let mut tools = std::fs::read_dir(built.join("tools")).unwrap().flatten().map(|e| e.path());
     tools.find(|p| p.is_dir() && p.file_name().unwrap().to_str().unwrap().starts_with(prefix)).unwrap()
 }
 
-/// A skill that imports what it needs where it needs it, as people write Python: the component has no files to import from.
+/// Makes the skill import modules inside a function, as people write Python: the component has no files to import from.
 fn import_late(skill: &std::path::Path) {
     let text = std::fs::read_to_string(skill).unwrap();
     let line = "        greeting = f\"Hello, {name}!\"\n";

@@ -1,11 +1,11 @@
-//! Git as a package: the same answers as Git's own to the scripts of `tests/git`, and one repository for both.
+//! Git as a package: the same output as Git's own for the scripts of `tests/git`, and one repository format for both.
 
 use crate::harness::{Home, missing_tool, root};
 use crate::python::wheel;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// A home with git. Each process has its own, because installing compiles for seconds.
+/// A home with git. Each process has one, because the installation compiles for seconds.
 pub(crate) fn home() -> Option<&'static Home> {
     static HOME: OnceLock<Home> = OnceLock::new();
     let (python, library) = (wheel("python")?, wheel("git")?);
@@ -22,7 +22,7 @@ pub(crate) fn home() -> Option<&'static Home> {
     }))
 }
 
-/// The names of the scripts.
+/// Names of the scripts.
 fn scripts() -> Vec<String> {
     let entries = std::fs::read_dir(root().join("tests/git")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -31,13 +31,13 @@ fn scripts() -> Vec<String> {
     names
 }
 
-/// Runs a script in the directory `w` beside its own home, with one time for all commits, as `tests/git/record` does; what it prints,
-/// with its exit code, is in the file `out`.
+/// Runs a script in the directory `w` beside its own home, with the same time for all commits, as `tests/git/record` does. Its
+/// output and exit code go to the file `out`.
 const LINE: &str = "mkdir home w; export HOME=$PWD/home TZ=UTC LC_ALL=C.UTF-8 GIT_CONFIG_NOSYSTEM=1 TERM=dumb \
     GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'; \
     (cd w; sh ../script.sh > ../out 2>&1; echo \"exit $?\" >> ../out)";
 
-/// What is different between git and kiso, from the first line that is.
+/// The difference between the outputs of git and kiso, from the first differing line.
 fn difference(expected: &str, found: &str) -> Option<String> {
     if expected == found {
         return None;
@@ -47,12 +47,12 @@ fn difference(expected: &str, found: &str) -> Option<String> {
     Some(format!("line {}\ngit:\n{}\nkiso:\n{}", same + 1, rest(expected), rest(found)))
 }
 
-/// Whether a script runs with every test: the others take long, and run in `.ci/long`.
+/// Whether a script runs in the ordinary tests: the others take long, and run in `.ci/long`.
 fn is_short(name: &str) -> bool {
     name == "merge"
 }
 
-/// One after the other, each in a session of its own.
+/// Runs the scripts one after the other, each in its own session.
 fn compare(is_meant: impl Fn(&str) -> bool) {
     let Some(home) = home() else { return };
     let names = scripts();
@@ -122,7 +122,7 @@ fn a_repository_of_an_attacker_stays_in_its_directory() {
     let run = |line: &str| home.kiso(&["shell", "--session", "hostile", "-c", line]);
     run("git init -q -b main r && cd r && git config user.name A && git config user.email a@b && echo x > a && git add a && git commit -qm a")
         .ok();
-    // A tree with a name that leads elsewhere, written as no command of git writes it.
+    // A tree with a name that leads outside, which no git command would write.
     let repository = home.work("hostile").join("r");
     let host = |words: &[&str]| {
         let mut git = Command::new("git");
@@ -149,7 +149,7 @@ fn a_repository_of_an_attacker_stays_in_its_directory() {
     run("rm r/.git/index && printf junk > r/.git/HEAD && git -C r status").exit(128).says(&["fatal: "]);
 }
 
-/// The commands that `docs/git.md` shows under "What you can do with it".
+/// The commands in `docs/git.md` under "What you can do with it".
 #[test]
 fn the_commands_of_its_page_run() {
     let Some(home) = home() else { return };

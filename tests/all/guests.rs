@@ -21,7 +21,7 @@ fn guest_echo() {
 
 #[test]
 fn guest_pair() {
-    // How two calls of it meet is shown by the scenario parallel_tools.
+    // The scenario parallel_tools covers two concurrent calls of it.
     let home = Home::new();
     home.add("pair");
     let ran = home.kiso(&["skill", "run", "pair", "me=left", "other=left"]);
@@ -30,7 +30,7 @@ fn guest_pair() {
 
 #[test]
 fn guest_oracle() {
-    // Each of its modes is in mcp/component.rs; here, that it is a server, and as a skill only a command that waits for nobody.
+    // mcp/component.rs tests each mode. This test checks that it is a server, and as a skill only a command that does not block.
     let home = Home::new();
     home.config(&format!("[mcp.oracle]\ncomponent = \"{}\"\n", guest("oracle").display()));
     home.kiso(&["mcp", "list"]).ok().prints(&["oracle.ask  off, not in allow", "runs in the sandbox"]);
@@ -38,7 +38,7 @@ fn guest_oracle() {
 
 #[test]
 fn guest_hostile() {
-    // Each of its modes has a test in modes.rs; here, that the command line says what hit it and ends with 5.
+    // modes.rs tests each mode. This test checks that the command line says what happened and exits with 5.
     let home = Home::new();
     home.add("hostile");
     let ran = home.kiso(&["skill", "run", "hostile", "mode=write"]);
@@ -119,7 +119,7 @@ fn guest_calc() {
         .says(&["to: ", "kelvin"]);
 }
 
-/// What a component that brings no manifest imports, it may be granted; until it is, it reads `/work` and reaches no host.
+/// A component without a manifest can be granted its imports; before that, it may read `/work` and reaches no host.
 #[test]
 fn guest_probe() {
     let home = Home::new();
@@ -131,7 +131,7 @@ fn guest_probe() {
     assert_eq!((&allowed()["workspace"], &allowed()["http"]), (&json!("read"), &json!([])));
     shell("echo there > a.txt; probe read a.txt").ok().prints(&["there"]);
     shell("probe write b.txt no").exit(1).says(&["b.txt"]);
-    // A second time: what was not given before is not given now.
+    // A second time: permissions that were not granted before are not granted now.
     add(&[]).ok();
     assert_eq!(allowed()["workspace"], "read");
 
@@ -140,7 +140,7 @@ fn guest_probe() {
     home.kiso(&["skill", "grant", "probe", "--read"]).ok();
     shell("probe write b.txt no").exit(1);
 
-    // The directory that it was started in, the line's /tmp and environment.
+    // A command gets the line's working directory, /tmp and environment.
     home.kiso(&["skill", "grant", "probe", "--write"]).ok();
     let line = "mkdir -p deep/er && cd deep/er && probe write here.txt ok && cat /work/deep/er/here.txt";
     shell(line).ok().prints(&["ok"]);
@@ -149,10 +149,10 @@ fn guest_probe() {
     shell("export COLOR=blue; probe env COLOR; SIZE=9 probe env SIZE; probe env HOME")
         .ok()
         .prints(&["blue\n9\n/work\n"]);
-    // A link that leads out is not where it was started.
+    // A link that leads outside is not a working directory.
     shell("ln -s /etc out; cd out 2>/dev/null; probe read passwd").exit(1);
 
-    // Nothing is nothing.
+    // A grant of nothing gives nothing.
     add(&["--grant", "none"]).ok();
     assert_eq!(allowed()["workspace"], "none");
     for line in ["probe read a.txt", "probe read /work/a.txt", "echo x > /tmp/x; probe read /tmp/x"] {
@@ -166,7 +166,7 @@ fn guest_probe() {
     assert_eq!(allowed()["workspace"], "none");
 }
 
-/// Secrets that the host knows do not reach a command with the line's environment.
+/// Secrets that the host knows are removed from the environment that a command gets.
 #[test]
 fn a_command_gets_the_lines_environment_without_secrets() {
     let home = Home::new();

@@ -13,13 +13,13 @@ use tempfile::TempDir;
 
 pub(crate) use kiso_tests::{guest, missing_tool, root, skipped};
 
-/// The binary, built with the tests.
+/// Path of the binary, built with the tests.
 pub(crate) const KISO: &str = env!("CARGO_BIN_EXE_kiso");
 
-/// A guard against what never comes; no test waits for it to pass.
+/// A guard against tests that never end; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Looks until something is there that happens without anybody being told.
+/// Polls until `look` returns something.
 #[track_caller]
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
@@ -32,26 +32,26 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
     }
 }
 
-/// Looks until something is so.
+/// Polls until a condition holds.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     wait_for(what, || so().then_some(()));
 }
 
-/// A port on which nobody listens, now and later, unless the caller does. It is below those that Linux hands out: one of these belongs
-/// to whoever connects next as soon as it is let go.
+/// A port on which nobody listens, now or later, except the caller. It is below the range that Linux assigns: a port of that
+/// range could be given to the next connection as soon as it is free.
 pub(crate) fn own_port() -> u16 {
     const PORTS: std::ops::Range<u16> = 16_384..32_768;
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let mut ports = (0..PORTS.len()).map(|_| {
-        // Tests of two checkouts may run at once.
+        // Tests of two checkouts may run at the same time.
         let nth = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add((std::process::id() as u16).wrapping_mul(97));
         PORTS.start + nth % PORTS.len() as u16
     });
     ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a port is free")
 }
 
-/// A home of its own, gone with the test.
+/// A separate home, deleted after the test.
 pub(crate) struct Home {
     pub dir: TempDir,
 }
@@ -93,7 +93,7 @@ impl Home {
         self.kiso_with(args, |_| {})
     }
 
-    /// The same, with a say in the environment.
+    /// The same; `adjust` changes the command, such as its environment.
     #[track_caller]
     pub(crate) fn kiso_with(&self, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Ran {
         let mut command = self.command(args);
@@ -110,7 +110,7 @@ impl Home {
         command
     }
 
-    /// Installs a guest with everything it asks for.
+    /// Installs a guest with all requested permissions.
     #[track_caller]
     pub(crate) fn add(&self, guest_name: &str) -> &Self {
         let (file, manifest) = (guest(guest_name), root().join("tests/guests").join(guest_name).join("kiso.toml"));
@@ -120,7 +120,7 @@ impl Home {
         self
     }
 
-    /// `kiso skill run NAME --args ARGS --json`: the one object that it prints.
+    /// Runs `kiso skill run NAME --args ARGS --json` and returns the one printed object.
     #[track_caller]
     pub(crate) fn call(&self, tool: &str, args: &Value) -> Value {
         let ran = self.kiso(&["--json", "skill", "run", tool, "--args", &args.to_string()]);
@@ -128,7 +128,7 @@ impl Home {
     }
 }
 
-/// What a command left.
+/// Exit code and output of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     args: String,
@@ -159,7 +159,7 @@ impl Ran {
         self
     }
 
-    /// Asserts that standard error holds each of these.
+    /// Asserts that standard error contains each of these.
     #[track_caller]
     pub(crate) fn says(&self, parts: &[&str]) -> &Self {
         for part in parts {
@@ -168,7 +168,7 @@ impl Ran {
         self
     }
 
-    /// Asserts that standard output holds each of these.
+    /// Asserts that standard output contains each of these.
     #[track_caller]
     pub(crate) fn prints(&self, parts: &[&str]) -> &Self {
         for part in parts {

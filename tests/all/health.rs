@@ -1,4 +1,4 @@
-//! `/health` from outside, for a home that cannot work any more.
+//! `/health` from outside, for a home that no longer works.
 
 use crate::harness::{Home, everywhere, wait_until};
 use crate::served::Served;
@@ -11,10 +11,10 @@ fn not_ready(served: &Served, reason: &str) {
     assert!(answer.body.contains(reason), "{reason:?} is not the reason: {answer:?}");
 }
 
-/// Bytes of a page of a new store.
+/// Page size of a new store in bytes.
 const PAGE: u64 = 1_024;
 
-/// Overwrites all pages but the first, below a daemon or without one.
+/// Overwrites all pages but the first, with or without a running daemon.
 fn damage(home: &Home) {
     use std::os::unix::fs::FileExt;
     let path = home.path().join("store.db");
@@ -32,7 +32,7 @@ fn a_store_with_damaged_pages_is_not_served() {
     let served = Served::start(&home);
     served.reply(served.send("main", "$ echo hello"));
     assert_eq!(served.terminate(), 0);
-    // One page somewhere in the middle is enough, also after an end in good order.
+    // One damaged page in the middle is enough, also after a clean shutdown.
     let path = home.path().join("store.db");
     let whole = std::fs::read(&path).unwrap();
     let page: i64 = rusqlite::Connection::open(&path)
@@ -49,7 +49,7 @@ fn a_store_with_damaged_pages_is_not_served() {
     std::fs::write(&path, whole).unwrap();
     let served = Served::start(&home);
     assert_eq!(served.get("/health")["status"], "ok");
-    // And while it is served.
+    // The damage happens while the daemon runs.
     rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     damage(&home);
     wait_until("the damage to be met", || {
@@ -77,20 +77,20 @@ fn a_missing_store_beside_sessions_is_not_made_again() {
     std::fs::remove_file(&path).unwrap();
     std::fs::rename(&aside, &path).unwrap();
     home.kiso(&["run", "$ cat notes.txt"]).ok().prints(&["kept"]);
-    // To begin anew, a person says so.
+    // A person has to remove the store to start with a new one.
     std::fs::remove_file(&path).unwrap();
     std::fs::rename(home.path().join("sessions"), home.dir.path().join("sessions")).unwrap();
     home.kiso(&["run", "$ echo anew"]).ok();
 }
 
-/// Without the store no message is accepted, and without the directory of the sessions none is answered.
+/// Without the store no message is accepted, and without the sessions directory none is answered.
 #[test]
 fn health_says_why_the_home_cannot_work_any_more() {
     let home = Home::new();
     home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n");
     let served = Served::start(&home);
     served.reply(served.send("main", "$ echo hello"));
-    // What another process commits is not in the log of a fleet.
+    // Changes that another process commits are not in a fleet's log.
     if !everywhere::is_so() {
         let other = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
         other.execute_batch("ALTER TABLE feed RENAME TO other").unwrap();
@@ -98,7 +98,7 @@ fn health_says_why_the_home_cannot_work_any_more() {
         other.execute_batch("ALTER TABLE other RENAME TO feed").unwrap();
     }
     let aside = home.dir.path().join("aside");
-    // The store comes last: nobody can put it back after the daemon has opened the other file.
+    // The store comes last: it cannot be put back after the daemon has opened the other file.
     for name in ["sessions", "store.db"] {
         let path = home.path().join(name);
         assert_eq!(served.get("/health")["status"], "ok");

@@ -1,5 +1,5 @@
-//! A run that brought the daemon down twice: it waits for a person, everybody is told how to go on with it, and other
-//! messages are answered. And a message that would have frozen the daemon.
+//! A run that brought the daemon down twice waits for a person, every interface says how to continue it, and other messages are
+//! answered. And a message that would have frozen the daemon.
 
 use crate::crash;
 use crate::harness::{Home, wait_until};
@@ -18,8 +18,7 @@ fn stalls() -> (&'static str, Value) {
     ("worker", json!({ "text": "never", "fault": "slow_first_token" }))
 }
 
-/// A daemon that was killed twice while its run waited for a model, and the message. The run was killed when it was asked
-/// for the second time.
+/// Kills a daemon twice while its run waits for a model, the second time after the resumed run's request. Returns the message.
 fn killed_twice(home: &Home, model: &ModelServer) -> i64 {
     let served = Served::start(home);
     let message = served.send("main", "what is a tide?");
@@ -56,7 +55,7 @@ fn a_run_that_brought_the_daemon_down_twice_waits_and_is_tried_again_when_somebo
     home.kiso(&["doctor", "--offline"]).prints(&["held runs", &run, "kiso run --resume RUN"]);
     let warnings = served.get("/health/details")["warnings"].to_string();
     assert!(warnings.contains(&format!("cut off twice while it worked on run {run}")), "{warnings}");
-    // The session goes on, and another start changes nothing.
+    // The session continues, and another start changes nothing.
     assert_eq!(served.reply(served.send("main", "what is a comet?")), "A ball of ice.");
     assert_eq!(served.terminate(), 0);
     let served = Served::start(&home);
@@ -102,7 +101,7 @@ fn a_run_that_is_held_can_be_given_up() {
     assert_eq!(served.get(&format!("/runs/{run}"))["run"]["status"], "cancelled");
 }
 
-/// A file of 60 kB whose column has a name of 60 kB took more than a minute, and four of them froze the daemon.
+/// A file of 60 kB whose column has a name of 60 kB used to take more than a minute, and four of them froze the daemon.
 #[test]
 fn a_long_name_of_a_column_holds_nobody_up() {
     let home = Home::new();

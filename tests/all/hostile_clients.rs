@@ -1,4 +1,4 @@
-//! Clients that do what no client should: each is answered or dropped by its rule, and the others are served meanwhile.
+//! Clients that break rules: each is answered or disconnected as defined, and other clients are served meanwhile.
 
 use crate::harness::{Home, skipped, wait_until};
 use crate::served::{Answer, Served};
@@ -9,21 +9,21 @@ use std::net::TcpStream;
 const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n\
                       [gateway]\nrequest_timeout_s = 1\nstalled_timeout_s = 1\nmax_body_kib = 64\n";
 
-/// A daemon with short time-outs.
+/// A daemon with short timeouts.
 fn served(home: &Home) -> Served {
     home.config(CONFIG);
     Served::start(home)
 }
 
-/// Sends bytes as they are; all that comes back until the connection ends.
+/// Sends bytes unchanged. Returns everything received until the connection ends.
 fn raw(served: &Served, bytes: &[u8]) -> String {
     let mut stream = served.connect();
-    // It may be answered and closed before all of it was read.
+    // The daemon may answer and close before it has read all.
     let _ = stream.write_all(bytes);
     rest(&mut stream)
 }
 
-/// Everything until the connection ends, however it does.
+/// Reads until the connection ends in any way.
 fn rest(stream: &mut TcpStream) -> String {
     let (mut answer, mut part) = (Vec::new(), [0; 4096]);
     loop {
@@ -64,7 +64,7 @@ fn slow_heads_and_bodies_are_dropped_and_others_served() {
     assert!(!rest(&mut head).contains("200"));
     assert!(rest(&mut body).starts_with("HTTP/1.1 408"));
     assert!(!rest(&mut silent).contains("200"));
-    // One that was answered may ask again, and is closed when it does not.
+    // A connection may send another request, and is closed if it does not.
     assert!(rest(&mut kept).starts_with("HTTP/1.1 200"));
     assert_eq!(served.terminate(), 0);
 }
@@ -76,7 +76,7 @@ fn bodies_without_end_are_refused() {
     let mut chunked = served.connect();
     chunked.write_all(&request("POST /msg HTTP/1.1", "transfer-encoding: chunked\r\n", b"")).unwrap();
     let chunk = format!("1000\r\n{}\r\n", " ".repeat(0x1000));
-    // More than the socket holds, so that this ends only with the connection.
+    // More than the socket buffers, so that writing ends only when the connection is closed.
     is_dropped(&mut chunked, chunk.as_bytes());
     let mut whole = served.connect();
     let _ = whole.write_all(&request("POST /msg HTTP/1.1", "content-length: 99999999\r\n", &[b' '; 1 << 20]));
@@ -89,21 +89,21 @@ fn bodies_without_end_are_refused() {
 #[test]
 fn who_sends_too_much_hears_why() {
     let home = Home::new();
-    // Not the one second of the others: all of it has to come within that time.
+    // A longer timeout than the one second of the others: the whole body has to arrive within that time.
     home.config(&CONFIG.replace("request_timeout_s = 1", "request_timeout_s = 60\nmax_upload_mib = 1"));
     let served = Served::start(&home);
-    // Far more than sockets hold: where the connection ended in the middle, the answer would be lost.
+    // Far more than sockets buffer: if the connection ended in the middle, the response would be lost.
     let text = json!({ "text": "x".repeat(12 << 20) }).to_string();
     served.request("POST", "/msg", Some(&text)).refuses(413, "too_large");
     served.request("PUT", "/sessions/main/files/large", Some(&text)).refuses(413, "too_large");
-    // The same where nobody looks at what was sent.
+    // The same for requests whose body is not read.
     served.request("POST", "/nowhere", Some(&text)).refuses(404, "not_found");
     served.request("PUT", "/msg", Some(&text)).refuses(405, "wrong_method");
     let mut stranger = served.connect();
     let head = format!("authorization: Bearer wrong\r\ncontent-length: {}\r\n", text.len());
     stranger.write_all(&request("POST /msg HTTP/1.1", &head, text.as_bytes())).unwrap();
     assert!(rest(&mut stranger).starts_with("HTTP/1.1 401"));
-    // Who waits to be asked is told before it has sent anything.
+    // A client that waits for permission gets the refusal before it sends the body.
     let mut waits = served.connect();
     let head = format!("expect: 100-continue\r\ncontent-length: {}\r\n", text.len());
     waits.write_all(&request("POST /nowhere HTTP/1.1", &head, b"")).unwrap();
@@ -111,7 +111,7 @@ fn who_sends_too_much_hears_why() {
     assert!(answer.starts_with("HTTP/1.1 404") && !answer.contains("100 Continue"), "{answer}");
 }
 
-/// What is sent, and the status of the answer; 0 where the connection is closed without one.
+/// Each request and the status of its response; 0 if the connection is closed without one.
 #[test]
 fn odd_requests_are_answered_each_by_its_rule() {
     let home = Home::new();
@@ -216,7 +216,7 @@ fn odd_requests_are_answered_each_by_its_rule() {
         );
         assert!(!answer.to_lowercase().contains("access-control-"), "{what}: no other site may read answers: {answer}");
     }
-    // The host is not one that this machine calls itself: a page of another site whose name leads here.
+    // The host is not a name of this machine: a page of another site whose name resolves to this address.
     let rebound = raw(&served, b"GET /sessions HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n");
     assert!(rebound.starts_with("HTTP/1.1 401"), "{rebound}");
     assert_eq!(served.get("/sessions")["items"], json!([]), "nothing of all this was taken for a message");
@@ -254,7 +254,7 @@ fn requests_that_come_together_are_answered_in_order() {
     assert!(!head.contains("content-length: 0"), "it says how long the answer to GET is: {head}");
 }
 
-/// One that asks and asks and never reads what it asked for.
+/// A client that sends requests and never reads the responses.
 #[test]
 fn a_client_that_does_not_read_is_dropped() {
     let home = Home::new();
@@ -266,13 +266,13 @@ fn a_client_that_does_not_read_is_dropped() {
     assert_eq!(served.terminate(), 0);
 }
 
-/// One that follows what happens, and does not read it: what it is not told does not pile up, and its place is free again.
+/// A client that opens a stream and does not read it: its events do not pile up, and its slot is freed.
 #[test]
 fn a_stream_that_nobody_reads_is_dropped() {
     let home = Home::new();
     home.config(&CONFIG.replace("debounce_ms = 20", "debounce_ms = 60000"));
     let served = Served::start(&home);
-    // More than the buffers between the two take.
+    // More than the buffers between both sides hold.
     for n in 0..150 {
         served.send(&format!("s{n}"), &"0123456789".repeat(6_000));
     }
@@ -299,14 +299,14 @@ fn a_token_that_is_revoked_ends_its_streams_and_opens_nothing_again() {
     let mut busy = served.follow("", None);
     home.kiso(&["token", "revoke", "phone"]).ok();
     served.token = Some(laptop);
-    // What happens behind the revocation is not told any more.
+    // Events after the revocation are not sent.
     served.send("main", "$ echo secret");
     let heard = busy.next(&["message", "unauthorized"]);
     assert_eq!((heard.name.as_str(), heard.data), ("unauthorized", json!({})));
     assert!(busy.ended() && anonymous.ended());
     assert_eq!(quiet.next(&["unauthorized"]).data, json!({}), "also where nothing happens");
     assert!(quiet.ended());
-    // A new token of the old name does not bring the old one back.
+    // A new token with the old name does not restore the old one.
     add("phone");
     served.token = Some(phone);
     served.request("GET", "/sessions", None).refuses(401, "unauthorized");
@@ -318,7 +318,7 @@ fn who_guesses_tokens_is_told_to_stop_and_others_are_let_in() {
     let mut served = served(&home);
     let right = home.kiso(&["token", "add", "phone"]).ok().stdout.trim().to_owned();
     let guess = |n: u32| {
-        // The handle is right in every second one.
+        // Every second attempt uses a valid handle.
         let handle = if n.is_multiple_of(2) { &right[..17] } else { "kiso_000000000000" };
         let header = format!("authorization: Bearer {handle}_{n:048x}\r\n");
         let answer = raw(&served, format!("GET /sessions HTTP/1.1\r\nhost: localhost\r\n{header}\r\n").as_bytes());
@@ -352,7 +352,7 @@ fn streams_leave_places_for_requests() {
     served.follow("", None);
 }
 
-/// As many as ten thousand, which ask for nothing, or for half of something.
+/// Up to ten thousand connections that send nothing, or half a request.
 #[test]
 fn idle_connections_lock_nobody_out_and_fill_no_memory() {
     let home = Home::new();
@@ -363,7 +363,7 @@ fn idle_connections_lock_nobody_out_and_fill_no_memory() {
     let most = limit.maximum.unwrap_or(u64::MAX);
     let raised = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
     rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).expect("a process may raise its own limit");
-    // The other tests of this process need some too.
+    // The other tests of this process need some descriptors, too.
     let count = usize::try_from(most.saturating_sub(1_000)).unwrap_or(usize::MAX).min(10_000);
     if count < 10_000 {
         skipped("some of 10,000 idle connections", &format!("a process may have only {most} open files here"));
@@ -387,9 +387,9 @@ fn idle_connections_lock_nobody_out_and_fill_no_memory() {
     }
     let (early, late) = (early.expect("there are a thousand at least"), served.resident());
     assert!(late * 2 < early * 3, "{early} KiB with 1,000 connections, {late} KiB with {count}");
-    // One that was let go counts until its task has ended.
+    // A closed connection counts until its task has ended.
     wait_until("connections to be let go", || metric(&served, "kiso_http_connections") <= 512);
-    // Who has asked for something keeps it.
+    // A client that has sent a request keeps its connection.
     let message = served.send("main", "$ echo hello");
     assert_eq!(stream.next(&["message"]).data["id"], message);
     assert!(served.reply(message).contains("hello"));

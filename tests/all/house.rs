@@ -1,4 +1,4 @@
-//! The house: who may use whom, how long files are, which words are not used.
+//! Rules for the code: dependencies between crates, lengths of files, and words that are not used.
 
 mod circles;
 mod names;
@@ -8,7 +8,7 @@ use crate::harness::{Home, missing_tool, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The crates of the host, from the outermost to the innermost; each may use only those behind it, which the compiler holds.
+/// The host's crates, from the outermost to the innermost; each may use only those after it, which the compiler enforces.
 const HOST: &[&str] =
     &["kiso", "fleet", "gateway", "agent", "sandbox", "llm", "store", "graph", "base", "reflex", "plan"];
 
@@ -18,13 +18,13 @@ fn host_crate(name: &str) -> PathBuf {
     if name == "kiso" { host } else { host.join(name) }
 }
 
-/// The sources of all crates of the host, with their paths from the repository's root on.
+/// Sources of all host crates, with paths relative to the repository's root.
 fn host_sources() -> Vec<(String, PathBuf)> {
     let all = HOST.iter().flat_map(|name| sources(&host_crate(name).join("src"), ".rs"));
     all.map(|path| (path.strip_prefix(root()).unwrap().to_string_lossy().into_owned(), path)).collect()
 }
 
-/// The dependencies of a crate, without those of its build script and its tests.
+/// The dependencies of a crate, without those of its build script and tests.
 fn dependencies(manifest: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(manifest.join("Cargo.toml")).unwrap();
     let table: toml::Table = toml::from_str(&text).unwrap();
@@ -46,7 +46,7 @@ fn sources(dir: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Who uses a heavy library: a crate more that needs it is a crate more that cannot be built and tested without it.
+/// Users of the heavy libraries: each further crate that uses one cannot be built and tested without it.
 #[test]
 fn heavy_libraries_are_used_where_their_subject_is() {
     for (library, users) in [
@@ -65,8 +65,8 @@ fn heavy_libraries_are_used_where_their_subject_is() {
     }
 }
 
-/// What differs from system to system is in `system.rs`, so that whoever brings kiso to another one finds it: but for two files that
-/// are about Linux as a whole.
+/// Code that depends on the operating system is in `system.rs`, so that a port to another system is easy to start. Exceptions are
+/// two files that are about Linux as a whole.
 #[test]
 fn one_module_knows_the_operating_system() {
     const OF_LINUX: [&str; 4] = [
@@ -86,8 +86,8 @@ fn one_module_knows_the_operating_system() {
     assert!(found.is_empty(), "move what they ask of the system to system.rs: {found:?}");
 }
 
-/// The rows of the first drawing of docs/architecture.md are the crates of the host, each below those that use it; each has a README,
-/// and the map of the program names it.
+/// The rows of the first drawing in docs/architecture.md are the host's crates, each below its users; each has a README, and the
+/// map of the program names it.
 #[test]
 fn the_architecture_page_draws_the_crates_as_they_are() {
     let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
@@ -107,7 +107,7 @@ fn the_architecture_page_draws_the_crates_as_they_are() {
             assert!(readme.contains("must never"), "host/{name}/README.md says what the crate must never do");
         }
     }
-    // Paths that the page names are there.
+    // Paths on the page exist.
     for path in
         page.split('`').skip(1).step_by(2).filter(|word| word.contains('/') && !word.contains(char::is_whitespace))
     {
@@ -117,7 +117,7 @@ fn the_architecture_page_draws_the_crates_as_they_are() {
     }
 }
 
-/// Crates that the host uses, and all that each of them uses. A crate more is more to build before the host is.
+/// Crates that the host uses, and all dependencies of each. They are built before the host, so each dependency costs time.
 const BELOW: [(&str, &[&str]); 3] = [
     ("host/plan", &["data-encoding", "ring", "schemars", "serde", "serde_json", "strum"]),
     ("host/reflex", &["kiso-plan", "serde_json", "strsim"]),
@@ -138,7 +138,7 @@ fn crates_below_the_host_use_little_and_nothing_above_them() {
     }
 }
 
-/// Files of the host that write to a terminal themselves, each with its reason.
+/// Files of the host that write directly to a terminal, each with its reason.
 const WRITERS: &[(&str, &str)] = &[
     ("host/src/cli/out.rs", "the one way: every other file uses its macros"),
     ("host/src/cli/log.rs", "the log, which has one formatter for all that is said in it"),
@@ -150,9 +150,9 @@ const WRITERS: &[(&str, &str)] = &[
     ("host/src/cli/skill/build.rs", "the compiler that a person starts has kiso's standard error"),
 ];
 
-/// What code writes to standard output or standard error with.
+/// The part of the code that writes to standard output or standard error.
 fn writes(code: &str) -> Option<&'static str> {
-    // Only asked whether they are terminals, or how wide.
+    // Only checks for a terminal, or for its width.
     let mut code = code.to_owned();
     for harmless in [
         "Show::stdout()",
@@ -181,8 +181,8 @@ fn writes(code: &str) -> Option<&'static str> {
     ways.into_iter().find(|way| code.match_indices(way).any(|(at, _)| is_whole(at)))
 }
 
-/// What others wrote reaches a terminal through `cli/out.rs`, and the log through its formatter. A way around either is
-/// one more place that forgets an escape sequence.
+/// Text from others reaches a terminal through `cli/out.rs`, and the log through its formatter. Any other way could forget to
+/// remove an escape sequence.
 #[test]
 fn nothing_writes_to_a_terminal_by_itself() {
     for around in
@@ -260,12 +260,12 @@ fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// Files of more than 500 lines, each with the reason why it is one.
+/// Files of more than 500 lines, each with the reason.
 const LONG: &[(&str, &str)] =
     &[("skills/coreutils/src/sed/run.rs", "the commands of a script, one after the other as POSIX lists them")];
 
-/// Reports sizes; a file past 500 lines has more than one subject. Neither tests at the end of a file count, nor
-/// generated files; tests that have a file of their own do.
+/// Reports sizes; a file of more than 500 lines has more than one subject. Tests at the end of a file and generated files do not
+/// count; test files do.
 #[test]
 fn files_are_short() {
     let mut sizes = BTreeMap::new();
@@ -289,8 +289,7 @@ fn files_are_short() {
     assert!(gone.is_empty(), "they are short by now: {gone:?}");
 }
 
-/// The commands of README.md and docs/, as far as they are kiso's own, are commands that exist: each `kiso WORD` in a
-/// shell block is known to the binary.
+/// The `kiso` commands in README.md and docs/ exist: the binary knows each `kiso WORD` of a shell block.
 #[test]
 fn documented_commands_exist() {
     let home = Home::new();
@@ -322,7 +321,7 @@ fn documented_commands_exist() {
     assert!(seen > 10, "{seen} commands were found in the documentation");
 }
 
-/// What an agent installs today must load tomorrow: a frozen interface never changes.
+/// A frozen interface never changes, because components built today must load in later versions.
 #[test]
 fn the_frozen_interface_is_as_it_was() {
     let mut files: Vec<_> = sources(&root().join("wit/since_v0_1"), ".wit");
@@ -338,7 +337,7 @@ fn the_frozen_interface_is_as_it_was() {
     );
 }
 
-/// What a comment leans on is in the repository: a document that a reader cannot open explains nothing.
+/// Comments refer only to documents in the repository: others do not help a reader.
 #[test]
 fn nothing_refers_to_what_is_not_here() {
     let absent = ["seed 0", "seeds 0", "seed_0", "design §", "design.md"];
@@ -361,7 +360,7 @@ fn nothing_refers_to_what_is_not_here() {
     assert!(found.is_empty(), "documents that are not in the repository:\n{}", found.join("\n"));
 }
 
-/// What stands at the top of the repository. A newcomer reads it first: a file more is a decision, and gets a line here.
+/// The files at the top of the repository. A newcomer reads them first, so each additional file needs an entry here.
 const TOP: [&str; 21] = [
     ".ci",
     ".gitignore",
@@ -386,7 +385,7 @@ const TOP: [&str; 21] = [
     "rustfmt.toml",
 ];
 
-/// The rest of it, a workspace or a crate each.
+/// The other directories at the top, each a workspace or a crate.
 const CRATES: [&str; 4] = ["sdk", "skills", "tests", "wit"];
 
 #[test]
@@ -401,7 +400,7 @@ fn nothing_else_stands_at_the_top() {
     assert_eq!(found, known);
 }
 
-/// A test whose tool is missing passes by hand and says so, and fails where `CI=true` promises the tool.
+/// A test whose tool is missing passes with a message when run by hand, and fails where `CI=true` promises the tool.
 #[test]
 fn a_missing_tool_is_a_failure_in_ci() {
     let alone = |test: &str, ci: bool| {

@@ -1,11 +1,11 @@
-//! Requests of skills: only to granted hosts, never into this machine's network, with secrets that stay outside.
+//! Requests of skills: only to granted hosts, never into this machine's network, with secrets that skills cannot read.
 
 use crate::harness::{Home, own_port};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
-/// A server for some requests, each answered with the same bytes. Returns its address and what it was asked.
+/// A server for a number of requests, all with the same response. Returns its address and the received requests.
 fn serve(answers: usize, answer: &'static [u8]) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -83,7 +83,7 @@ fn a_feed_is_read() {
         .prints(&["First & last", "2024-09-02"]);
 }
 
-/// A server that is down is said to be down, and that trying again may help.
+/// The error for a server that is down says so, and that a retry may help.
 #[test]
 fn a_server_that_is_not_there_is_unavailable() {
     let home = Home::new();
@@ -93,7 +93,7 @@ fn a_server_that_is_not_there_is_unavailable() {
     assert_eq!(object["error"]["retryable"], true, "{object}");
 }
 
-/// A server that takes the request and never answers: the deadline covers what the guest awaits in the host.
+/// A server that never responds: the deadline includes time that the guest waits in the host.
 #[test]
 fn a_server_that_never_answers_ends_with_the_deadline() {
     let home = Home::new();
@@ -104,7 +104,7 @@ fn a_server_that_never_answers_ends_with_the_deadline() {
     home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]).exit(5).says(&["deadline of 1 s"]);
 }
 
-/// A skill that asks for `address` with a key in a header, which a call can do without as far as the manifest says.
+/// A skill that requests `address` with a key in a header. `required` is whether the manifest requires the key.
 fn with_key(home: &Home, guest: &str, name: &str, address: &str, required: bool) {
     let root = crate::harness::root();
     let places = [format!("skills/{guest}/kiso.toml"), format!("tests/guests/{guest}/kiso.toml")];
@@ -122,7 +122,7 @@ fn with_key(home: &Home, guest: &str, name: &str, address: &str, required: bool)
     home.kiso(&["skill", "grant", name, "--host", address, "--private"]).ok();
 }
 
-/// A key that is not there is what is missing, and not a grant.
+/// The error for a missing key names the key, not a missing grant.
 #[test]
 fn a_request_whose_secret_is_not_set_says_so() {
     let home = Home::new();
@@ -135,7 +135,7 @@ fn a_request_whose_secret_is_not_set_says_so() {
     assert!(asked.try_recv().is_err(), "nothing went over the wire without its key");
 }
 
-/// A key for requests is declared, and still nothing that a skill may read.
+/// A key for requests is declared, but a skill cannot read it.
 #[test]
 fn an_injected_secret_cannot_be_read_and_says_why() {
     let home = Home::new();
@@ -145,7 +145,7 @@ fn an_injected_secret_cannot_be_read_and_says_why() {
             value.map(|value| command.env("KISO_SKILL_READER_API_KEY", value));
         });
         let data = &ran.ok().json()["data"];
-        // A skill may learn that it is not set.
+        // A skill may learn that the key is not set.
         let (code, words) = match value {
             Some(_) => ("denied", "goes into the headers of requests"),
             None => ("not-found", "set KISO_SKILL_READER_API_KEY"),
@@ -156,7 +156,7 @@ fn an_injected_secret_cannot_be_read_and_says_why() {
     }
 }
 
-/// A secret that is injected reaches the server, and neither the guest nor anything that is printed.
+/// An injected secret reaches the server, but neither the guest nor any output.
 #[test]
 fn an_injected_secret_goes_to_the_server_and_nowhere_else() {
     let home = Home::new();
@@ -172,8 +172,8 @@ fn an_injected_secret_goes_to_the_server_and_nowhere_else() {
     assert!(!ran.stdout.contains("k-123-secret") && !ran.stderr.contains("k-123-secret"));
 }
 
-/// A component without a manifest that imports `wasi:http`, as a command and as a skill: the error names the host and how to
-/// grant it, and with the grant it works.
+/// A component without a manifest that imports `wasi:http`, as a command and as a skill: the error names the host and the command
+/// that grants it; with the grant it works.
 #[test]
 fn a_component_without_a_manifest_is_granted_a_host() {
     let home = Home::new();
@@ -191,7 +191,7 @@ fn a_component_without_a_manifest_is_granted_a_host() {
     home.kiso(&["skill", "grant", "probe", "--host", &address, "--private"]).ok();
     home.kiso(&["shell", "-c", &format!("probe get {url}")]).ok().prints(&["200"]);
     home.kiso(&["skill", "run", "probe", &format!("url={url}")]).ok().prints(&["200"]);
-    // Another host is another grant, and what went well says nothing.
+    // Another host needs another grant, and a successful call prints no hint.
     let other = home.kiso(&["shell", "-c", "probe get http://example.org/ || echo failed"]);
     other.ok().prints(&["failed"]).says(&["probe may not send GET requests to example.org"]);
 }

@@ -1,5 +1,5 @@
-//! Talks to `kiso acp` as an editor does, with the official crate: list, prompt, stream, permission, cancel, a restart of the daemon
-//! after a line on standard input, errors, load. Prints "ok …" for each thing that was seen.
+//! Talks to `kiso acp` as an editor does, with the official crate: list, prompt, stream, permission, cancel, a restart of the
+//! daemon after a line on standard input, errors, load. Prints "ok …" for each successful check.
 //!
 //!   acp-client "KISO acp --project ask" PROJECT
 
@@ -27,7 +27,7 @@ fn text_of(block: &ContentBlock) -> &str {
     }
 }
 
-/// What was said since it was asked last.
+/// Returns the agent's text and all updates since the last call, and removes them.
 fn said(updates: &Updates) -> (String, Vec<SessionUpdate>) {
     let updates = std::mem::take(&mut *updates.lock().unwrap());
     let chunks = updates.iter().filter_map(|update| match update {
@@ -109,7 +109,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             let endless = prompt(&session, "$ while :; do :; done");
             let cancel = async {
                 called.notified().await;
-                // Twice: the first one was that of the call before.
+                // Twice: the first notification belongs to the call before.
                 called.notified().await;
                 connection.send_notification(CancelNotification::new(session.clone()))
             };
@@ -118,7 +118,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             assert_eq!(answer?.stop_reason, StopReason::Cancelled);
             println!("ok cancel");
 
-            // The daemon is killed and another one started: the conversation goes on, with its permission.
+            // The daemon is killed and another one started. The conversation and its permission continue.
             println!("restart");
             std::io::stdin()
                 .read_line(&mut String::new())

@@ -1,4 +1,4 @@
-//! The official client of the Agent Client Protocol against the real program, with a daemon of its own and beside one.
+//! The official client of the Agent Client Protocol against the real program, with its own daemon and with one that already runs.
 
 use super::home;
 use crate::harness::{KISO, missing_tool, root};
@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The client, built; `None`, loudly, where its crates cannot be had.
+/// Builds the client. Returns `None`, with a message, if its crates cannot be fetched.
 fn built() -> Option<PathBuf> {
     let target = root().join("target/acp");
     let mut command = Command::new(env!("CARGO"));
@@ -36,7 +36,7 @@ fn the_official_client_is_served() {
         let mut said = String::new();
         for line in output.lines().map_while(Result::ok) {
             if line == "restart" {
-                // The daemon of its own is the client's child, and stays.
+                // The daemon that `kiso acp` started is its child, and keeps running.
                 if let Some(running) = served.take() {
                     running.kill();
                     served = Some(Served::start(&home));

@@ -1,4 +1,4 @@
-//! Cards at their limits, for secrets, and for command lines that name a skill.
+//! Limits of cards, cards for secrets, and cards for command lines that name a skill.
 
 use super::{QUICK, Web, answer, asking, card, grant, routed};
 use crate::crash::serve;
@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
-/// Whoever makes a model ask without end does not wear out the person who answers.
+/// A model that asks without end does not wear out the person who answers.
 #[test]
 fn a_run_shows_ten_cards_and_no_more() {
     let web = Web::start();
@@ -40,7 +40,8 @@ fn a_run_shows_ten_cards_and_no_more() {
     assert!(heard, "the model reads why the eleventh call was not made");
 }
 
-/// A hundred cards wait at once, outlive the daemon, and take no place; what is beyond that is refused and not forgotten.
+/// A hundred cards can be pending at once. They survive a restart of the daemon and occupy no slot; further requests are refused
+/// and recorded.
 #[test]
 fn a_hundred_cards_wait_at_once_and_no_more() {
     let web = Web::start();
@@ -68,7 +69,7 @@ fn a_hundred_cards_wait_at_once_and_no_more() {
     wait_until("the page to be asked for", || web.asked() == ["/102"]);
 }
 
-/// A server that says what it was sent.
+/// A server that reports the requests it received.
 fn listen() -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -90,7 +91,7 @@ fn listen() -> (String, Receiver<String>) {
     (address, told)
 }
 
-/// A skill reads a secret that is to be asked for once a person has said so, and not where nobody can be asked.
+/// A skill reads a secret marked `ask` after a person accepted; where nobody can be asked, it is refused.
 #[test]
 fn a_secret_is_read_once_a_person_has_said_so() {
     const KEY: &str = "k-123-of-the-weather";
@@ -120,7 +121,7 @@ fn a_secret_is_read_once_a_person_has_said_so() {
     assert!(!served.log().contains(KEY));
 }
 
-/// A key that kiso puts into requests is asked for with the host that it is for.
+/// The card for a key that kiso puts into requests names the host.
 #[test]
 fn a_secret_for_requests_is_asked_for_with_its_host() {
     const KEY: &str = "k-123-of-the-weather";
@@ -162,7 +163,8 @@ fn a_secret_for_requests_is_asked_for_with_its_host() {
     assert!(!served.log().contains(KEY));
 }
 
-/// A command line that names a skill is one call, with what that skill may do; a skill that it hides gets nothing.
+/// A command line that names a skill needs one approval, which covers what that skill may do. A skill that the line hides gets
+/// nothing.
 #[test]
 fn a_command_line_asks_for_the_skills_that_it_names() {
     let web = Web::start();
@@ -182,12 +184,12 @@ fn a_command_line_asks_for_the_skills_that_it_names() {
     answer(&served, &asked, json!([1]));
     assert!(served.reply(accepted).contains("we1nt"));
     assert_eq!(web.asked(), ["/a"]);
-    // The same words with one more are another line.
+    // A different line needs its own approval, even with the same words and one more.
     let refused = served.send("main", &format!("{}; true", line("a")));
     answer(&served, &card(&served, "main"), json!([]));
     let reply = served.reply(refused);
     assert!(reply.contains("refused by the user") && !reply.contains("we1nt"), "{reply}");
-    // Elsewhere than where the card says, and by a name that the line does not show.
+    // Another host than the card names, and a skill name that the line does not show.
     let hidden =
         served.reply(served.send("main", &format!("$ p=pro; ${{p}}be get {} || echo sta$((1))ys", web.url("b"))));
     assert!(hidden.contains("sta1ys"), "{hidden}");
@@ -201,7 +203,7 @@ fn a_command_line_asks_for_the_skills_that_it_names() {
     assert_eq!(web.asked(), ["/a", "/c"]);
 }
 
-/// Who accepts several calls has read them in their order: one of them may be of use only behind another.
+/// A person who accepts several calls has read them in this order: one may only make sense after another.
 #[test]
 fn calls_of_one_card_are_made_in_its_order() {
     let web = Web::start();

@@ -1,4 +1,4 @@
-//! Cards in terminals that are some: `kiso run`, and the chat.
+//! Cards in real terminals: `kiso run` and the chat.
 
 use super::{Web, asking, plan, planned, says};
 use crate::chat::{Terminal, piped};
@@ -32,7 +32,7 @@ fn a_run_in_a_terminal_asks_there() {
     terminal.shows("refused by the user");
     assert_ne!(terminal.code(), 0);
 
-    // Always in this session: the next one is not asked.
+    // Accepted for the whole session: the next call does not ask.
     let mut terminal = run(&home, &format!("fetch url={}", web.url("c")));
     terminal.keys("s\n");
     terminal.shows("Rain in Oslo");
@@ -40,7 +40,7 @@ fn a_run_in_a_terminal_asks_there() {
     home.kiso(&["run", &format!("fetch url={}", web.url("d"))]).ok().prints(&["Rain in Oslo"]);
     assert_eq!(web.asked(), ["/a", "/c", "/d"]);
 
-    // Ctrl-C while it waits.
+    // Ctrl-C while the card is pending.
     home.kiso(&["approval", "forget", "1"]).ok();
     let mut terminal = run(&home, &format!("fetch url={}", web.url("e")));
     terminal.keys("\x03");
@@ -70,13 +70,13 @@ fn a_chat_asks_above_its_prompt() {
     let home = asking(&web);
     let mut terminal = Terminal::open(&home, &[], &[]);
     terminal.prompts("default>");
-    // What waits for nobody is a message like any other.
+    // An answer without a pending card is an ordinary message.
     terminal.keys("y\r");
     terminal.shows("\"y\" was not understood");
     terminal.keys(&format!("fetch url={}\r", web.url("a")));
     terminal.shows("approval 1: y accepts, n refuses");
     terminal.shows(&format!("GET to {}", web.address));
-    // Others are answered meanwhile.
+    // Other messages are answered meanwhile.
     terminal.keys("$ echo mean-$((1 + 1))while\r");
     terminal.shows("mean-2while");
     assert_eq!(web.asked(), [""; 0]);
@@ -89,7 +89,7 @@ fn a_chat_asks_above_its_prompt() {
     terminal.keys("no\r");
     terminal.shows("Refused approval 2");
     terminal.shows("refused by the user");
-    // Ctrl-C stops what waits.
+    // Ctrl-C stops the run that waits.
     terminal.keys(&format!("fetch url={}\r", web.url("c")));
     terminal.shows("approval 3: y accepts");
     terminal.keys("\x03");
@@ -100,7 +100,7 @@ fn a_chat_asks_above_its_prompt() {
     assert_eq!(web.asked(), ["/a"]);
 }
 
-/// A chat whose lines come from a file answers by the command, and goes on behind it.
+/// A chat whose lines come from a file answers a card by the command, and continues.
 #[test]
 fn a_chat_without_a_terminal_answers_by_its_next_line() {
     let web = Web::start();

@@ -1,24 +1,24 @@
-//! Archives that no tool would make: names that lead out, links, sizes that lie.
+//! Archives that an ordinary tool would not create: names that lead outside, links, wrong sizes.
 
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder};
 use serde::Deserialize;
 use std::io::Write;
 
-/// One entry, as it stands in the archive.
+/// An entry as written to the archive.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     pub name: String,
     #[serde(default)]
     pub text: String,
-    /// Where a symbolic link leads.
+    /// Target of a symbolic link.
     pub link: Option<String>,
-    /// The entry that a hard link means.
+    /// Target of a hard link.
     pub hard: Option<String>,
-    /// The kind of a tar entry where it is none of those: '3' is a device, '5' a directory, '6' a pipe.
+    /// Kind of a tar entry that is not a file or link: '3' is a device, '5' a directory, '6' a pipe.
     pub kind: Option<char>,
-    /// The size that the archive claims.
+    /// The size in the header.
     pub size: Option<u64>,
     #[serde(default = "plain")]
     pub mode: u32,
@@ -28,7 +28,7 @@ fn plain() -> u32 {
     0o644
 }
 
-/// `fill` fills in the texts of a row.
+/// `fill` replaces the placeholders in the row's texts.
 pub(crate) fn tar(entries: &[Entry], fill: &dyn Fn(&str) -> String) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in entries {
@@ -83,7 +83,7 @@ pub(crate) fn zip(entries: &[Entry], fill: &dyn Fn(&str) -> String) -> Vec<u8> {
         crc.update(content);
         let at = u32::try_from(bytes.len()).expect("a small archive");
         let size = u32::try_from(entry.size.unwrap_or(content.len() as u64)).expect("a small archive");
-        // What stands in both headers: version, flags, method, time, date, check sum, sizes, lengths of name and extra.
+        // The fields of both headers: version, flags, method, time, date, checksum, sizes, lengths of name and extra field.
         let mut both = Vec::new();
         for half in [20_u16, 0, 8, 0, 0x21] {
             both.extend(half.to_le_bytes());

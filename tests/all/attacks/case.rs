@@ -1,4 +1,4 @@
-//! One attempt: what is there before, what is tried, and what must hold afterwards.
+//! One attempt: its preparation, its input, and the conditions that must hold afterwards.
 
 use super::archive::Entry;
 use crate::harness::root;
@@ -14,17 +14,17 @@ struct Cases {
     case: Vec<Case>,
 }
 
-/// A row. In its texts, `{{…}}` is filled in: [`super::target::Target::fill`] says with what.
+/// A row. `{{…}}` in its texts is replaced; see [`super::target::Target::fill`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
     pub name: String,
-    /// One sentence for those who read the report.
+    /// One sentence for readers of the report.
     pub attempts: String,
-    /// What lies in the session's workspace before.
+    /// Files in the session's workspace before the attempt.
     #[serde(default)]
     pub file: Vec<Upload>,
-    /// Command lines that prepare it; each must end with 0.
+    /// Command lines that prepare the workspace; each must exit with 0.
     #[serde(default)]
     pub before: Vec<String>,
     pub grant: Option<Grant>,
@@ -37,11 +37,11 @@ pub(super) struct Case {
 pub(super) struct Upload {
     pub path: String,
     pub text: Option<String>,
-    /// Two digits for each byte.
+    /// Hexadecimal digits, two for each byte.
     pub hex: Option<String>,
     pub tar: Option<Vec<Entry>>,
     pub zip: Option<Vec<Entry>>,
-    /// Whether the bytes are compressed as gzip does.
+    /// Whether to compress the bytes with gzip.
     #[serde(default)]
     pub gzip: bool,
 }
@@ -56,84 +56,84 @@ pub(super) struct Grant {
     pub private: bool,
 }
 
-/// What is tried.
+/// The input of an attempt.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Input {
-    /// A command line that the daemon runs, in a session of the case's own.
+    /// A command line that the daemon runs in the case's own session.
     Line(String),
-    /// A message to that session.
+    /// A message to the case's session.
     Message(String),
-    /// A call of a skill or of a function of one.
+    /// A call of a skill or of one of its functions.
     Call { tool: String, args: Value },
     /// A request.
     Request { method: String, path: String, body: Option<String> },
-    /// Bytes to the port, until it is closed from there; the status is that of the first answer.
+    /// Bytes sent to the port until the daemon closes it; the status is that of the first response.
     Bytes(String),
-    /// Lines to the unix socket, one answer each.
+    /// Lines to the Unix socket, with one answer each.
     Socket(Vec<String>),
-    /// A component to install; what was installed is removed again.
+    /// A component to install; it is removed afterwards.
     Component(Component),
-    /// The binary with these arguments, on the daemon's home.
+    /// Arguments for the binary, run on the daemon's home.
     Kiso(Vec<String>),
-    /// The same with a terminal as its standard input, output and error, and what is typed there.
+    /// Arguments for the binary in a terminal, and the keys typed there.
     Terminal { args: Vec<String>, keys: String },
 }
 
-/// A file that is to become a skill.
+/// A file to install as a skill.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Component {
-    /// In the text format.
+    /// In the text format of WebAssembly.
     pub wat: Option<String>,
-    /// One of `tests/guests/wat`, without its ending.
+    /// The name of a file in `tests/guests/wat`, without its extension.
     pub wat_file: Option<String>,
-    /// Two digits for each byte.
+    /// Hexadecimal digits, two for each byte.
     pub hex: Option<String>,
-    /// One of `tests/guests`.
+    /// The name of a guest in `tests/guests`.
     pub guest: Option<String>,
-    /// The manifest that is packed into it.
+    /// The manifest to pack into the component.
     pub manifest: Option<String>,
-    /// A file of the repository with it.
+    /// A file of the repository to use as its manifest.
     pub manifest_file: Option<String>,
     /// The name to install it under.
     pub name: Option<String>,
-    /// Whether it gets "all" or "none" of what it asks for.
+    /// "all" or "none" of the requested permissions.
     pub grant: Option<String>,
-    /// Arguments that it is called with where it was installed; what must hold is then said of the call.
+    /// Arguments of a call after the installation; the conditions then apply to the call.
     pub call: Option<Value>,
 }
 
-/// What must hold.
+/// Conditions that must hold.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Holds {
-    /// Of an answer over HTTP.
+    /// Status of an HTTP response.
     pub status: Option<u16>,
-    /// The code in its error, or in a skill's.
+    /// Code of the error, or of a skill's error.
     pub code: Option<String>,
-    /// Of a command line or of the binary.
+    /// Exit code of a command line or of the binary.
     pub exit: Option<i32>,
-    /// Name of the limit that ended it, such as "call-writes"; what is said then names the setting.
+    /// Name of the limit that was reached, such as "call-writes"; the message must name the setting.
     pub limit: Option<String>,
-    /// Whether an error with a code of its own came back.
+    /// Whether an error with a code was returned.
     #[serde(default)]
     pub refused: bool,
-    /// What stands in all that came back, in any order.
+    /// Texts that the output contains, in any order.
     #[serde(default)]
     pub says: Vec<String>,
-    /// At least one of these does.
+    /// Texts of which the output contains at least one.
     #[serde(default)]
     pub says_one_of: Vec<String>,
-    /// What stands nowhere in it.
+    /// Texts that the output does not contain.
     #[serde(default)]
     pub never: Vec<String>,
-    /// No character in it steers a terminal or turns the direction of text.
+    /// Whether no character of the output controls a terminal or changes the direction of text.
     #[serde(default)]
     pub clean: bool,
 }
 
-/// What came of it.
+/// The outcome of an attempt.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub status: Option<u16>,
@@ -157,7 +157,7 @@ impl Holds {
         self.limit.as_ref().is_some_and(|limit| limit != "time")
     }
 
-    /// Why it does not hold. `fill` fills in the texts of the row.
+    /// Returns the condition that does not hold. `fill` replaces the placeholders in the row's texts.
     pub(super) fn broken(&self, outcome: &Outcome, fill: &dyn Fn(&str) -> String) -> Option<String> {
         let Outcome { status, code, exit, limit, text } = outcome;
         if self.status.is_some() && self.status != *status {
@@ -175,7 +175,7 @@ impl Holds {
         if self.refused && code.is_none() {
             return Some("no error came back".to_owned());
         }
-        // A limit that does not say where it is set leaves the user with nothing to do.
+        // A message about a limit must say where to set it.
         if self.limit.is_some() && !text.contains("the setting is") && !text.contains("grant") {
             return Some("the limit names no setting".to_owned());
         }
@@ -193,7 +193,7 @@ impl Holds {
     }
 }
 
-/// Whether a character does something to a terminal, or to the order of the text around it, beyond standing there.
+/// Whether a character controls a terminal or changes the order of the text around it.
 fn steers(c: char) -> bool {
     let turning = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     (c.is_control() && !matches!(c, '\n' | '\t')) || turning

@@ -1,4 +1,4 @@
-//! Asks `/health` all the while, and keeps the slowest answer with what was tried beside it.
+//! Requests `/health` all the time, and records the slowest response and the case that ran then.
 
 use crate::served::ask;
 use std::collections::BTreeMap;
@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Between two questions.
+/// Pause between two requests.
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Default)]
 pub(super) struct Slowest {
     pub took: Duration,
-    /// The case of each category that ran then.
+    /// The case of each category that ran during the request.
     pub during: String,
     pub asked: usize,
 }
@@ -25,7 +25,7 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// Asks each of these in turn.
+    /// Requests each address in turn.
     pub(super) fn watch(addresses: [String; 2]) -> Health {
         let (now, over) = (Arc::new(Mutex::new(BTreeMap::new())), Arc::new(AtomicBool::new(false)));
         let (beside, ends) = (now.clone(), over.clone());
@@ -53,7 +53,7 @@ impl Health {
         Health { now, over, watcher }
     }
 
-    /// Says what a category tries now.
+    /// Records the case that a category runs now.
     pub(super) fn during(&self, category: &str, name: &str) {
         self.now.lock().unwrap().insert(category.to_owned(), name.to_owned());
     }

@@ -1,4 +1,5 @@
-//! What is attacked: a daemon with low limits, the binary on its home, and beside it what nobody may touch or reach.
+//! The target of the attacks: a daemon with low limits, the binary on its home, and files and listeners that nobody may touch or
+//! reach.
 
 use super::archive;
 use super::case::{Case, Component, Grant, Input, Outcome, Upload};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A guard against what never comes; no case waits for it to pass.
+/// A guard against tests that never end; no case waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Limits that are reached quickly.
@@ -51,15 +52,15 @@ pub(super) const SHORT: Duration = Duration::from_secs(12);
 /// The deadline for cases that must reach another limit, which takes longer on a busy machine.
 pub(super) const LONG: Duration = Duration::from_secs(100);
 
-/// What lies beside the home.
+/// Content of a file beside the home.
 const CANARY: &str = "nobody may read or change this canary";
 
 pub(super) struct Target {
     pub served: Served,
     home: Home,
-    /// Nothing may connect to it.
+    /// A listener to which nothing may connect.
     closed: Listener,
-    /// A server that sends whoever asks to the address that stands behind the question mark.
+    /// A server that redirects to the address after the question mark.
     redirects: Listener,
 }
 
@@ -71,7 +72,7 @@ struct Listener {
 
 impl Listener {
     fn open(answer: fn(&str) -> String) -> Listener {
-        // On every address of the machine: what goes round the front is heard too.
+        // On every address of the machine, so that connections past the front are noticed, too.
         let listener = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0")).expect("a port is free");
         let port = listener.local_addr().expect("it has one").port();
         let heard = Arc::new(AtomicUsize::new(0));
@@ -84,7 +85,7 @@ impl Listener {
                     let mut asked = BufReader::new(&stream);
                     let (mut line, mut more) = (String::new(), String::new());
                     let _ = asked.read_line(&mut line);
-                    // All of it is read, so that closing does not take the answer back.
+                    // Read the whole request: closing earlier could discard the response.
                     while asked.read_line(&mut more).is_ok_and(|read| read > 2) {}
                     let _ = (&stream).write_all(answer(&line).as_bytes());
                 });
@@ -95,7 +96,7 @@ impl Listener {
 }
 
 impl Target {
-    /// A daemon that gives each command line so long.
+    /// A daemon that gives each command line this deadline.
     pub(super) fn start(deadline: Duration) -> Target {
         let home = Home::new();
         home.config(&CONFIG.replace("{{deadline}}", &deadline.as_secs().to_string()));
@@ -120,9 +121,9 @@ impl Target {
         Target { served, home, closed: Listener::open(reached), redirects: Listener::open(redirect) }
     }
 
-    /// `{{repeat TEXT COUNT}}`, `{{home}}` and `{{outside}}` (paths of this machine), `{{canary}}` (what lies in the file
-    /// of that name outside), `{{closed}}` (a port that nothing may connect to), `{{redirects}}` (one that
-    /// redirects to whatever stands behind `?`), `{{token}}` (of an administrator).
+    /// Replaces `{{repeat TEXT COUNT}}`, `{{home}}` and `{{outside}}` (paths of this machine), `{{canary}}` (the content of the
+    /// file of that name outside), `{{closed}}` (a port to which nothing may connect), `{{redirects}}` (a port that redirects to
+    /// the address after `?`), and `{{token}}` (of an administrator).
     pub(super) fn fill(&self, text: &str) -> String {
         let Some((before, rest)) = text.split_once("{{") else { return text.to_owned() };
         let (inner, after) = rest.split_once("}}").expect("what begins with {{ ends with }}");
@@ -144,7 +145,7 @@ impl Target {
         before.to_owned() + &filled + &self.fill(after)
     }
 
-    /// Tries a case in a session of its own, which is gone afterwards.
+    /// Runs a case in its own session, and deletes the session.
     pub(super) fn attempt(&self, category: &str, number: usize, case: &Case) -> Outcome {
         let session = format!("{category}-{number}");
         let fill = |text: &str| self.fill(&text.replace("{{session}}", &session));
@@ -210,7 +211,7 @@ impl Target {
         self.served.token.as_deref().expect("the daemon has one")
     }
 
-    /// A request whose body is any bytes.
+    /// Sends a request with a binary body.
     fn send(&self, method: &str, path: &str, body: &[u8]) -> Answer {
         let mut stream = self.served.connect();
         let (address, length, token) = (&self.served.address, body.len(), self.token());
@@ -218,7 +219,7 @@ impl Target {
             "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
              content-type: application/octet-stream\r\ncontent-length: {length}\r\n\r\n"
         );
-        // It may be answered before all of it was read.
+        // The daemon may respond before it has read all.
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
@@ -231,7 +232,7 @@ impl Target {
         self.served.request("PUT", &format!("/skills/{}/grants", grant.skill), Some(&body)).expect(200);
     }
 
-    /// A message, and the id of its run where it had one.
+    /// Sends a message. Returns the outcome and the id of its run, if it had one.
     fn message(&self, session: &str, text: &str) -> (Outcome, Option<String>) {
         let body = json!({ "session": session, "text": text }).to_string();
         let answer = self.served.request("POST", "/msg", Some(&body));
@@ -256,7 +257,7 @@ impl Target {
         let Some(run) = run else { return outcome };
         let trace = self.served.get(&format!("/runs/{run}/trace"));
         if let Some(report) = report(&trace) {
-            // The reply repeats the line itself, and with it whatever the line would have printed.
+            // The reply repeats the command line, and with it any text that the line would have printed.
             outcome.text.clear();
             outcome.exit = report["exit_code"].as_i64().map(|code| code as i32);
             outcome.limit = report["error"]["limit"].as_str().map(str::to_owned);
@@ -279,7 +280,7 @@ impl Target {
         Outcome { status, text, ..Outcome::default() }
     }
 
-    /// The answers; "closed" where the connection ended instead.
+    /// Returns the answers, or "closed" if the connection ended instead.
     fn socket(&self, session: &str, lines: impl Iterator<Item = String>) -> Outcome {
         let (mut talk, _) = Talk::register(&self.home, json!({ "session": session }));
         let mut text = String::new();
@@ -320,7 +321,7 @@ impl Target {
         let began = Instant::now();
         let answer = loop {
             let answer = self.send("POST", &format!("/skills?{query}"), &bytes);
-            // One file at a time comes in, and another category may be at it.
+            // Only one upload is accepted at a time, and another category may be uploading.
             if answer.status != 409 || !answer.body.contains("\"busy\"") || began.elapsed() > PATIENCE {
                 break answer;
             }
@@ -337,7 +338,7 @@ impl Target {
         outcome(answer)
     }
 
-    /// Whatever an attempt left in its session goes with it.
+    /// Deletes the session with everything that the attempt left in it.
     fn delete(&self, session: &str) {
         let began = Instant::now();
         loop {
@@ -352,7 +353,7 @@ impl Target {
         assert!(!left.join("work").exists(), "{} is left", left.display());
     }
 
-    /// What no attempt may have changed.
+    /// Asserts that no attempt changed the home, the files outside or the daemon.
     pub(super) fn assert_whole(&self) {
         self.served.get("/health");
         assert!(self.home.path().join("key").exists(), "the key of the home is gone");
@@ -364,7 +365,7 @@ impl Target {
         names.sort();
         assert_eq!(names, ["canary", "home"]);
         assert_eq!(self.closed.heard.load(Ordering::SeqCst), 0, "something connected to the closed port");
-        // It would have been heard.
+        // Check that the listener would have noticed a connection.
         std::net::TcpStream::connect(("127.0.0.1", self.closed.port)).expect("it listens");
         wait_until("the connection to be heard", || self.closed.heard.load(Ordering::SeqCst) == 1);
     }
@@ -374,7 +375,7 @@ fn outcome(answer: Answer) -> Outcome {
     let body: Value = serde_json::from_str(&answer.body).unwrap_or_default();
     let part = |part: &Value| part.as_str().map(str::to_owned);
     let (code, limit) = (part(&body["error"]["code"]), part(&body["error"]["limit"]["limit"]));
-    // As a person reads it, not as JSON escapes it.
+    // The message as a person reads it, without JSON escapes.
     let message = part(&body["error"]["message"]).unwrap_or_default();
     let text = format!("{}\n{message}", answer.body);
     Outcome { status: Some(answer.status), code, limit, text, exit: None }

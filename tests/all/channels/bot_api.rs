@@ -1,5 +1,5 @@
-//! A server that answers as Telegram's Bot API does: the token in the path, updates until they are confirmed, errors with
-//! `error_code`, `description` and `parameters`, and the limits of texts and entities.
+//! A server with Telegram's Bot API: the token in the path, updates that are repeated until confirmed, errors with `error_code`,
+//! `description` and `parameters`, and limits of texts and entities.
 
 mod buttons;
 
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub(super) const TOKEN: &str = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw";
 
-/// Telegram holds a request open that comes again within this time. The real one does for three seconds.
+/// The server holds a request open if it follows the last one within this time. The real one uses three seconds.
 const HOLD: Duration = Duration::from_millis(300);
 
-/// Within this time it gives one update only.
+/// Within this time, the server returns only one update.
 const HASTE: Duration = Duration::from_millis(50);
 
 /// The server.
@@ -27,46 +27,46 @@ pub(super) struct BotApi {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Something was written.
+    /// Notified after each write.
     news: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     token: String,
-    /// Those that are not confirmed yet.
+    /// Unconfirmed updates.
     updates: Vec<Value>,
-    /// Updates and messages that there were.
+    /// Number of updates and messages so far.
     count: i64,
-    /// What the bot sent and clients show.
+    /// Messages of the bot that clients show.
     shown: Vec<Sent>,
-    /// Presses that can be answered, and what was said to those that were.
+    /// Button presses that can still be answered, and the answers.
     presses: HashSet<String>,
     answers: Vec<(String, String)>,
-    /// Names of files, and their content.
+    /// Content of files by name.
     files: BTreeMap<String, Vec<u8>>,
-    /// Who can be written to, and who does not want to be.
+    /// Chats that accept messages, and those that blocked the bot.
     chats: HashSet<i64>,
     blocked: HashSet<i64>,
-    /// Answers to the next calls of a method instead of what it does.
+    /// Errors to return for the next calls of a method.
     refusals: Vec<Refusal>,
-    /// Where somebody comes from who only says that nothing is refused of those who come behind him; and the first of those.
+    /// The address of a marker connection: connections after it are not refused. And the number of the first of those.
     mark: Option<SocketAddr>,
     accepted_from: usize,
-    /// Whether nothing is ever confirmed.
+    /// Whether confirmations are ignored.
     forgetful: bool,
-    /// Whether errors repeat the address that was asked for.
+    /// Whether errors repeat the requested address.
     echoes: bool,
-    /// Whether there is a text that repeats it.
+    /// Whether a text repeats the requested address.
     gossips: bool,
     polls: usize,
     last_poll: Option<(i64, Instant)>,
-    /// The methods that were called, and the heads of all requests.
+    /// Called methods, and the heads of all requests.
     calls: Vec<String>,
     heads: Vec<String>,
 }
 
-/// What the bot sent.
+/// A message that the bot sent.
 #[derive(Debug, Clone)]
 pub(super) struct Sent {
     pub id: i64,
@@ -86,7 +86,7 @@ struct Refusal {
 }
 
 impl Shared {
-    /// Whether a connection is the mark from which on nothing is refused.
+    /// Whether a connection is the marker after which nothing is refused.
     fn accepts_from(&self, number: usize, stream: &TcpStream) -> bool {
         let mut state = self.state.lock().unwrap();
         let is_mark = state.mark.is_some() && state.mark == stream.peer_addr().ok();
@@ -99,7 +99,7 @@ impl Shared {
     }
 }
 
-/// A request, and the number of its connection.
+/// A request and the number of its connection.
 struct Asked {
     number: usize,
     head: String,
@@ -138,7 +138,7 @@ impl BotApi {
         self.put(person, json!({ "text": text }))
     }
 
-    /// A message of a person with these members.
+    /// Adds a person's message with these fields.
     pub(super) fn put(&self, person: i64, members: Value) -> i64 {
         self.with(|state| {
             state.count += 1;
@@ -156,12 +156,12 @@ impl BotApi {
         })
     }
 
-    /// An update that is none of a new message in a private chat.
+    /// Adds an update other than a new message in a private chat.
     pub(super) fn update(&self, update: Value) {
         self.with(|state| state.update(update));
     }
 
-    /// What is kept as a file; its id.
+    /// Stores a file and returns its id.
     pub(super) fn keep(&self, bytes: &[u8]) -> String {
         self.with(|state| {
             let id = format!("BQACAgIAAxkBAAM{}", state.files.len());
@@ -178,7 +178,7 @@ impl BotApi {
         self.shown().into_iter().map(|sent| sent.text).collect()
     }
 
-    /// How many of the texts have this in them.
+    /// The number of texts that contain this.
     pub(super) fn count(&self, text: &str) -> usize {
         self.texts().iter().filter(|shown| shown.contains(text)).count()
     }
@@ -187,7 +187,7 @@ impl BotApi {
         self.with(|state| token.clone_into(&mut state.token));
     }
 
-    /// The next call of a method is refused.
+    /// Refuses the next call of a method.
     pub(super) fn refuse(&self, method: &str, status: u16, description: &str, retry_after: Option<u32>) {
         let (method, description) = (method.to_owned(), description.to_owned());
         self.with(|state| state.refusals.push(Refusal { method, status, description, retry_after }));
@@ -197,7 +197,7 @@ impl BotApi {
         self.with(|state| state.refusals.len())
     }
 
-    /// Nothing is refused any more, but for what is on its way already, and may be from somebody who is gone.
+    /// Refuses nothing any more, except requests already on their way, whose sender may be gone.
     pub(super) fn accept_all(&self) {
         let mut state = self.shared.state.lock().unwrap();
         let mark = TcpStream::connect(&self.address).unwrap();
@@ -213,7 +213,7 @@ impl BotApi {
         self.with(|state| state.echoes = true);
     }
 
-    /// The next text says with which address updates were asked for.
+    /// The next text contains the address at which updates were requested.
     pub(super) fn gossip(&self) {
         self.with(|state| state.gossips = true);
     }
@@ -381,7 +381,7 @@ fn header_of<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
 }
 
-/// The fields of a form, and its file: the field that it is in, its name, its type, its content.
+/// The fields of a form, and its file: field, name, type, content.
 type Form = (Value, Option<(String, String, String, Vec<u8>)>);
 
 fn parts_of(body: &[u8], boundary: &str) -> Form {
@@ -402,7 +402,7 @@ fn parts_of(body: &[u8], boundary: &str) -> Form {
                 let media_type = header_of(&head, "content-type").unwrap().to_owned();
                 file = Some((field, name, media_type, content.to_vec()));
             }
-            // A number is one, however it is sent.
+            // A number may be sent as a number or as text.
             None => fields[field] = serde_json::from_slice(content).unwrap(),
         }
     }
@@ -430,7 +430,7 @@ fn answer(number: usize, mut stream: TcpStream, shared: &Shared) -> Option<()> {
     stream.write_all(&[head.as_bytes(), &bytes].concat()).ok()
 }
 
-/// A request for updates that comes again waits for one.
+/// Holds a repeated request for updates until there is one.
 fn hold(asked: &Asked, shared: &Shared) {
     if !asked.path.ends_with("/getUpdates") {
         return;

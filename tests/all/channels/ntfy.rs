@@ -1,4 +1,4 @@
-//! A server that answers as ntfy does: publishing with headers and files, polling the cache, errors in its own JSON.
+//! A server with ntfy's API: publishing with headers and files, polling the cache, errors in ntfy's JSON.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,11 +15,11 @@ pub(crate) struct Ntfy {
 struct State {
     messages: Vec<Value>,
     files: Vec<Vec<u8>>,
-    /// Without it, nobody may do anything; none lets everybody.
+    /// The token that requests need; `None` allows everybody.
     token: Option<String>,
-    /// Answers to the next requests to publish, with a status of its own and what to wait.
+    /// Errors for the next publish requests: status and the seconds to wait.
     refusals: Vec<(u16, u32)>,
-    /// Whether ids are unknown, so that a poll returns all that is kept.
+    /// Whether ids are unknown, so that a poll returns all messages.
     forgetful: bool,
     polls: usize,
     /// Heads of all requests.
@@ -41,12 +41,12 @@ impl Ntfy {
         Ntfy { address, state }
     }
 
-    /// Somebody publishes a message from a telephone.
+    /// Publishes a message as a telephone does.
     pub(crate) fn publish(&self, topic: &str, text: &str) -> String {
         self.put(topic, json!({ "message": text }))
     }
 
-    /// A message with these members.
+    /// Adds a message with these fields.
     pub(crate) fn put(&self, topic: &str, members: Value) -> String {
         let mut state = self.state.lock().unwrap();
         let id = format!("phone{:07}", state.messages.len());
@@ -56,7 +56,7 @@ impl Ntfy {
         id
     }
 
-    /// Somebody presses a button: the app sends what it says, and nothing of its own.
+    /// Presses a button: the app sends the action's request unchanged.
     pub(crate) fn press(&self, action: &Value) {
         assert_eq!((&action["action"], &action["method"]), (&json!("http"), &json!("POST")), "{action}");
         let url = action["url"].as_str().unwrap();
@@ -65,14 +65,14 @@ impl Ntfy {
         self.publish(topic, action["body"].as_str().unwrap());
     }
 
-    /// What is kept as a file; its path.
+    /// Stores a file and returns its path.
     pub(crate) fn keep(&self, bytes: &[u8]) -> String {
         let mut state = self.state.lock().unwrap();
         state.files.push(bytes.to_vec());
         format!("/file/{}.bin", state.files.len() - 1)
     }
 
-    /// What kiso published, as a client shows it: what has an id that is known replaces what had it.
+    /// Messages of kiso as a client shows them: one with a known id replaces the earlier one.
     pub(crate) fn shown(&self) -> Vec<Value> {
         let state = self.state.lock().unwrap();
         let mut shown: Vec<Value> = Vec::new();
@@ -89,7 +89,7 @@ impl Ntfy {
         self.shown().iter().map(|message| message["message"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// How many of the texts are this one.
+    /// The number of texts equal to this one.
     pub(crate) fn count(&self, text: &str) -> usize {
         self.texts().iter().filter(|shown| shown.contains(text)).count()
     }
@@ -156,7 +156,7 @@ fn respond(head: &str, body: Vec<u8>, state: &mut State, own: &str) -> (u16, Str
     let of_query = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
     let shows = header_of(head, "authorization").and_then(|value| value.strip_prefix("Bearer "));
     if state.token.is_some() && shows != state.token.as_deref() {
-        // A service that repeats what it was shown.
+        // A service that repeats the received authorization.
         return refused(401, &format!("unauthorized: {}", shows.unwrap_or("nothing")), String::new());
     }
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();

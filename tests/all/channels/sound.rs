@@ -1,4 +1,4 @@
-//! Recordings through a channel: a voice note is a message, another recording is an attachment.
+//! Recordings through a channel: a voice note is a message, any other recording is an attachment.
 
 use super::bot_api::BotApi;
 use super::telegram::{ADA, BOB, config, pair, start};
@@ -7,7 +7,7 @@ use crate::harness::{Home, wait_until};
 use crate::pictures::transcriber;
 use serde_json::json;
 
-/// Rule: what a model hears in a voice note is its sender's message, and never a command.
+/// The text of a voice note is its sender's message, and never a command.
 #[test]
 fn a_voice_note_is_a_message_and_other_recordings_are_files() {
     let (address, heard) = transcriber(" $ /status of the rent? ");
@@ -30,18 +30,18 @@ fn a_voice_note_is_a_message_and_other_recordings_are_files() {
     all_answered(&served, "channel.bot");
     assert_eq!(api.count("- model: reflex"), 0, "no command was carried out: {:?}", api.texts());
 
-    // A song, or somebody's lecture, is data.
+    // A song, or a recorded lecture, is data.
     let mut song = file(b"ID3 song");
     song["file_name"] = json!("song.mp3");
     api.put(ADA, json!({ "audio": song }));
     wait_until("the song", || asked(&served, "channel.bot").len() == 2);
-    // A note with words of its own is a message with a file.
+    // A voice note with a caption is a message with a file.
     let id = api.put(ADA, json!({ "voice": file(b"OggS more"), "caption": "keep this" }));
     wait_until("the note with words", || asked(&served, "channel.bot").len() == 3);
     let said = asked(&served, "channel.bot");
     assert_eq!(said[1..], ["Files: song.mp3".to_owned(), format!("keep this\n\nFiles: voice-{id}.ogg")]);
 
-    // Nobody but the owner is heard as one who gives orders.
+    // Only the owner's voice notes are instructions.
     pair(&home, &api, BOB, &[]);
     let id = api.put(BOB, json!({ "voice": file(b"OggS from Bob") }));
     let session = "channel.bot.2";

@@ -1,4 +1,4 @@
-//! Files that are named in a chat go with its messages.
+//! Files named in a chat are attached to its messages.
 
 use super::{Terminal, home, piped};
 use crate::served::Served;
@@ -9,7 +9,7 @@ fn files_are_attached_by_their_paths() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(at("my notes.txt"), "the key is under the mat\n").unwrap();
     std::fs::write(at("rent.txt"), "500 EUR\n").unwrap();
-    // More than a line of the socket holds.
+    // Larger than a line of the socket can be.
     std::fs::write(at("large.bin"), vec![7; 3 << 20]).unwrap();
     let served = Served::start(&home);
     let mut chat = Terminal::ready(&home, &["chat"], &[]);
@@ -43,7 +43,7 @@ fn files_are_attached_by_their_paths() {
     assert_eq!((cat, none), ("$ cat 'my notes.txt'", "/none/such.pdf"));
     let files = "\n\nFiles: my notes.txt, large.bin, rent.txt, rent-";
     assert!(read.starts_with("please read rent-") && read.contains(files) && read.ends_with(".txt"), "{read}");
-    // Without a terminal, lines may be somebody else's.
+    // Without a terminal, the lines may come from somebody else.
     piped(&home, &["chat"], &format!("@{}\n", at("rent.txt")));
     assert!(!served.get("/sessions/default/messages").to_string().contains("Files: rent.txt"));
     assert_eq!(served.terminate(), 0);

@@ -8,14 +8,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where the official client of a language is.
+/// The directory of a language's official client.
 fn official(language: &str) -> Option<PathBuf> {
     static CLIENTS: OfficialClients = OfficialClients::of("openai");
     CLIENTS.dir(language, &format!("the openai package for {language}"))
 }
 
-/// Runs a program with the official client of its language. Where it prints "restart", the daemon is killed and another one started,
-/// whose address it reads.
+/// Runs a program with the official client of its language. When it prints "restart", the daemon is killed and another one
+/// started, whose address the program reads.
 #[track_caller]
 fn run(home: &Home, mut served: Served, other: &str, language: &str, script: &Path) -> Option<(String, Served)> {
     let dir = official(language)?;
@@ -23,7 +23,7 @@ fn run(home: &Home, mut served: Served, other: &str, language: &str, script: &Pa
         "python" => Command::new(dir.join("bin/python")),
         _ => Command::new("node"),
     };
-    // Modules are looked for from where the program is.
+    // Node resolves modules from the program's directory.
     let place = match language {
         "python" => script.to_owned(),
         _ => dir.join(format!("{}-{}", std::process::id(), script.file_name().unwrap().to_str().unwrap())),
@@ -84,7 +84,7 @@ fn the_official_client_for_javascript_is_answered() {
     assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 9, "{said}");
 }
 
-/// The programs that docs/clients.md shows run as they stand there.
+/// The programs in docs/clients.md run unchanged.
 #[test]
 fn the_programs_of_the_page_run_as_written() {
     let home = Home::new();

@@ -1,24 +1,24 @@
-//! A process that is killed in the middle of a step, and not at its end.
+//! A process is killed in the middle of a step instead of at its end.
 
 use super::*;
 
-/// What a run was in the middle of.
+/// A run and the point at which it is interrupted.
 struct Middle {
     tasks: Vec<Value>,
-    /// Replies between the plan and the death.
+    /// Replies between the plan and the kill.
     before: Replies,
-    /// Replies after it, up to the message.
+    /// Replies after the kill, up to the message.
     after: Replies,
-    /// What is on disk when the process is killed.
+    /// The effects on disk when the process is killed.
     effects: &'static str,
-    /// Kind of the last event then.
+    /// Kind of the last event at that time.
     last: &'static str,
-    /// What is on disk in the end.
+    /// The effects on disk in the end.
     marks: &'static str,
 }
 
-/// A command line that waits after its first change, a skill that takes its time, and the second of three calls: nothing of it
-/// remains, and all of it is done once.
+/// A command line that waits after its first change, a slow skill, and the second of three calls: their partial effects are
+/// rolled back, and all are done once.
 #[test]
 fn killed_in_the_middle_of_what_it_does() {
     const WAITS: &str = "echo one >> effects; until [ -e go ]; do :; done; echo more >> effects";
@@ -44,7 +44,7 @@ fn killed_in_the_middle_of_what_it_does() {
             marks: "one\n",
         },
         Middle {
-            // A message of the model's own follows a command line.
+            // The command line is followed by a message that the model writes.
             tasks: vec![act, json!({ "type": "exec", "detail": "true" })],
             before: vec![("actor", json!({ "calls": batch }))],
             after: vec![("actor", json!({ "text": "All three are there." })), ok()],

@@ -1,4 +1,4 @@
-//! What commands in a message do.
+//! Commands in messages.
 
 use super::*;
 
@@ -36,8 +36,8 @@ fn slash_model_with_invalid_model_returns_error() {
     assert_eq!(daemon.command("/model"), "The model of this session is test:m (titler: reflex).");
 }
 
-/// "with argument `provider/model-id` …: switches model for this session": for every role that works on its messages,
-/// also for one that has its own in `config.toml`, and not for what is done behind the reply.
+/// "with argument `provider/model-id` …: switches model for this session": for every role that works on the session's messages,
+/// also one with its own model in `config.toml`, but not for work after the reply.
 #[test]
 fn slash_model_changes_every_role_that_is_meant() {
     let config = "planner = \"test:own\"\nworker = \"test:own\"\n";
@@ -74,7 +74,7 @@ fn slash_model_changes_every_role_that_is_meant() {
     );
     let status = daemon.served.get("/status/main");
     assert_eq!((&status["model"], &status["models"]["worker"]), (&json!("test:other"), &json!("test:other")));
-    // One role alone, and back.
+    // One role only, and back.
     assert!(daemon.command("/model worker test:m").contains("worker: test:m"));
     daemon.ask(message);
     assert_eq!(of_each(&daemon), ["router other", "planner other", "worker m"]);
@@ -96,7 +96,7 @@ fn slash_help_lists_what_is_configured_under_commands() {
     assert_eq!(daemon.command("/help"), "- /new: Forget it\n- /tides [TEXT]: Look a tide up");
     let listed = daemon.served.get("/input")["commands"].clone();
     assert_eq!(listed[1], json!({ "name": "tides", "args": "[TEXT]", "summary": "Look a tide up" }));
-    // What is listed can be said.
+    // A listed command works.
     assert_eq!(daemon.ask("/tides Brest"), "The sea.");
     assert!(daemon.prompt("worker").contains("what is a tide at Brest?"));
     assert!(daemon.command("/new").starts_with("Context cleared."));

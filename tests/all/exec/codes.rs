@@ -1,8 +1,8 @@
-//! Exit codes of programs that were not built for kiso: for WASI preview 1, which has them, and for later versions that do.
+//! Exit codes of programs that were not built for kiso: for WASI preview 1, and for later versions that have exit codes.
 
 use crate::harness::{Home, root};
 
-/// A home with a program of `tests/guests/wat` as a command of its name, with what it exits with in place of what stands there.
+/// A home with a program of `tests/guests/wat` as a command; in its source, `was` is replaced by `is`.
 fn with_program(home: &Home, name: &str, wat: &str, (was, is): (&str, &str)) {
     let text = std::fs::read_to_string(root().join("tests/guests/wat").join(wat)).unwrap();
     assert!(text.contains(was), "{wat} does not exit with {was}");
@@ -14,7 +14,7 @@ fn with_program(home: &Home, name: &str, wat: &str, (was, is): (&str, &str)) {
 #[test]
 fn a_program_for_preview_1_ends_with_its_own_code() {
     let home = Home::new();
-    // As on Linux, the lowest eight bits count.
+    // As on Linux, only the lowest eight bits count.
     for (code, seen) in [("0", 0), ("3", 3), ("126", 126), ("255", 255), ("256", 0), ("300", 44), ("-1", 255)] {
         let name = format!("ends-{}", code.replace('-', "minus-"));
         with_program(&home, &name, "preview1-exit3.wat", ("i32.const 3", &format!("i32.const {code}")));
@@ -24,7 +24,7 @@ fn a_program_for_preview_1_ends_with_its_own_code() {
     home.shell("set -e; ends-255; echo not here").exit(255);
     home.shell("ends-3 | cat; ends-0 && ends-256 && echo went well").ok().prints(&["went well"]);
     home.shell("set -o pipefail; ends-3 | cat").exit(3);
-    // As a skill that is called it has an answer, or an error that names the code.
+    // As a skill, it returns an answer, or an error with the code.
     home.kiso(&["skill", "run", "ends-0"]).ok();
     home.kiso(&["skill", "run", "ends-256"]).ok();
     home.kiso(&["skill", "run", "ends-3"]).exit(1).says(&["exit code 3"]);

@@ -1,4 +1,4 @@
-//! Command lines that ask for too much: each ends with an error that names the limit.
+//! Command lines that use too much: each ends with an error that names the limit.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn a_fork_bomb_is_a_clear_error() {
     let home = small();
     home.shell(":(){ :|:& };:").exit(137).says(&["more processes at once than its 64", "[exec] max_processes"]);
     home.shell("f() { f & f & wait; }; f").exit(137).says(&["processes"]);
-    // A process that is killed while it is being started.
+    // A process is killed while it starts.
     for _ in 0..8 {
         let line = "g() { while :; do sleep 1000 & done; }; for i in 1 2 3 4 5 6; do g & done; wait";
         home.shell(line).exit(137).says(&["processes"]);
@@ -25,7 +25,7 @@ fn a_loop_without_end_meets_its_deadline() {
         "yes > /dev/null",
         "cat | cat < /dev/zero > /dev/null",
         "trap 'while :; do :; done' EXIT; exit 3",
-        // A chain of processes that each start one and end: none of the dead may be kept.
+        // A chain of processes that each start one and end: no ended process may be kept.
         "f() { f & }; f & sleep 1000",
     ] {
         home.shell(line).exit(137).says(&["deadline of 2 s", "[exec] timeout_s"]);
@@ -37,7 +37,7 @@ fn a_loop_without_end_meets_its_deadline() {
     intact(&home);
 }
 
-/// The one that spins, not the one that was started last.
+/// The message names the busy command, not the last one started.
 #[test]
 fn a_deadline_blames_the_command_that_works() {
     let home = hasty();
@@ -45,7 +45,7 @@ fn a_deadline_blames_the_command_that_works() {
         ("yes > /dev/null & sleep 1000", "yes"),
         ("sleep 1000 & yes > /dev/null", "yes"),
         ("sleep 999 & while :; do :; done", "sh"),
-        // Nobody works, and all wait for the last one.
+        // No command is busy; all wait for the last one.
         ("cat | sleep 1000", "sleep 1000"),
     ] {
         let told = home.shell_json(line);
@@ -107,7 +107,7 @@ fn an_enormous_line_is_refused_at_once() {
     intact(&home);
 }
 
-/// With too few descriptors a command of a pipeline does not begin, and the next one counted what it never wrote.
+/// A command that cannot start for lack of descriptors fails the pipeline: otherwise the next command would count an empty input.
 #[test]
 fn a_pipeline_without_free_descriptors_fails_as_a_whole() {
     let home = small();

@@ -1,4 +1,4 @@
-//! What a command line can reach: its workspace and the mounts, whatever links lead to.
+//! Files that a command line can reach: its workspace and the mounts, whatever symbolic links point to.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn nothing_outside_of_the_workspace_can_be_reached() {
     intact(&home);
 }
 
-/// A link that changes between the check and the use. No guest can make one to the outside, so it is swapped from there.
+/// A link that changes between check and use. No guest can create a link to the outside, so the test swaps it from there.
 #[test]
 fn a_link_that_is_swapped_leads_nowhere() {
     let home = small();
@@ -61,7 +61,7 @@ fn a_link_that_is_swapped_leads_nowhere() {
             }
         }
     });
-    // On a busy machine the link may hardly move during one line, so there are as many as it takes.
+    // On a busy machine, the link may hardly change during one line, so lines run until it has changed often enough.
     let mut ran = String::new();
     while swaps.load(Relaxed) <= 40 && !swapping.is_finished() {
         ran += &home.shell("for i in $(seq 40); do cat l/secret.txt < l/secret.txt; done 2>&1; true").stdout;
@@ -72,7 +72,7 @@ fn a_link_that_is_swapped_leads_nowhere() {
     intact(&home);
 }
 
-/// Programs of this machine follow links wherever they lead, so none is left that leads out of the workspace.
+/// Programs of this machine follow links anywhere, so no link that leads out of the workspace is kept.
 #[test]
 fn no_link_to_the_outside_is_left_in_a_workspace() {
     let home = Home::new();

@@ -1,20 +1,20 @@
-//! A cable between a member and the server that can be frozen: connections stay, and no byte arrives.
+//! A network link between a member and the server that can be frozen: connections stay open, and no byte arrives.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// How long one write may take before it is looked whether the cable is frozen: `freeze` waits for as long at most.
+/// Maximum duration of one write before the link checks for a freeze: `freeze` waits at most this long.
 const WRITE: Duration = Duration::from_millis(50);
 
-/// Whoever connects to it is connected to the server.
+/// A port that forwards connections to the server.
 pub(super) struct Cable {
     port: u16,
     shared: Arc<Shared>,
 }
 
-/// Towards the server, or from it.
+/// Direction of the bytes: to the server, or from it.
 #[derive(Clone, Copy)]
 pub(super) enum Way {
     Up,
@@ -30,11 +30,11 @@ struct Shared {
 #[derive(Default)]
 struct Flow {
     frozen: bool,
-    /// What freezes it when it goes up.
+    /// Bytes that freeze the link when they are sent to the server.
     trap: Option<Vec<u8>>,
-    /// Writes that have begun.
+    /// Number of writes in progress.
     writing: usize,
-    /// Threads that have bytes to pass on, up and down.
+    /// Number of threads with bytes to forward, up and down.
     holding: [usize; 2],
     /// Both ends of each connection.
     ends: Vec<[TcpStream; 2]>,
@@ -42,7 +42,7 @@ struct Flow {
 }
 
 impl Cable {
-    /// To a port of this machine.
+    /// A link to a port of this machine.
     pub(super) fn new(to: u16) -> Cable {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         let port = listener.local_addr().expect("it has one").port();
@@ -53,7 +53,7 @@ impl Cable {
                 if plugged.thawed().gone {
                     return;
                 }
-                // Without a server there is nothing to connect to, and the member sees that its connection ends.
+                // Without a server there is no connection, and the member sees that its own ends.
                 if let Ok(far) = TcpStream::connect(("127.0.0.1", to)) {
                     let _ = connect(&plugged, near, far);
                 }
@@ -66,25 +66,25 @@ impl Cable {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
-    /// From now on nothing arrives at either end, and nobody is told.
+    /// Freezes the link: nothing arrives at either end, and no connection is closed.
     pub(super) fn freeze(&self) {
         let mut flow = self.shared.lock();
         flow.frozen = true;
         drop(self.shared.changed.wait_while(flow, |flow| flow.writing > 0).expect("no thread panics with it"));
     }
 
-    /// The same from the moment in which these bytes would go up, which do not arrive.
+    /// Freezes the link as soon as these bytes would be sent to the server; they do not arrive.
     pub(super) fn freeze_at(&self, bytes: &str) {
         self.shared.lock().trap = Some(bytes.as_bytes().to_vec());
     }
 
-    /// What was sent meanwhile arrives, and everything after it.
+    /// Thaws the link: held bytes arrive, and everything after them.
     pub(super) fn thaw(&self) {
         self.shared.lock().frozen = false;
         self.shared.changed.notify_all();
     }
 
-    /// Whether bytes wait that way because it is frozen.
+    /// Whether frozen bytes wait in this direction.
     pub(super) fn holds(&self, way: Way) -> bool {
         let flow = self.shared.lock();
         flow.frozen && flow.holding[way as usize] > 0
@@ -100,7 +100,7 @@ impl Drop for Cable {
         }
         drop(flow);
         self.shared.changed.notify_all();
-        // Whoever waits for the next connection gets one, and ends.
+        // Connects once, so that the waiting thread accepts and ends.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -122,7 +122,7 @@ impl Shared {
         }
     }
 
-    /// Waits as long as it is frozen, with bytes that go this way.
+    /// Waits while the link is frozen, with bytes for this direction.
     fn hold(&self, way: Way) -> MutexGuard<'_, Flow> {
         let mut flow = self.lock();
         flow.holding[way as usize] += 1;
@@ -145,7 +145,7 @@ fn connect(shared: &Arc<Shared>, near: TcpStream, far: TcpStream) -> std::io::Re
     Ok(())
 }
 
-/// Passes on what comes, until one end is closed.
+/// Forwards bytes until one end is closed.
 fn pump(shared: &Shared, mut from: TcpStream, mut to: TcpStream, way: Way) {
     let mut buffer = [0; 16 << 10];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
@@ -168,7 +168,7 @@ fn pump(shared: &Shared, mut from: TcpStream, mut to: TcpStream, way: Way) {
     close(shared, &from, &to);
 }
 
-/// That a connection ended is not told through a frozen cable either.
+/// The end of a connection does not pass a frozen link either.
 fn close(shared: &Shared, from: &TcpStream, to: &TcpStream) {
     drop(shared.thawed());
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));

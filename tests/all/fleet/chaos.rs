@@ -1,8 +1,8 @@
-//! Members are killed, their network is cut and the server is killed, while clients send messages through all of them.
+//! Members are killed, their network is cut and the server is killed, while clients send messages through all members.
 //!
-//! `KISO_FLEET=full` is the size of the promise: 5,000 messages in 500 sessions, 40 kills of members, 5 of the server, 10 cuts.
-//! `KISO_LOAD_SEED` says when. A receiver that fences is told each reply, and takes it once, though before each harm something stays on
-//! its way and arrives behind what the next owner tells.
+//! `KISO_FLEET=full` runs at full size: 5,000 messages in 500 sessions, 40 kills of members, 5 of the server, 10 cuts.
+//! `KISO_LOAD_SEED` determines the times. A receiver with fencing gets each reply and accepts it once, although before each
+//! failure one delivery is delayed until after those of the next owner.
 
 use super::members::{Machine, begun};
 use super::nats::Nats;
@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 const MEMBERS: [&str; 3] = ["pi", "desk", "shed"];
 const CLIENTS: usize = 6;
 
-/// A guard against a fleet that does nothing any more.
+/// A guard against a fleet that makes no progress.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// How long a client waits for an answer before it asks another member.
+/// Timeout of a client before it asks another member.
 const ANSWER: Duration = Duration::from_secs(5);
 
 struct Size {
@@ -82,7 +82,7 @@ fn nothing_is_lost_or_done_twice_whichever_machine_dies() {
                 let due = size.messages * half / (2 * all);
                 wait_until("clients come that far", || answered.load(Ordering::Relaxed) >= due);
             };
-            // Something of whoever owns the home by then is still on its way when the harm is done.
+            // A delivery of the current owner is still in flight when the failure happens.
             come((2 * done).saturating_sub(1));
             sink.hold_next();
             come(2 * done);
@@ -114,7 +114,7 @@ fn nothing_is_lost_or_done_twice_whichever_machine_dies() {
     assert_eq!((sink.taken().len(), told.len()), (size.messages, size.messages), "each reply under one key");
     assert!(!sink.refused().is_empty(), "nothing of an earlier owner was tried");
     println!("{} deliveries of earlier owners were tried, and refused", sink.refused().len());
-    // What was said once is said by every member, whoever owns the home now.
+    // Every member returns the same reply again, whoever owns the home now.
     for (id, reply) in replies.iter().step_by(replies.len().div_ceil(30)) {
         let again = reply_of(&addresses, *id);
         assert_eq!(&again, reply, "message {id}");
@@ -137,20 +137,20 @@ fn nothing_is_lost_or_done_twice_whichever_machine_dies() {
     }
 }
 
-/// Which machine owns the home.
+/// Index of the machine that owns the home.
 fn owner(machines: &[Machine]) -> Option<usize> {
     let name = machines.iter().find_map(Machine::owner)?;
     MEMBERS.iter().position(|member| *member == name)
 }
 
-/// The same, as those see it that are not cut off.
+/// The owner according to the machines that are not cut off.
 fn owner_but(machines: &[Machine], cut: usize) -> Option<usize> {
     let others = machines.iter().enumerate().filter(|(index, _)| *index != cut);
     let name = others.map(|(_, machine)| machine).find_map(Machine::owner)?;
     MEMBERS.iter().position(|member| *member == name).filter(|owner| *owner != cut)
 }
 
-/// Sends the messages of some sessions, one after the other in each; their ids and replies.
+/// Sends the messages of some sessions, one after the other in each. Returns their ids and replies.
 fn send_all(client: usize, addresses: &[String], size: &Size, answered: &AtomicUsize) -> Vec<(i64, String)> {
     let mut replies = Vec::new();
     let sessions: Vec<usize> = (0..size.sessions).filter(|session| session % CLIENTS == client).collect();
@@ -178,7 +178,7 @@ fn reply_of(addresses: &[String], id: i64) -> String {
     found["reply"]["text"].as_str().expect("it has a text").to_owned()
 }
 
-/// Asks one member after the other until one answers so.
+/// Asks one member after the other until one gives an acceptable answer.
 fn asked(
     addresses: &[String],
     first: usize,
@@ -201,7 +201,7 @@ fn asked(
     unreachable!("there are always more attempts")
 }
 
-/// One request to a member that may be gone, or cut off.
+/// Sends one request to a member that may be dead or cut off.
 fn ask(address: &str, method: &str, path: &str, body: Option<&Value>) -> std::io::Result<Answer> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(ANSWER))?;

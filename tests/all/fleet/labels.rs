@@ -1,4 +1,4 @@
-//! Skills and sessions that ask for a machine with a label.
+//! Skills and sessions that require a machine with a label.
 
 use super::members::{Machine, begun};
 use super::nats::Nats;
@@ -16,7 +16,7 @@ fn add_echo(home: &Home) {
     home.kiso(&["skill", "add", file.to_str().expect("it is text"), "--manifest", &manifest, "--grant", "all"]).ok();
 }
 
-/// Asks a member, until the home is where it is to be.
+/// Asks a member until it answers, because the home may be moving.
 #[track_caller]
 fn ask(member: &Served, method: &str, path: &str, body: Option<&str>) -> Value {
     wait_for(&format!("{method} {path}"), || {
@@ -25,7 +25,7 @@ fn ask(member: &Served, method: &str, path: &str, body: Option<&str>) -> Value {
     })
 }
 
-/// Sends a message of this text, once, and waits for its reply.
+/// Sends this message once and waits for its reply.
 #[track_caller]
 fn reply(member: &Served, text: &str) -> String {
     let body = json!({ "session": "main", "text": text, "key": text }).to_string();
@@ -62,7 +62,7 @@ fn the_home_goes_to_a_member_that_has_what_a_skill_asks_for() {
     begun(&pi);
     let owner = pi.start();
     pi.owns();
-    // Nobody has it: the run says so, and nothing changes hands.
+    // No member has the label: the run says so, and the owner stays.
     let nobody = reply(&owner, "echo text=nobody");
     assert!(nobody.contains("label gpu") && nobody.contains("no member"), "{nobody}");
     assert_eq!(pi.owner().as_deref(), Some("pi"));
@@ -75,17 +75,17 @@ fn the_home_goes_to_a_member_that_has_what_a_skill_asks_for() {
     wait_until("desk is there", || labels() == Some(json!(["gpu", "big"])));
     let told = pi.home.kiso(&["fleet", "status"]);
     assert!(told.ok().stdout.contains("gpu  big"), "{told:?}");
-    // What was done before, and in the same session, is there on the other machine.
+    // Earlier work of the same session is available on the other machine.
     reply(&owner, "$ echo kept > kept.txt");
     let answer = reply(&owner, "echo text=elsewhere");
     assert!(answer.contains("elsewhere"), "{answer}");
     assert_eq!(desk.owner().as_deref(), Some("desk"));
     assert!(reply(&standby, "$ cat kept.txt").contains("kept"));
-    // It stays where it is until something asks for another machine.
+    // The home stays where it is until something requires another machine.
     assert!(reply(&standby, "echo text=again").contains("again"));
     assert_eq!(desk.owner().as_deref(), Some("desk"));
 
-    // A session prefers a machine, and goes on without it.
+    // A session prefers a machine, and works without it.
     let change =
         |runs_on: &str| ask(&standby, "PATCH", "/sessions/main", Some(&json!({ "runs_on": runs_on }).to_string()));
     assert_eq!(change("at-home")["runs_on"], "at-home");

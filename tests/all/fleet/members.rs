@@ -1,4 +1,4 @@
-//! Members of a fleet: machines that have one home, each a process with a directory of its own.
+//! Members of a fleet: machines that share one home, each a process with its own directory.
 
 use super::cable::Cable;
 use super::nats::Nats;
@@ -6,7 +6,7 @@ use crate::harness::{Home, own_port, wait_until};
 use crate::served::Served;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Seconds of the lease in tests: the least that may be configured.
+/// Lease in seconds in tests: the minimum that can be configured.
 const LEASE_S: u64 = 3;
 
 /// A machine of a fleet.
@@ -17,7 +17,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// One whose home has this key, and that finds NATS at `url`.
+    /// A machine with this fleet's key that connects to NATS at `url`.
     pub(super) fn new(name: &'static str, nats: &Nats, url: &str, more: &str) -> Machine {
         let home = Home::new();
         std::fs::create_dir_all(home.path()).expect("there is room");
@@ -29,16 +29,16 @@ impl Machine {
             "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[fleet]\nurl = \"{url}\"\ncredentials = \"{}\"\nmember = \"{name}\"\nlease_s = {LEASE_S}\n{more}",
             nats.credentials().display()
         ));
-        // It is the same after the process has replaced itself.
+        // The port stays the same after the process has replaced itself.
         Machine { home, name, port: own_port() }
     }
 
-    /// One behind a cable that can be frozen.
+    /// A machine behind a link that can be frozen.
     pub(super) fn behind(name: &'static str, nats: &Nats, cable: &Cable, more: &str) -> Machine {
         Machine::new(name, nats, &cable.url(), more)
     }
 
-    /// From now on a lease lasts so many seconds.
+    /// Sets the duration of a lease in seconds.
     pub(super) fn leases(&self, seconds: u64) {
         let config = self.home.path().join("config.toml");
         let text = std::fs::read_to_string(&config).expect("it has a configuration");
@@ -47,7 +47,7 @@ impl Machine {
         std::fs::write(&config, text.replace(&before, &format!("lease_s = {seconds}\n"))).expect("there is room");
     }
 
-    /// Its daemon.
+    /// Starts its daemon.
     #[track_caller]
     pub(super) fn start(&self) -> Served {
         let mut command = self.home.command(&["--json", "serve", "--port", &self.port.to_string()]);
@@ -55,20 +55,20 @@ impl Machine {
         Served::spawn(command)
     }
 
-    /// Who owns the home, as this machine sees it.
+    /// The owner of the home as this machine sees it.
     pub(super) fn owner(&self) -> Option<String> {
         let lines = self.home.kiso(&["--json", "fleet", "status"]).json_lines();
         lines[0]["owner"].as_str().map(str::to_owned)
     }
 
-    /// Waits until this one owns the home.
+    /// Waits until this machine owns the home.
     #[track_caller]
     pub(super) fn owns(&self) {
         wait_until(&format!("{} owns the home", self.name), || self.owner().as_deref() == Some(self.name));
     }
 }
 
-/// A fleet with what is in the first machine's home.
+/// Starts a fleet with the contents of the first machine's home.
 #[track_caller]
 pub(super) fn begun(first: &Machine) {
     first.home.kiso(&["fleet", "begin"]).ok();

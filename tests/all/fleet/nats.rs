@@ -1,4 +1,4 @@
-//! A real NATS server with JetStream, which can be killed and started again where it was.
+//! A real NATS server with JetStream that can be killed and restarted.
 
 use super::cable::Cable;
 use super::wire::Wire;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// Where the program is; `None`, loudly, where it cannot be had.
+/// The path of the server program. Returns `None`, with a message, if it is not available.
 fn program() -> Option<&'static Path> {
     static FETCHED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let fetched = FETCHED.get_or_init(|| {
@@ -27,7 +27,7 @@ fn program() -> Option<&'static Path> {
     }
 }
 
-/// A server with a store of its own in files, gone with the test.
+/// A server with its own file store, which is deleted after the test.
 pub(super) struct Nats {
     dir: TempDir,
     process: Child,
@@ -35,23 +35,23 @@ pub(super) struct Nats {
 }
 
 impl Nats {
-    /// On a free port. `None`, loudly, where there is no server.
+    /// Starts a server on a free port. Returns `None`, with a message, if there is no program.
     #[track_caller]
     pub(super) fn start() -> Option<Nats> {
-        // Whatever is confirmed is on the disk.
+        // The server writes to disk before it confirms.
         Nats::with(
             "authorization { users: [ { user: kiso, password: \"a password\" } ] }\n\
              jetstream { store_dir: \"STORE\", sync_interval: always, max_memory_store: 64MB, max_file_store: 4GB }\n",
         )
     }
 
-    /// The same with this instead in its configuration, where STORE is its directory.
+    /// The same with this text in its configuration, where STORE is its directory.
     #[track_caller]
     pub(super) fn with(rest: &str) -> Option<Nats> {
         let program = program()?;
         let dir = TempDir::new().expect("there is room for a server");
         let at = |name: &str| dir.path().join(name).display().to_string();
-        // The same after it was killed.
+        // The port stays the same after a kill.
         let port = own_port();
         let config = format!("host: \"127.0.0.1\"\nport: {port}\n{}", rest.replace("STORE", &at("store")));
         std::fs::write(at("config"), config).expect("there is room");
@@ -66,47 +66,47 @@ impl Nats {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
-    /// Of the program.
+    /// Version of the program.
     pub(super) fn version(&self) -> &'static str {
         let name = program().and_then(Path::file_name).and_then(std::ffi::OsStr::to_str);
         name.and_then(|name| name.strip_prefix("nats-server-")).expect("its file is named by it")
     }
 
-    /// A file with USER:PASSWORD of somebody who may do everything.
+    /// A file with the USER:PASSWORD of a user with all permissions.
     pub(super) fn credentials(&self) -> PathBuf {
         self.dir().join("credentials")
     }
 
-    /// Its files.
+    /// Its directory.
     pub(super) fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Ends it as `kill -9` does.
+    /// Kills it with SIGKILL.
     pub(super) fn kill(&mut self) {
         self.process.kill().expect("it runs");
         self.process.wait().expect("it ends");
     }
 
-    /// After a kill: on the same port, with the same files.
+    /// Restarts it after a kill on the same port, with the same files.
     #[track_caller]
     pub(super) fn restart(&mut self) {
         self.process = spawn(program().expect("it was there before"), self.dir());
         self.is_ready();
     }
 
-    /// A connection of a test.
+    /// A connection for a test.
     #[track_caller]
     pub(super) fn connect(&self) -> Wire {
         Wire::open(&self.url(), &self.credentials()).expect("it lets those with a password in")
     }
 
-    /// A cable to it, for one who is to be cut off.
+    /// A link to it that can be frozen.
     pub(super) fn cable(&self) -> Cable {
         Cable::new(self.port)
     }
 
-    /// Waits until it answers for JetStream.
+    /// Waits until JetStream answers.
     #[track_caller]
     fn is_ready(&mut self) {
         wait_for("the server is ready", || {

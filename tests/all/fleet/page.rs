@@ -1,4 +1,4 @@
-//! The Health screen of a home that is in a fleet.
+//! The Health screen of a home in a fleet.
 
 use super::members::{Machine, begun};
 use super::nats::Nats;
@@ -36,7 +36,7 @@ fn health_shows_who_is_in_the_fleet() {
     let tab = &stage.tab;
     manage(tab, "Health");
     tab.wait_for(role("region", "Fleet"));
-    // What another machine does is seen without being asked for.
+    // Changes of another machine appear without a reload.
     let version = env!("CARGO_PKG_VERSION");
     let both = json!([
         ["desk", "Stands by", "gpu, big", "just now", version],
@@ -54,7 +54,7 @@ fn health_shows_who_is_in_the_fleet() {
     }
     tab.check();
 
-    // Who is no administrator is told nothing of machines, and asks for nothing.
+    // A user who is not an administrator sees no machines, and the page does not request them.
     let tab = browser.tab();
     stage.log_in_with(&tab, &guest);
     manage(&tab, "Health");

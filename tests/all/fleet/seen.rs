@@ -1,4 +1,4 @@
-//! What is told of a fleet: by `kiso doctor`, by `kiso fleet status` and over HTTP.
+//! Information about a fleet in `kiso doctor`, `kiso fleet status` and over HTTP.
 
 use super::members::{Machine, begun};
 use super::nats::Nats;
@@ -6,14 +6,14 @@ use super::wire::Wire;
 use crate::harness::{Home, Ran, root, wait_until};
 use serde_json::{Value, json};
 
-/// What `kiso doctor` found, by what was looked at.
+/// Results of `kiso doctor` with the name of each check.
 #[track_caller]
 fn checks(home: &Home) -> Vec<(String, Value)> {
     let lines = home.kiso(&["--json", "doctor"]).json_lines();
     lines.into_iter().map(|line| (line["what"].as_str().unwrap_or_default().to_owned(), line)).collect()
 }
 
-/// One of them, which has to be there.
+/// The result of one check, which must exist.
 #[track_caller]
 fn check(home: &Home, what: &str) -> Value {
     let all = checks(home);
@@ -25,7 +25,7 @@ fn names(home: &Home) -> Vec<String> {
     checks(home).into_iter().map(|(name, _)| name).filter(|name| name.starts_with("fleet")).collect()
 }
 
-/// Streams of the account.
+/// Number of streams of the account.
 fn streams(wire: &mut Wire) -> Value {
     wire.ask("$JS.API.STREAM.NAMES", &[], b"")["total"].clone()
 }
@@ -34,7 +34,7 @@ fn machine(name: &'static str, nats: &Nats) -> Machine {
     Machine::new(name, nats, &nats.url(), "")
 }
 
-/// A line of the configuration in another form.
+/// Replaces a line of the configuration.
 #[track_caller]
 fn configured(machine: &Machine, from: &str, to: &str) {
     let path = machine.home.path().join("config.toml");
@@ -102,7 +102,7 @@ fn doctor_says_why_a_fleet_cannot_be_reached_or_read() {
     ran.exit(3).prints(&["FAIL fleet: fleet.url must have no password in it", "fleet.credentials"]);
     assert!(!ran.stdout.contains("open-sesame") && !ran.stderr.contains("open-sesame"), "it is told to nobody");
     configured(&pi, "nats://kiso:open-sesame@", "nats://");
-    // One of several addresses is enough.
+    // One reachable address is enough.
     configured(&pi, &nats.url(), &format!("nats://127.0.0.1:9,{}", nats.url()));
     doctor(&pi).ok().prints(&["ok   fleet: pi is a member of kiso"]);
     assert_eq!(names(&pi.home).len(), 6, "{:?}", names(&pi.home));
@@ -143,7 +143,7 @@ fn doctor_says_what_nats_would_lose() {
     doctor(&pi).ok().prints(&["warn fleet streams: KISO_kiso_LOG has one copy and not fleet.replicas = 3"]);
 }
 
-/// The configuration of docs/fleet.md lets members ask; what they are told is true.
+/// The configuration in docs/fleet.md lets members read these settings, and doctor reports them correctly.
 #[test]
 fn doctor_says_whether_nats_writes_before_it_confirms() {
     let page = std::fs::read_to_string(root().join("docs/fleet.md")).unwrap();
@@ -167,7 +167,7 @@ fn doctor_says_whether_nats_writes_before_it_confirms() {
 fn the_fleet_is_told_over_http() {
     let Some(mut nats) = Nats::start() else { return };
     let (pi, desk) = (machine("pi", &nats), machine("desk", &nats));
-    // Longer than the test, so that the owner waits for NATS.
+    // Longer than the test, so that the owner keeps waiting for NATS.
     configured(&pi, "lease_s = 3", "lease_s = 600");
     let token = |name: &str| pi.home.kiso(&["token", "add", name, "--scope", name]).ok().stdout.trim().to_owned();
     let (admin, chat) = (token("admin"), token("chat"));
@@ -180,7 +180,7 @@ fn the_fleet_is_told_over_http() {
     owner.request("GET", "/fleet", None).refuses(403, "forbidden");
     owner.token = Some(admin.clone());
     wait_until("both are seen", || owner.get("/fleet")["members"].as_array().is_some_and(|all| all.len() == 2));
-    // The owner answers, whichever machine is asked.
+    // The owner answers, whichever machine receives the request.
     standby.token = Some(admin);
     let (document, fleet) = (owner.get("/openapi.json"), standby.get("/fleet"));
     let schema = &document["paths"]["/fleet"]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
@@ -199,7 +199,7 @@ fn the_fleet_is_told_over_http() {
         assert!(member["ago_ms"].as_u64().unwrap() < 30_000, "{member}");
         assert!(member["ahead_ms"].as_i64().unwrap().abs() < 10_000, "the clock is the same: {member}");
     }
-    // The command says the same; only what goes on may differ.
+    // The command reports the same; only changing values may differ.
     let lines = pi.home.kiso(&["--json", "fleet", "status"]).json_lines();
     assert_eq!(
         (&lines[0]["type"], &lines[0]["owner"], &lines[0]["epoch"]),

@@ -1,4 +1,4 @@
-//! A receiver of webhooks that fences: it takes nothing from an owner once it has taken something from a later one.
+//! A receiver of webhooks with fencing: it accepts nothing from an owner after it has accepted something from a later one.
 
 use super::cable::Cable;
 use super::members::{Machine, begun};
@@ -12,7 +12,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// It goes by the header `kiso-epoch`, and knows by `idempotency-key` what it has already. What is on its way to it can be held up.
+/// A receiver that compares the header `kiso-epoch` and recognizes repeated deliveries by `idempotency-key`. It can delay a
+/// delivery.
 pub(super) struct Sink {
     address: String,
     ledger: Arc<Mutex<Ledger>>,
@@ -20,24 +21,24 @@ pub(super) struct Sink {
 
 #[derive(Default)]
 struct Ledger {
-    /// The latest owner that something was taken from.
+    /// The epoch of the latest owner from which something was accepted.
     newest: u64,
-    /// By their keys.
+    /// Accepted deliveries by key.
     taken: BTreeMap<String, Told>,
-    /// The epochs of what was refused.
+    /// Epochs of refused deliveries.
     refused: Vec<u64>,
-    /// Requests without an epoch, or that are none.
+    /// Requests without an epoch, or malformed ones.
     problems: Vec<String>,
     holds_next: bool,
-    /// Connections that nobody reads from before something of a later owner was taken.
+    /// Connections that are not read until something of a later owner was accepted.
     held: Vec<TcpStream>,
 }
 
-/// What was taken.
+/// An accepted delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Told {
     pub epoch: u64,
-    /// The reply's id; none where something else was told.
+    /// The reply's id; `None` for other events.
     pub message: Option<i64>,
     pub text: String,
 }
@@ -62,7 +63,7 @@ impl Sink {
         Sink { address, ledger }
     }
 
-    /// Lines of `config.toml` that have it told of these.
+    /// Lines of `config.toml` that send these events to it.
     pub(super) fn settings(&self, events: &[&str]) -> String {
         format!(
             "[webhooks.sink]\nurl = \"http://{}/\"\nallow_private = true\nevents = {events:?}\ntimeout_s = 5\n\
@@ -71,17 +72,17 @@ impl Sink {
         )
     }
 
-    /// What comes next stays on its way until something of a later owner has come, or [`Sink::release`].
+    /// Delays the next delivery until something of a later owner has arrived, or until [`Sink::release`].
     pub(super) fn hold_next(&self) {
         self.ledger().holds_next = true;
     }
 
-    /// Whether something is held.
+    /// Whether a delivery is delayed.
     pub(super) fn holds(&self) -> bool {
         !self.ledger().held.is_empty()
     }
 
-    /// Lets everything come that was held.
+    /// Releases all delayed deliveries.
     pub(super) fn release(&self) {
         let mut ledger = self.ledger();
         ledger.holds_next = false;
@@ -90,7 +91,7 @@ impl Sink {
         }
     }
 
-    /// What was taken, each once.
+    /// Accepted deliveries, each once.
     #[track_caller]
     pub(super) fn taken(&self) -> Vec<Told> {
         let ledger = self.ledger();
@@ -98,7 +99,7 @@ impl Sink {
         ledger.taken.values().cloned().collect()
     }
 
-    /// The epochs of what was refused, because it came behind something of a later owner.
+    /// Epochs of deliveries that were refused because something of a later owner came first.
     pub(super) fn refused(&self) -> Vec<u64> {
         self.ledger().refused.clone()
     }
@@ -109,7 +110,7 @@ impl Sink {
 }
 
 impl Ledger {
-    /// What is answered, and which connections are read from now.
+    /// Returns the status of the response, and the delayed connections to read now.
     fn judge(&mut self, headers: &str, body: &[u8]) -> (&'static str, Vec<TcpStream>) {
         let told = serde_json::from_slice::<Value>(body).ok();
         let epoch = header(headers, "kiso-epoch").and_then(|epoch| epoch.parse::<u64>().ok());
@@ -134,7 +135,7 @@ fn spawn_answer(ledger: &Arc<Mutex<Ledger>>, stream: TcpStream) {
 }
 
 fn answer(ledger: &Arc<Mutex<Ledger>>, mut stream: TcpStream) {
-    // Whoever was killed in the middle of it has sent nothing that could be taken.
+    // A sender that was killed in the middle has sent nothing that could be accepted.
     let Ok((headers, body)) = read(&stream) else { return };
     let (status, come) = ledger.lock().expect("no thread panics with it").judge(&headers, &body);
     let _ = stream.write_all(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").as_bytes());
@@ -162,7 +163,7 @@ fn header(headers: &str, name: &str) -> Option<String> {
     lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
 }
 
-/// The owner goes away while what it tells is on its way, and comes back when another one has told the same.
+/// The owner is lost while it delivers, and returns after another one has delivered the same.
 fn replaced_while_it_delivers(away: impl Fn(&Served, &Cable), back: impl Fn(&Served, &Cable)) {
     let Some(nats) = Nats::start() else { return };
     let (sink, cable) = (Sink::open(), nats.cable());

@@ -1,8 +1,8 @@
-//! A run of twelve steps that is moved to the other machine at its steps: the same reply, the same files, and nothing done twice.
+//! A run of twelve steps that moves to the other machine at its steps: the same reply, the same files, and nothing is done twice.
 //!
-//! Ten steps write to a file and are told to a receiver; two ask a web server, which is outside. Each is held in its middle, and there its
-//! owner is killed, or drained. `KISO_FLEET=full` moves it at all twelve, each way. After a kill a whole lease passes, so that takes about a
-//! minute; without it, each way has four of them, the first and the last and both kinds among these.
+//! Ten steps write to a file and notify a receiver; two request a web server outside. Each is paused in its middle, where its
+//! owner is killed or drained. `KISO_FLEET=full` moves the run at all twelve, each way. After a kill, a whole lease passes, so
+//! that takes about a minute; otherwise each way has four of them, with the first, the last and both kinds.
 
 use super::members::{Machine, begun};
 use super::nats::Nats;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 const STEPS: usize = 12;
 
-/// Those that ask the web server.
+/// The steps that request the web server.
 const OUTSIDE: [usize; 2] = [4, 9];
 
 const MEMBERS: [&str; 2] = ["pi", "desk"];
@@ -28,26 +28,26 @@ const MESSAGE: &str = "Please do the twelve steps, one after the other.";
 
 const REPLY: &str = "All twelve steps are done.";
 
-/// What befalls the owner in the middle of a step.
+/// The way in which the owner goes away in the middle of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Move {
     Kill,
     Drain,
 }
 
-/// What a run left.
+/// The result of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Left {
     reply: String,
-    /// What is in the workspace, by name.
+    /// Content of the files in the workspace by name.
     files: BTreeMap<String, String>,
-    /// How often the web server was asked, by step.
+    /// Requests to the web server by step.
     asked: BTreeMap<usize, usize>,
-    /// What the receiver was told.
+    /// Deliveries to the receiver.
     told: Vec<String>,
 }
 
-/// The steps at which the run is moved.
+/// The steps at which the run moves.
 fn moved(few: [usize; 4]) -> Vec<usize> {
     match std::env::var("KISO_FLEET").as_deref() {
         Ok("full") => (1..=STEPS).collect(),
@@ -60,7 +60,7 @@ fn a_run_is_drained_away_in_the_middle_of_its_steps() {
     is_as_if_nothing_had_happened(Move::Drain, &moved([1, 4, 7, 12]));
 }
 
-/// What was inside the sandbox is done again, and what was outside is told as interrupted.
+/// Work inside the sandbox is done again; a request to the outside is reported as interrupted.
 #[test]
 fn a_run_is_killed_away_in_the_middle_of_its_steps() {
     is_as_if_nothing_had_happened(Move::Kill, &moved([1, 6, 9, 12]));
@@ -83,7 +83,7 @@ fn is_as_if_nothing_had_happened(how: Move, at: &[usize]) {
     }
 }
 
-/// Has the run done, and moves it at these steps; `None`, loudly, where there is no server.
+/// Runs the plan and moves it at these steps. Returns `None`, with a message, if there is no server.
 fn left_by(how: Move, at: &[usize]) -> Option<Left> {
     let mut stage = Stage::open(how, at)?;
     let message = stage.daemons[stage.owner].send("main", MESSAGE);
@@ -99,11 +99,11 @@ fn left_by(how: Move, at: &[usize]) -> Option<Left> {
     Some(stage.end(reply, how, at))
 }
 
-/// Two machines, and what the run has to do with.
+/// Two machines and the servers that the run uses.
 struct Stage {
     machines: Vec<Machine>,
     daemons: Vec<Served>,
-    /// Which of them owns the home.
+    /// Index of the owner.
     owner: usize,
     web: Web,
     sink: Sink,
@@ -147,7 +147,7 @@ impl Stage {
         std::fs::read_to_string(self.machines[self.owner].home.work("main").join("effects")).unwrap_or_default()
     }
 
-    /// Lets the step come to its end.
+    /// Lets the step finish.
     fn release(&self, step: usize) {
         match OUTSIDE.contains(&step) {
             true => self.web.answer(step),
@@ -158,7 +158,7 @@ impl Stage {
         }
     }
 
-    /// The owner finishes the step and gives the home up; its machine stands by again.
+    /// The owner finishes the step and releases the home; its machine is on standby again.
     fn drain(&mut self, step: usize) {
         let (from, to) = (self.owner, 1 - self.owner);
         self.machines[from].home.kiso(&["fleet", "drain"]).ok();
@@ -169,7 +169,7 @@ impl Stage {
         self.starts_anew(from);
     }
 
-    /// The owner is gone. What it was in the middle of is done again, unless somebody outside has heard of it.
+    /// Kills the owner. The interrupted step is done again, unless it has reached something outside.
     fn kill(&mut self, step: usize) {
         let (from, to) = (self.owner, 1 - self.owner);
         self.daemons[from].signal(rustix::process::Signal::KILL);
@@ -210,13 +210,13 @@ impl Stage {
         }
         let mut told: Vec<_> = self.sink.taken().into_iter().map(|told| told.text).collect();
         told.sort();
-        // No answer of a model was paid for twice.
+        // No model answer was requested twice.
         self.model.finish();
         Left { reply, files, asked: self.web.asked(), told }
     }
 }
 
-/// What the models say: nothing but the plan decides what is done.
+/// Answers of the models: only the plan decides what is done.
 fn script(web: &Web, how: Move, at: &[usize]) -> Script {
     let routing =
         json!({ "effort": "high", "categories": [], "tool_need": 1, "goal": "twelve steps", "durable": false });
@@ -233,7 +233,7 @@ fn script(web: &Web, how: Move, at: &[usize]) -> Script {
         let told = if is_cut { "interrupted" } else { "the door is open" };
         replies.push(json!({ "role": "reviewer", "text": verdict, "expect_contains": told }));
     }
-    // Whoever writes the reply knows of the last step, as the one who did it.
+    // The worker that writes the reply sees the last step's result on either machine.
     replies.push(json!({ "role": "worker", "text": REPLY, "expect_contains": "step 12, 20 lines" }));
     serde_json::from_value(json!({ "reply": replies })).expect("it is a script")
 }
@@ -250,7 +250,7 @@ fn task(web: &Web, step: usize) -> Value {
     json!({ "type": "exec", "detail": line, "notify": true })
 }
 
-/// A web server that answers when the test says so, and counts.
+/// A web server that responds when the test allows it, and counts requests.
 struct Web {
     address: String,
     asked: Arc<Mutex<Asked>>,
@@ -258,7 +258,7 @@ struct Web {
 
 #[derive(Default)]
 struct Asked {
-    /// By step.
+    /// Requests by step.
     times: BTreeMap<usize, usize>,
     held: BTreeMap<usize, TcpStream>,
 }
@@ -299,7 +299,7 @@ impl Web {
     }
 }
 
-/// Which step a request is of.
+/// The step of a request.
 fn step_of(stream: &TcpStream) -> Option<usize> {
     let (mut reader, mut head) = (BufReader::new(stream), String::new());
     while !head.ends_with("\r\n\r\n") {

@@ -1,4 +1,4 @@
-//! One member dies, is cut off or gives the home up, and another one goes on.
+//! One member dies, is cut off or releases the home, and another one continues.
 
 use super::cable::Way;
 use super::members::{Machine, begun};
@@ -7,7 +7,7 @@ use crate::harness::wait_until;
 use crate::served::Served;
 use rustix::process::Signal;
 
-/// Waits until a member that owns the home knows it, too: until then it hands requests on to the one before.
+/// Waits until the owner knows that it owns the home: until then it forwards requests to the previous owner.
 fn serves(member: &Served) {
     wait_until("the owner serves", || member.ask("GET", "/health", None).is_ok_and(|answer| answer.status == 200));
 }
@@ -17,7 +17,7 @@ fn another_machine_goes_on_where_the_owner_was_killed() {
     let Some(nats) = Nats::start() else { return };
     let (pi, desk) = (Machine::new("pi", &nats, &nats.url(), ""), Machine::new("desk", &nats, &nats.url(), ""));
     pi.home.kiso(&["run", "$ echo before > before.txt"]).ok();
-    // As after an import, a session has messages and no directory.
+    // A session with messages and no directory, as after an import.
     pi.home.kiso(&["run", "--session", "empty", "$ true"]).ok();
     std::fs::remove_dir_all(pi.home.path().join("sessions/empty")).unwrap();
     begun(&pi);
@@ -28,7 +28,7 @@ fn another_machine_goes_on_where_the_owner_was_killed() {
     assert!(!desk.home.path().join("store.db").exists(), "no other store was begun");
     let first = owner.send("main", "$ echo hello > made.txt; cat made.txt");
     assert!(owner.reply(first).contains("hello"));
-    // Also over the machine that stands by.
+    // The next message goes through the standby machine.
     let second = standby.send("main", "$ cat made.txt; echo again >> made.txt");
     assert!(standby.reply(second).contains("hello"));
 
@@ -43,7 +43,7 @@ fn another_machine_goes_on_where_the_owner_was_killed() {
     let fourth = standby.send("default", "$ cat before.txt");
     assert!(standby.reply(fourth).contains("before"), "what was there when the fleet began");
 
-    // And back.
+    // The same in the other direction.
     let again = pi.start();
     standby.kill();
     pi.owns();
@@ -54,7 +54,7 @@ fn another_machine_goes_on_where_the_owner_was_killed() {
     desk.home.kiso(&["session", "list"]).exit(1).says(&["stands by in a fleet"]);
 }
 
-/// A member that was given another key, and a message of somebody who has NATS' password and no key.
+/// A member with another key, and a message from somebody who has NATS' password but no key.
 #[test]
 fn what_was_sealed_with_another_key_stops_nobody() {
     let Some(nats) = Nats::start() else { return };
@@ -107,7 +107,7 @@ fn one_that_was_stopped_for_too_long_does_nothing_more() {
     assert!(standby.reply(second).contains("two"));
     owner.signal(Signal::CONT);
     owner.logs("does not own the home any more", 1);
-    // It has become one that stands by, and forwards.
+    // The former owner is on standby, and forwards.
     wait_until("it forwards", || {
         owner.ask("GET", &format!("/messages/{second}"), None).is_ok_and(|answer| answer.status == 200)
     });
@@ -138,7 +138,7 @@ fn the_home_is_handed_over_when_somebody_asks() {
     assert!(owner.reply(owner.send("main", "$ echo there")).contains("there"));
 }
 
-/// How many components were compiled in its home.
+/// Number of compiled components in its home.
 fn compiled(machine: &Machine) -> usize {
     let cache = std::fs::read_dir(machine.home.path().join("cache")).unwrap();
     cache
@@ -160,7 +160,7 @@ fn whoever_stands_by_has_the_skills_compiled_for_its_own_machine() {
     wait_until("it is compiled there, too", || compiled(&desk) == 1);
     standby.logs("skills compiled for this machine: 1", 1);
     assert!(!desk.home.path().join("store.db").exists(), "and nothing else is done");
-    // One that is removed goes, and one that comes is compiled.
+    // A removed skill disappears there, and a new one is compiled.
     pi.home.kiso(&["skill", "remove", "echo"]).ok();
     wait_until("it is gone there, too", || !desk.home.path().join("skills/echo").exists());
     pi.home.add("pair");
@@ -177,7 +177,7 @@ fn whoever_stands_by_has_the_skills_compiled_for_its_own_machine() {
 fn a_server_that_comes_back_within_the_lease_is_waited_for() {
     let Some(mut nats) = Nats::start() else { return };
     let pi = Machine::new("pi", &nats, &nats.url(), "");
-    // No restart outlasts it on a slow machine.
+    // Longer than a restart on a slow machine.
     pi.leases(60);
     begun(&pi);
     let owner = pi.start();
@@ -198,7 +198,7 @@ fn a_server_that_is_away_while_the_home_is_taken_over_is_waited_for() {
     pi.leases(60);
     pi.home.kiso(&["run", "$ echo before > before.txt"]).ok();
     begun(&pi);
-    // The lease, the base of the log, and the files of the session: each is asked for, and no answer comes.
+    // The lease, the base of the log, and the files of the session: each is requested, and no answer arrives.
     cable.freeze_at("PUB $KV.KISO_kiso.owner ");
     let owner = pi.start();
     for (now, next) in [

@@ -1,4 +1,4 @@
-//! As much of NATS' protocol as tests need, so that they see the server and not a client's idea of it.
+//! The parts of NATS' protocol that tests need, so that they test the server and not a client's view of it.
 
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -11,14 +11,14 @@ use std::time::Duration;
 /// A guard against answers that never come; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A connection. It reads when it is asked for something.
+/// A connection. It reads only when something is requested.
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: BufReader<TcpStream>,
-    /// Answers come to subjects below this one, which no other connection has.
+    /// Prefix of the subjects for answers to this connection.
     inbox: String,
     requests: u64,
-    /// What has come and was not asked for yet.
+    /// Received messages that were not requested yet.
     unread: VecDeque<Message>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Message {
 }
 
 impl Wire {
-    /// Connects as a file with USER:PASSWORD says, and waits until the server has let it in.
+    /// Connects with the credentials in a USER:PASSWORD file, and waits until the server accepts.
     pub(super) fn open(url: &str, credentials: &Path) -> std::io::Result<Wire> {
         let address = url.strip_prefix("nats://").expect("it is an address of NATS");
         let stream = TcpStream::connect(address)?;
@@ -54,7 +54,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Hears what is published there from now on.
+    /// Subscribes to a subject.
     pub(super) fn subscribe(&mut self, subject: &str) -> std::io::Result<()> {
         self.send(format!("SUB {subject} 2\r\nPING\r\n").as_bytes())?;
         loop {
@@ -69,7 +69,7 @@ impl Wire {
         self.send(&[head.as_bytes(), payload, b"\r\n"].concat())
     }
 
-    /// Sends a request; where its answer will come.
+    /// Sends a request. Returns the subject of its answer.
     pub(super) fn begin(
         &mut self,
         subject: &str,
@@ -86,7 +86,7 @@ impl Wire {
         Ok(inbox)
     }
 
-    /// The answer to a request.
+    /// Waits for the answer to a request.
     pub(super) fn answer(&mut self, inbox: &str) -> std::io::Result<Message> {
         self.heard(inbox)
     }
@@ -101,7 +101,7 @@ impl Wire {
         }
     }
 
-    /// A request whose answer is JSON.
+    /// Sends a request whose answer is JSON.
     #[track_caller]
     pub(super) fn ask(&mut self, subject: &str, headers: &[(&str, String)], payload: &[u8]) -> Value {
         let answer = self.begin(subject, headers, payload).and_then(|inbox| self.answer(&inbox));
@@ -110,7 +110,7 @@ impl Wire {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{subject}: {error}: {text:?}"))
     }
 
-    /// Whether something has come that was not read; that the server asks whether anybody is there is nothing.
+    /// Whether something was received but not read, apart from the server's keepalive pings.
     pub(super) fn has_more(&mut self) -> bool {
         const ASKED: &[u8] = b"PING\r\n";
         self.stream.get_ref().set_nonblocking(true).expect("it can be asked");
@@ -140,7 +140,7 @@ impl Wire {
         Ok(line.trim_end().to_owned())
     }
 
-    /// Reads on: a message, which is put aside, or `None` for an answer to a ping.
+    /// Reads one item: returns a message, which is stored, or `None` for an answer to a ping.
     fn next(&mut self) -> std::io::Result<Option<()>> {
         loop {
             let line = self.line()?;
@@ -151,7 +151,7 @@ impl Wire {
                 ["INFO", ..] => {}
                 [kind @ ("MSG" | "HMSG"), subject, .., size] => {
                     let size: usize = size.parse().map_err(Error::other)?;
-                    // That of the headers stands before it.
+                    // The length of the headers comes before it.
                     let headers =
                         if kind == "HMSG" { words[words.len() - 2].parse().map_err(Error::other)? } else { 0 };
                     let mut bytes = vec![0; size + 2];

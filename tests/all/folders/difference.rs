@@ -1,4 +1,4 @@
-//! How a difference is shown: git repositories, many alike changes, hunks, and both sides of a file.
+//! Display of differences: git repositories, many similar changes, hunks, and both sides of a file.
 
 use super::Desk;
 use crate::harness::missing_tool;
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs git as somebody who has no settings. `None` where it is missing.
+/// Runs git without the user's settings. Returns `None` if git is missing.
 fn git(dir: &Path, args: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
     command.args(args).current_dir(dir).env_clear().env("PATH", std::env::var_os("PATH")?).env("HOME", "/nonexistent");
@@ -42,7 +42,7 @@ fn a_git_repository_is_one_change_and_is_accepted_as_a_whole() {
     git(&folder, &["add", "."]);
     git(&folder, &["commit", "-q", "-m", "First"]);
     git(&folder, &["branch", "old"]);
-    // The same repository with more in it, as a run would have made it.
+    // The same repository with another commit, as a run would create it.
     let other = desk.home.work("default").join("other");
     fs::create_dir_all(other.parent().unwrap()).unwrap();
     assert!(Command::new("cp").arg("-a").args([&folder, &other]).status().unwrap().success());
@@ -66,7 +66,7 @@ fn a_git_repository_is_one_change_and_is_accepted_as_a_whole() {
     let changes = desk.changes();
     assert_eq!(changes.len(), 2, "{changes:?}");
     assert_eq!((&changes[0]["change"], &changes[0]["commits"]), (&json!("repository"), &json!(2)));
-    // A branch is deleted, so somebody looks at it.
+    // Deleting a branch needs a review.
     desk.home.kiso(&["run", "--apply", "$ true"]).ok().says(&["1 change applied", "1 change to"]);
     assert_eq!(git(&folder, &["log", "--format=%s", "-1"]).unwrap(), "First\n");
     desk.home.kiso(&["undo"]).ok();
@@ -76,7 +76,7 @@ fn a_git_repository_is_one_change_and_is_accepted_as_a_whole() {
     git(&folder, &["fsck", "--strict"]);
     desk.home.kiso(&["undo"]).ok();
     before.assert_same(&desk.tree());
-    // Programs that git would run are named.
+    // Programs that git would run are listed.
     desk.line("echo 'echo pwned' > .git/hooks/post-checkout").ok();
     desk.home.kiso(&["diff", "--patch"]).ok().prints(&["hooks/post-checkout added", "+echo pwned"]);
     desk.home.kiso(&["run", "--apply", "$ true"]).ok().says(&["waiting"]);
@@ -122,7 +122,7 @@ fn many_alike_changes_are_one_line() {
     let accept = |body: Value| served.request("POST", "/sessions/default/folders/accept", Some(&body.to_string()));
     accept(json!({ "at": "/project", "groups": ["none"] })).expect(404);
     accept(json!({ "at": "/project", "groups": [], "paths": ["a.txt"] })).expect(400);
-    // The directory that they are in is new, so it comes with them.
+    // The directory that contains them is new, so it is accepted with them.
     let accepted = accept(json!({ "at": "/project", "groups": [group["group"]["id"]] })).expect(200);
     assert_eq!(accepted["changes"], 151);
     assert!(desk.folder.join("pdf/149.pdf").exists() && downloads.join("000.jpg").exists());
@@ -159,7 +159,7 @@ fn hunks_of_a_file_are_accepted_by_their_numbers() {
     assert_eq!(desk.read("long.txt"), text);
     desk.home.kiso(&["diff"]).ok().prints(&["M  long.txt"]);
 
-    // The numbers are those of the last list.
+    // The numbers refer to the last list.
     desk.home.kiso(&["diff", "--patch"]).ok();
     desk.line("sed -i 's/^line 15$/fifteenth/' long.txt").ok();
     accept(&["long.txt", "--hunk", "2"]).exit(1).says(&["has changed since its hunks were listed"]);
@@ -168,7 +168,7 @@ fn hunks_of_a_file_are_accepted_by_their_numbers() {
     accept(&["long.txt", "--hunk", "2"]).exit(1).says(&["was changed in the folder since"]);
     assert_eq!(desk.read("long.txt"), "the user's own words\n");
     desk.home.kiso(&["diff", "--discard"]).ok();
-    // Of one hunk, or none.
+    // Files with one hunk, or without hunks.
     desk.line("printf 'a\\0b' > a.txt; rm sub/b.txt; echo new > new.txt").ok();
     desk.home.kiso(&["diff", "--patch"]).ok();
     accept(&["a.txt", "--hunk", "1"]).exit(2).says(&["list the hunks"]);
@@ -237,7 +237,7 @@ fn both_sides_and_hunks_are_there_over_http() {
     assert_eq!(change("long.txt")["hunks"].as_array().unwrap().len(), 1);
     let discard = json!({ "at": "/project", "paths": ["long.txt"], "hunks": [1] }).to_string();
     served.request("POST", "/sessions/default/folders/discard", Some(&discard)).expect(400);
-    // Others see neither.
+    // Other users see neither.
     let guest = desk.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
     let guest = guest["token"].as_str().unwrap();
     let asked = served.ask_with(guest, "/sessions/default/folders/side?at=/project&path=photo.webp&side=after");

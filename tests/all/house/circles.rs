@@ -1,11 +1,11 @@
-//! No circle inside a room: of modules that stand side by side, none uses another that uses it, be it by way of a third.
-//! A module may use the one that it is a part of, and its parts.
+//! Sibling modules must not use each other in a circle, directly or through other modules. A module may use its parent and its
+//! children.
 
 use super::{HOST, host_crate, sources};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A module by the names on the way to it: `["graph", "run", "ask"]`.
+/// A module by its path: `["graph", "run", "ask"]`.
 type Path = Vec<String>;
 
 #[test]
@@ -20,7 +20,7 @@ fn no_circle_stands_inside_a_room() {
             if module.iter().any(|part| part == "tests") {
                 continue;
             }
-            // A crate is a room, whose root is the room itself.
+            // The root module of a crate is the room itself.
             module.retain(|part| part != "lib");
             module.insert(0, (*room).to_owned());
             files.insert(module, text.replace("crate::", &format!("crate::{room}::")));
@@ -30,7 +30,7 @@ fn no_circle_stands_inside_a_room() {
     assert!(found.is_empty(), "a circle; move what both need to a module of its own: {found:#?}");
 }
 
-/// A text without its comments, and without the tests at its end.
+/// A text without comments, and without the tests at its end.
 pub(super) fn code(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
@@ -39,7 +39,7 @@ pub(super) fn code(text: &str) -> String {
     text[..end].to_owned()
 }
 
-/// The circles of each room, a room being whatever has modules.
+/// The circles of each room. A room is a module or crate with child modules.
 fn circles(files: &BTreeMap<Path, String>) -> Vec<(String, Vec<String>)> {
     let mut tree = Tree { modules: BTreeSet::new(), passed_on: BTreeMap::new() };
     for module in files.keys() {
@@ -56,7 +56,7 @@ fn circles(files: &BTreeMap<Path, String>) -> Vec<(String, Vec<String>)> {
         }
         used.extend(paths(text).iter().filter_map(|path| Some((module, tree.absolute(path, module)?))));
     }
-    // In a room, who uses whom.
+    // The uses between the modules of each room.
     let mut rooms: BTreeMap<Path, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for (module, path) in used {
         let Some(to) = tree.module_of(path) else { continue };
@@ -82,7 +82,7 @@ fn circles(files: &BTreeMap<Path, String>) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// What can be reached from a module; itself only by a circle.
+/// The modules reachable from a module. It contains the module itself only if there is a circle.
 fn reached(uses: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<String> {
     let mut reached = BTreeSet::new();
     let mut next = vec![from.to_owned()];
@@ -92,14 +92,14 @@ fn reached(uses: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<St
     reached
 }
 
-/// Which modules there are, and which names stand in another module than they come from.
+/// The modules, and the names that a module re-exports from another one.
 struct Tree {
     modules: BTreeSet<Path>,
     passed_on: BTreeMap<Path, Path>,
 }
 
 impl Tree {
-    /// A path of the crate from its root on, or `None` for one of another crate.
+    /// A path from the root of its crate, or `None` for a path of another crate.
     fn absolute(&self, path: &[String], module: &[String]) -> Option<Path> {
         let mut at = module.to_vec();
         let mut rest = path;
@@ -123,9 +123,9 @@ impl Tree {
         Some(at)
     }
 
-    /// The module that a path leads to, also where another one passes the name on.
+    /// The module to which a path leads, following re-exports.
     fn module_of(&self, mut path: Path) -> Option<Path> {
-        // As many names as anybody passes on what was passed on to them.
+        // The maximum length of a chain of re-exports.
         for _ in 0..8 {
             let known = |length: &usize| {
                 self.modules.contains(&path[..*length]) || self.passed_on.contains_key(&path[..*length])
@@ -140,7 +140,7 @@ impl Tree {
     }
 }
 
-/// The paths of `use` lines, and whether the line passes them on.
+/// The paths of `use` lines, and whether each is a re-export.
 fn use_lines(text: &str) -> Vec<(bool, Path)> {
     let mut found = Vec::new();
     let starts = text.match_indices("use ").filter(|(at, _)| {
@@ -210,11 +210,11 @@ fn a_circle_is_found_whichever_way_it_goes() {
     assert_eq!(found(&[("r/a", "use super::b::B;"), ("r/b", "fn f() { super::a::g() }")]), ["r: a b"]);
     let three = [("r/a", "use crate::r::{b::B, x};"), ("r/b", "use super::c::{self, D};"), ("r/c", "use super::a;")];
     assert_eq!(found(&three), ["r: a b c"]);
-    // By a name that the room passes on, and from a part of a module.
+    // By a re-exported name of the room, and from a child of a module.
     let passed =
         [("r", "pub use b::{B, C as D};"), ("r/a", "pub fn g(b: super::B) {}"), ("r/b/x", "use super::super::a::g;")];
     assert_eq!(found(&[passed[0], passed[1], ("r/b", ""), passed[2]]), ["r: a b"]);
-    // Comments, tests, and what a module has to do with its parts, are none.
+    // Comments, tests, and uses between a module and its children do not count.
     let fine =
         "// use super::a;\nuse super::Room;\nmod x;\nuse x::Y;\n#[cfg(test)]\nmod tests {\n    use super::super::a;\n}";
     assert_eq!(

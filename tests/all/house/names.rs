@@ -1,12 +1,11 @@
-//! The names of the host's public types: one thing each, and a noun. No type of a skill, public or private, has a vague
-//! name.
+//! The names of the host's public types are unique nouns. No type of a skill, public or private, has a vague name.
 
 use super::circles::code;
 use super::{host_sources, sources};
 use crate::harness::root;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that stand for more than one public type, each with its reason.
+/// Names of more than one public type, each with its reason.
 const TWICE: &[(&str, &str)] = &[
     ("Body", "of a request, and of a piece of a prompt"),
     ("Channel", "a way in and out for people, and what a process reads or writes, as its WIT calls it"),
@@ -28,22 +27,22 @@ const TWICE: &[(&str, &str)] = &[
     ("TaskState", "of a task in the pure machine, and of its row in the store, which has words of its own"),
 ];
 
-/// Where types have the words of somebody else's interface, each with whose it is.
+/// Files whose types use the words of another project's interface, with its owner.
 const FOREIGN: &[(&str, &str)] = &[
     ("host/gateway/src/error/openai.rs", "OpenAI's"),
     ("host/gateway/src/openai", "OpenAI's, which also calls messages, models and answers so"),
 ];
 
-/// Participles that are not told by their ending.
+/// Participles that do not end in "ed".
 const PARTICIPLES: &[&str] = &[
     "Begun", "Bound", "Done", "Drawn", "Found", "Given", "Gone", "Heard", "Held", "Kept", "Known", "Left", "Lost",
     "Made", "Read", "Said", "Seen", "Sent", "Shown", "Spelt", "Spent", "Taken", "Told", "Written",
 ];
 
-/// Names that fit any type, and so tell of none what it is.
+/// Names that fit any type, and so describe none.
 const VAGUE: &[&str] = &["Asked", "At", "Doors", "Found", "Given", "Of", "Patience", "Place", "Told", "Wanted"];
 
-/// The public types of the host and of its crates, in its own words: name and file.
+/// The public types of the host and its crates, except foreign ones: name and files.
 fn public_types() -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (file, path) in host_sources() {
@@ -59,18 +58,18 @@ fn public_types() -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// The types that a file defines: the public ones, also those that are public within the crate only, and the others.
+/// The types that a file defines: public ones, including those public within the crate, and private ones.
 fn types_of(code: &str) -> (Vec<String>, Vec<String>) {
     let (mut public, mut private) = (Vec::new(), Vec::new());
     for line in code.lines() {
         let mut words = line.split_whitespace().peekable();
         let is_public = words.next_if(|word| *word == "pub" || word.starts_with("pub(")).is_some();
-        // `pub(in crate::a) struct X` has a word more.
+        // `pub(in crate::a) struct X` has an additional word.
         let mut words = words.skip_while(|word| is_public && word.ends_with(')'));
         if !words.next().is_some_and(|word| ["struct", "enum", "trait", "type", "union"].contains(&word)) {
             continue;
         }
-        // A macro's `$name` is none.
+        // A macro's `$name` is skipped.
         let name = words.next().unwrap_or_default().split(|c: char| !c.is_ascii_alphanumeric()).next();
         let found = if is_public { &mut public } else { &mut private };
         found.extend(name.filter(|name| !name.is_empty()).map(str::to_owned));
@@ -89,7 +88,7 @@ fn a_public_type_has_a_name_of_its_own() {
     assert!(gone.is_empty(), "they stand once by now: {gone:?}");
 }
 
-/// Whether a name is a participle and no more: `Refused`, not `RefusedRequest` or `LimitReached`.
+/// Whether a name is only a participle: `Refused`, not `RefusedRequest` or `LimitReached`.
 fn is_participle(name: &str) -> bool {
     let ends = name.ends_with("ed") && !name.ends_with("eed") && name.len() > 4;
     PARTICIPLES.contains(&name) || ends && !name[1..].contains(|c: char| c.is_ascii_uppercase())

@@ -1,10 +1,10 @@
-//! Buttons as the Bot API has them: below messages, pressed, answered within some seconds, and changed with their message.
+//! Buttons of the Bot API: shown below messages, pressed, answered within some seconds, and changed with their message.
 
 use super::{Asked, BotApi, Reply, Sent, State, now, ok};
 use serde_json::{Value, json};
 
 impl BotApi {
-    /// A person presses the button of a message that has this on it; the press's id.
+    /// Presses the button with this label. Returns the press's id.
     pub(crate) fn press(&self, person: i64, label: &str) -> String {
         let has = |sent: &&Sent| sent.chat == person && sent.buttons().iter().any(|(text, _)| text == label);
         let found = self.shown().iter().rev().find(has).cloned().unwrap_or_else(|| panic!("no button {label:?}"));
@@ -12,7 +12,7 @@ impl BotApi {
         self.press_data(person, person, found.id, &data)
     }
 
-    /// A person presses a button of a message in a chat that says this, whether it is there or not.
+    /// Sends a press with this data for a message of a chat, whether or not such a button exists.
     pub(crate) fn press_data(&self, person: i64, chat: i64, message: i64, data: &str) -> String {
         self.with(|state| {
             state.count += 1;
@@ -29,24 +29,24 @@ impl BotApi {
         })
     }
 
-    /// Telegram takes no answer to this press any more.
+    /// Refuses later answers to this press, as Telegram does after some time.
     pub(crate) fn forget_press(&self, id: &str) {
         self.with(|state| state.presses.remove(id));
     }
 
-    /// What was said to who made a press.
+    /// The answer to a press.
     pub(crate) fn answer_to(&self, id: &str) -> Option<String> {
         self.with(|state| state.answers.iter().find(|(press, _)| press == id).map(|(_, text)| text.clone()))
     }
 
-    /// Somebody deletes a message.
+    /// Deletes a message.
     pub(crate) fn delete(&self, message: i64) {
         self.with(|state| state.shown.retain(|sent| sent.id != message));
     }
 }
 
 impl Sent {
-    /// What stands on the buttons below it, and what each says.
+    /// Label and data of each button below the message.
     pub(crate) fn buttons(&self) -> Vec<(String, String)> {
         let rows = self.arguments["reply_markup"]["inline_keyboard"].as_array().cloned().unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -56,7 +56,7 @@ impl Sent {
 }
 
 impl State {
-    /// Changes what was sent; what is as it was is an error.
+    /// Edits a message. An edit without a change is an error.
     pub(super) fn edit(&mut self, asked: &Asked, arguments: &Value) -> Reply {
         let (chat, id) = (arguments["chat_id"].as_i64().unwrap(), arguments["message_id"].as_i64().unwrap());
         check(arguments);
@@ -91,7 +91,7 @@ impl State {
     }
 }
 
-/// What Telegram demands of entities and buttons.
+/// Checks Telegram's rules for entities and buttons.
 pub(super) fn check(arguments: &Value) {
     let text = arguments["text"].as_str().unwrap_or_default();
     let units = text.encode_utf16().count() as u64;
