@@ -69,7 +69,7 @@ fn no_byte_is_made_of_a_page_without_its_label() {
     let (home, address) = fetching();
     home.kiso(&["run", &format!("fetch url=http://{address}/p save=page.txt")]).ok();
     home.kiso(&["run", "$ echo clean > own.txt"]).ok();
-    std::fs::write(home.work("main").join("cat.wasm"), cat()).unwrap();
+    std::fs::write(home.work("default").join("cat.wasm"), cat()).unwrap();
     assert_eq!(prints(&home, "./cat.wasm < own.txt"), (false, "user".to_owned()), "what is the user's stays so");
     // Each way from a file that one of the ways before has made: chains that no list would have.
     let (mut dice, mut known) = (20_u32, vec!["page.txt".to_owned()]);

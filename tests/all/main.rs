@@ -16,6 +16,7 @@ mod cache;
 mod cancel;
 mod capabilities;
 mod capacity;
+mod cc;
 mod channels;
 mod chat;
 mod client_page;

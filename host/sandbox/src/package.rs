@@ -18,7 +18,7 @@ mod started;
 pub use self::archive::PackageError;
 pub use self::download::{DownloadError, download};
 pub use self::folder::{PackageContent, PackageFolder, bundled, find, find_source};
-pub use self::spec::{CompileNeeds, PackagePart, PackageSpec, StartedInterpreter};
+pub use self::spec::{CompileNeeds, PackageBuild, PackagePart, PackageSpec, StartedInterpreter};
 pub use self::started::MARK;
 
 use self::spec::first_word;

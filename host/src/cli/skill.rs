@@ -12,6 +12,7 @@ mod mirror;
 mod new;
 mod pack;
 mod package;
+mod package_build;
 mod push;
 mod question;
 mod remove;

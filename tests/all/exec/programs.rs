@@ -72,7 +72,7 @@ fn reader() -> Vec<u8> {
 }
 
 fn put(home: &Home, path: &str, bytes: &[u8]) {
-    let file = home.work("main").join(path);
+    let file = home.work("default").join(path);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, bytes).unwrap();
 }
@@ -143,7 +143,7 @@ fn what_is_no_program_says_why() {
     home.shell("sh ./cut").exit(126).says(&["cannot execute binary file"]);
     // Scripts are found the same way.
     put(&home, "script", b"echo script $1\n");
-    std::fs::set_permissions(home.work("main").join("script"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    std::fs::set_permissions(home.work("default").join("script"), std::fs::Permissions::from_mode(0o644)).unwrap();
     home.shell("timeout 5 ./script a; PATH=/usr/bin:. xargs script < /dev/null").ok().prints(&["script a\nscript"]);
 }
 

@@ -59,7 +59,12 @@ pub(super) struct Dirs {
     roots: Roots,
     published: PublishedFiles,
     overlays: Overlays,
+    /// An empty directory, which stands for `/dev`.
+    dev: PathBuf,
 }
+
+/// The place of devices.
+const DEV: &str = "/dev";
 
 /// The directories of the session itself.
 const OWN: [&str; 2] = ["/work", "/tmp"];
@@ -84,7 +89,11 @@ impl Dirs {
 
     /// Beside these a task sees `/` itself: a read-only directory in which each of them has its name and nothing else is.
     /// It is made at `root`, where it stays from one line to the next: no task can change it.
-    pub(super) fn new(root: PathBuf, mut mounted: Vec<MountPoint>, published: PublishedFiles) -> io::Result<Self> {
+    pub(super) fn new(
+        (root, dev): (PathBuf, PathBuf),
+        mut mounted: Vec<MountPoint>,
+        published: PublishedFiles,
+    ) -> io::Result<Self> {
         for mounted in &mounted {
             std::fs::create_dir_all(root.join(mounted.at.trim_start_matches('/')))?;
         }
@@ -93,9 +102,11 @@ impl Dirs {
             let root = Root::new(DirId::of(&mounted.dir)?, mounted.at.clone());
             Ok(Root { is_folder: mounted.overlay.is_some(), ..root })
         };
-        let roots = mounted.iter().map(root).collect::<io::Result<_>>()?;
+        let mut roots = mounted.iter().map(root).collect::<io::Result<Roots>>()?;
+        std::fs::create_dir_all(&dev)?;
+        roots.push(Root::new(DirId::at(&dev)?, DEV));
         let overlays = Overlays::new(mounted.iter().filter_map(|mounted| mounted.overlay.clone()).collect());
-        Ok(Self { mounted, roots, published, overlays })
+        Ok(Self { mounted, roots, published, overlays, dev })
     }
 
     /// Where `/tmp` is on this machine.
@@ -175,8 +186,10 @@ impl Dirs {
         Ok(())
     }
 
-    /// Gives a process its working directory as `.`, where there is such a directory.
+    /// Gives a process `/dev`, and its working directory as `.`, where there is such a directory. To a C library, `.` is the same as `/`, so
+    /// that it finds nothing else below that.
     pub(super) fn give_cwd(&self, wasi: &mut WasiCtxBuilder, cwd: &str) {
+        let _ = wasi.preopened_dir(&self.dev, DEV, FsPerms::ReadOnly);
         let (mounted, relative) = match self.find(cwd) {
             Ok((mounted, relative)) => (mounted, relative),
             Err(_) => match self.mounted.iter().find(|mounted| mounted.at == cwd) {

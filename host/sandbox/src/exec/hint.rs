@@ -255,8 +255,8 @@ pub fn commands(packages: &[Arc<Package>]) -> String {
         known.iter().filter_map(|folder| Some((folder.package.spec.suggested.as_deref()?, &folder.package.name)));
     let missing = suggested.filter(|(name, _)| has(name).is_none());
     let missing = missing.map(|(name, package)| format!("{name} (`kiso skill add {package}`)"));
-    let never = ["perl", "make", "compilers"];
-    let never = never.into_iter().filter(|name| has(name).is_none()).map(str::to_owned);
+    let never = [("perl", "perl"), ("make", "make"), ("cc", "compilers")];
+    let never = never.into_iter().filter(|(name, _)| has(name).is_none()).map(|(_, named)| named.to_owned());
     format!("Also {also}. Not there: {}.", missing.chain(never).collect::<Vec<_>>().join(", "))
 }
 

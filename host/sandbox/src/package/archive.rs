@@ -160,7 +160,7 @@ fn unreadable(error: rawzip::Error) -> PackageError {
     PackageError::Archive(error.to_string())
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     HEXLOWER.encode(digest(&SHA256, bytes).as_ref())
 }
 

@@ -15,11 +15,14 @@ const FILES: &str = "files";
 const PARTS: &str = "parts";
 const EMPTY: &str = "empty";
 
+/// The directory of what the package's build made. Where there is one, it has no parts.
+const BUILT: &str = "built";
+
 /// Writes them in the place of those of the same version.
 pub(super) fn write(
     package: &Package,
     files: &BTreeMap<String, Cow<'static, [u8]>>,
-    parts: &[Vec<u8>],
+    (parts, built): (&[Vec<u8>], &BTreeMap<String, Vec<u8>>),
     home: &Home,
 ) -> Result<()> {
     let parent = home.package_dir(&package.name);
@@ -42,6 +45,9 @@ pub(super) fn write(
         for (path, bytes) in archive::tree(&inner).map_err(damaged)? {
             write_file(&new.join(PARTS).join(&tree.path), &path, &bytes)?;
         }
+    }
+    for (path, bytes) in built {
+        write_file(&new.join(BUILT), path, bytes)?;
     }
     if dir.exists() {
         home.remove_tree(&dir)?;
@@ -82,6 +88,10 @@ fn write_file(dir: &Path, path: &str, bytes: &[u8]) -> Result<()> {
 pub(super) fn mounts(package: &Package, home: &Home) -> Result<Vec<(PathBuf, String)>> {
     let (dir, spec) = (directory(package, home)?, &package.spec);
     let mut mounts: Vec<_> = spec.mount.iter().map(|mount| (dir.join(FILES), mount.clone())).collect();
+    if let Some(build) = &spec.build {
+        mounts.push((dir.join(BUILT), build.at.clone()));
+        return Ok(mounts);
+    }
     for part in &spec.parts {
         let first = part.path.split('/').next().unwrap_or(&part.path);
         mounts.push((dir.join(PARTS).join(first), part.at.clone()));

@@ -1,6 +1,6 @@
 //! A package before it is installed: its `kiso.toml`, the files beside it, and what is made of the bytes that were fetched for it.
 
-use super::spec::PackageSpec;
+use super::spec::{PackageBuild, PackageSpec};
 use super::{Package, PackageError, SOURCE, StartedInterpreter, archive, files, program, started};
 use kiso_base::home::Home;
 use serde::Deserialize;
@@ -27,6 +27,8 @@ pub struct PackageFolder {
     pub manifest: Cow<'static, str>,
     /// The files that its commands see, by their paths below `mount`.
     files: BTreeMap<String, Cow<'static, [u8]>>,
+    /// The files that its build needs, by name.
+    build_files: BTreeMap<String, Cow<'static, [u8]>>,
 }
 
 /// The fetched files of a package, checked and unpacked.
@@ -101,12 +103,19 @@ impl PackageFolder {
         if let Some(dir) = &package.spec.timezones {
             files.extend(TIME_ZONES.iter().map(|(zone, bytes)| (format!("{dir}/{zone}"), Cow::Borrowed(*bytes))));
         }
-        Ok(Self { package: Arc::new(package), summary: description, manifest, files })
+        let mut build_files = BTreeMap::new();
+        for name in package.spec.build.iter().flat_map(|build| build.files.iter().chain([&build.script])) {
+            let Some((_, bytes)) = there.iter().find(|(path, _)| path == name) else {
+                return Err(format!("{MANIFEST}: no file beside it is {name:?}"));
+            };
+            build_files.insert(name.clone(), bytes.clone());
+        }
+        Ok(Self { package: Arc::new(package), summary: description, manifest, files, build_files })
     }
 
     /// Its files beside the manifest.
     pub(super) fn contents(&self) -> Vec<(&String, &Cow<'static, [u8]>)> {
-        self.files.iter().collect()
+        self.files.iter().chain(&self.build_files).collect()
     }
 
     /// The component and what belongs to it, each from its own bytes or from an archive among these. Nothing else than what the
@@ -116,7 +125,38 @@ impl PackageFolder {
         let mut files = archive::files(&self.package, sources)?.into_iter();
         let published = files.next().expect("the component is the first of them");
         let component = program::program(published, &self.package.spec.component).map_err(PackageError::Unfit)?;
-        Ok(PackageContent { component, parts: files.collect() })
+        Ok(PackageContent { component, parts: files.collect(), built: BTreeMap::new() })
+    }
+
+    /// The files that its build finds in its workspace, by their paths there.
+    pub fn build_inputs<'a>(&'a self, unpacked: &'a PackageContent) -> BTreeMap<&'a str, &'a [u8]> {
+        let parts = self.package.spec.parts.iter().zip(&unpacked.parts);
+        let mut inputs: BTreeMap<&str, &[u8]> =
+            parts.map(|(part, bytes)| (part.path.as_str(), bytes.as_slice())).collect();
+        inputs.extend(self.build_files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_ref())));
+        inputs.insert("component.wasm", unpacked.component.as_slice());
+        inputs
+    }
+
+    /// Takes what its build has made, if it is what the manifest says: the component, and the files of the tree by their paths below it.
+    /// The parts have served their purpose then.
+    pub fn take_built(
+        &self,
+        build: &PackageBuild,
+        component: Vec<u8>,
+        built: BTreeMap<String, Vec<u8>>,
+    ) -> Result<PackageContent, PackageError> {
+        let in_tree = built.iter().map(|(path, bytes)| (format!("{}/{path}", build.tree), bytes));
+        let all: BTreeMap<_, _> = in_tree.chain([(build.component.clone(), &component)]).collect();
+        let lines: String = all.iter().map(|(path, bytes)| format!("{}  {path}\n", archive::hex(bytes))).collect();
+        let found = archive::hex(lines.as_bytes());
+        if found != build.sha256 {
+            let (name, expected) = (&self.package.name, &build.sha256);
+            return Err(PackageError::Unfit(format!(
+                "the build of {name} made something else: its SHA-256 is {found}, and not {expected}; nothing was installed"
+            )));
+        }
+        Ok(PackageContent { component, parts: Vec::new(), built })
     }
 
     /// Writes its files and the parts of the component into the home.
@@ -154,7 +194,8 @@ impl PackageFolder {
 pub(super) fn patterns(manifest: &str) -> Result<Vec<String>, String> {
     let File { kiso: Kiso { package, .. } } =
         toml::from_str(manifest).map_err(|error| format!("{MANIFEST}: {}", error.message()))?;
-    Ok(package.files)
+    let of_build = package.build.into_iter().flat_map(|build| build.files.into_iter().chain([build.script]));
+    Ok(package.files.into_iter().chain(of_build).collect())
 }
 
 /// Whether a path fits a pattern: a `*` stands for any characters of a name.
@@ -217,7 +258,8 @@ mod tests {
             package.version = version.to_owned();
             package.spec.parts.clear();
             let files = BTreeMap::from([("a.py".to_owned(), Cow::Borrowed(version.as_bytes()))]);
-            PackageFolder { package: Arc::new(package), summary: String::new(), manifest: Cow::Borrowed(""), files }
+            let (package, build_files) = (Arc::new(package), BTreeMap::new());
+            PackageFolder { package, summary: String::new(), manifest: Cow::Borrowed(""), files, build_files }
         });
         let file = |folder: &PackageFolder| {
             let mounts = folder.package.mounts(&home).ok()?;
@@ -263,6 +305,18 @@ mod tests {
             ("start = [{ kept = true }]", "need `interpreter`"),
             ("tests = [{ words = [\"ls\"], prints = \"\" }]", "must begin with one of its `commands`"),
             ("other = 1", "unknown field"),
+            (
+                "build = { script = \"b.sh\", component = \"c\", tree = \"t\", at = \"/usr/lib/x\", sha256 = \"\", timeout_s = 1 }",
+                "no file beside it is \"b.sh\"",
+            ),
+            (
+                "build = { script = \"a\", component = \"c\", tree = \"t\", at = \"/work/x\", sha256 = \"\", timeout_s = 1 }",
+                "`build` needs a place",
+            ),
+            (
+                "build = { script = \"a\", component = \"../c\", tree = \"t\", at = \"/usr/x\", sha256 = \"\", timeout_s = 1 }",
+                "must be a path without `..`",
+            ),
         ] {
             let error = read(more, &["a"]).unwrap_err();
             assert!(error.contains(why), "{more}: {error}");
@@ -273,6 +327,7 @@ mod tests {
     #[test]
     fn files_change_with_the_version() {
         for (name, version, expected) in [
+            ("cc", "0.9.28+1", "0f083f8f5a3abe61"),
             ("perl", "5.42.0", "2a775466c6c57a62"),
             ("ruby", "4.0.0", "1e386537f9c8a6c6"),
             ("git", "1.2.21+8", "7f6328ec8b42bc5c"),
@@ -281,7 +336,8 @@ mod tests {
         ] {
             let folder = find(name).unwrap();
             let mut context = Context::new(&SHA256);
-            for (path, bytes) in folder.files.iter().filter(|(path, _)| !path.contains('/')) {
+            let plain = folder.files.iter().filter(|(path, _)| !path.contains('/'));
+            for (path, bytes) in plain.chain(&folder.build_files) {
                 context.update(path.as_bytes());
                 context.update(bytes);
             }

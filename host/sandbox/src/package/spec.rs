@@ -13,6 +13,9 @@ const MAX_WORD: usize = 4_096;
 /// Most bytes of a component or a part, and MiB of a download.
 const MAX_SIZE: u64 = 1 << 30;
 
+/// Most seconds of a build.
+const MAX_BUILD: u64 = 600;
+
 /// Directories of the session and of the system: no files of a package are mounted below them.
 const RESERVED: [&str; 12] =
     ["work", "tmp", "skills", "shared", "project", "dev", "proc", "sys", "etc", "home", "root", "bin"];
@@ -32,6 +35,9 @@ pub struct PackageSpec {
     #[serde(default)]
     pub suggested: Option<String>,
     pub component: ComponentSource,
+    /// How the component is built, where the publisher's is only what builds it.
+    #[serde(default)]
+    pub build: Option<PackageBuild>,
     /// Files of the publisher's that are not part of the component, such as an interpreter's library.
     #[serde(default)]
     pub parts: Vec<PackagePart>,
@@ -171,6 +177,27 @@ pub struct NestedArchive {
     pub path: String,
     /// Where the command sees that, read-only.
     pub at: String,
+}
+
+/// Command lines that build a component. They run when the package is added, in a workspace of their own without network, and see there the
+/// publisher's component as `component.wasm`, each part by its path, and `files`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackageBuild {
+    /// The file beside `kiso.toml` with the command lines.
+    pub script: String,
+    /// Files beside it that the script needs.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// The built component, as a path in the workspace.
+    pub component: String,
+    /// The directory with files for its commands, as a path in the workspace.
+    pub tree: String,
+    /// Where the commands see that, read-only.
+    pub at: String,
+    /// SHA-256 of the lines `DIGEST  PATH` of the component and the files, sorted by path: what `sha256sum` prints for them.
+    pub sha256: String,
+    pub timeout_s: u64,
 }
 
 /// Limits of the compiler, as in `[engine]` of the configuration.
@@ -337,6 +364,18 @@ impl PackageSpec {
         let paths = self.parts.iter().map(|part| &part.path).chain(trees.map(|tree| &tree.path)).chain(&self.timezones);
         if let Some(path) = paths.into_iter().find(|path| !is_relative(path)) {
             return Err(format!("{path:.80?} must be a path without `..`"));
+        }
+        if let Some(build) = &self.build {
+            let paths = [&build.component, &build.tree, &build.script].into_iter().chain(&build.files);
+            if let Some(path) = paths.into_iter().find(|path| !is_relative(path)) {
+                return Err(format!("{path:.80?} must be a path without `..`"));
+            }
+            if !is_mount(&build.at) || build.files.len() > MAX_LIST || !(1..=MAX_BUILD).contains(&build.timeout_s) {
+                return Err(format!(
+                    "`build` needs a place for its files outside of /{}, and a `timeout_s` of 1 to {MAX_BUILD}",
+                    RESERVED.join(", /")
+                ));
+            }
         }
         if self.mount.is_none() && !(self.files.is_empty() && self.timezones.is_none()) {
             return Err("`mount` must say where its commands see its `files`".to_owned());

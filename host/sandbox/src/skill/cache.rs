@@ -64,6 +64,8 @@ impl CodeCache {
         let tag = self.sign(digest, &Digest::of(&code));
         code.extend_from_slice(tag.as_ref());
         let path = self.entry_path(digest);
+        // Where it fails, so does the file.
+        let _ = std::fs::create_dir_all(&self.dir);
         let kept = match self.home.write_atomic(&path, &code) {
             Ok(()) => {
                 sweep(&self.dir, &path, self.max_bytes);

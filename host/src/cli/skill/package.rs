@@ -1,5 +1,6 @@
 //! Packages: commands that are fetched by digest, such as Python. `kiso skill add`, `update` and `sync` install them.
 
+use super::package_build;
 use super::question::{choose, confirm};
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Opened, block_on};
@@ -103,7 +104,11 @@ pub(super) fn install(
         let sources = fetch_all(show, package, how.from)?;
         show.busy(&format!("checking {}", package.name));
         let unfit = |error: PackageError| Failure::new(Exit::Policy, error.to_string());
-        let unpacked = folder.unpack(&sources).map_err(unfit)?;
+        let mut unpacked = folder.unpack(&sources).map_err(unfit)?;
+        if let Some(build) = &package.spec.build {
+            show.busy(&format!("building {}", package.name));
+            unpacked = package_build::run(opened, folder, build, &unpacked)?;
+        }
         folder.write(&opened.home, &unpacked).map_err(unwritten)?;
         if let Err(failure) = start_and_install(opened, show, (folder, origin), &unpacked, how) {
             show.rest();
