@@ -1,4 +1,4 @@
-//! Installing: what is asked, what is granted, what an update may and may not take along.
+//! Installing skills: which permissions are requested and granted, and which an update may keep.
 
 use crate::harness::{Home, guest, root};
 use serde_json::json;
@@ -61,7 +61,7 @@ fn a_grant_lies_apart_from_the_skill_and_none_means_none() {
 fn an_update_that_needs_more_asks_again_and_shows_only_the_difference() {
     let home = Home::new();
     add(&home, FETCHING, &["--grant", "all"]).ok();
-    // The same needs: nothing is asked, the grant stays.
+    // The same needs: no question, and the grant stays.
     add(&home, &FETCHING.replace("0.1.0", "0.1.1"), &[]).ok().says(&["replaces echo 0.1.0"]);
     let more = FETCHING.replace("0.1.0", "0.2.0").replace("http = [", "http = [{ host = \"*.tracker.net\" }, ");
     let ran = add(&home, &more, &[]);
@@ -126,7 +126,7 @@ fn a_name_can_be_given_and_bundled_names_are_taken() {
     assert_eq!(home.kiso(&["skill", "run", "parrot", "text=hi"]).ok().stdout, "hi\n");
     home.kiso(&["skill", "add", echo, "--name", "data"]).exit(2).says(&["bundled", "--name"]);
     home.kiso(&["skill", "add", echo, "--name", "../x"]).exit(2).says(&["../x"]);
-    // A later kiso has a skill of that name itself: models are told of one.
+    // A later kiso has a bundled skill of that name: only one is shown to models.
     let skills = home.path().join("skills");
     std::fs::rename(skills.join("parrot"), skills.join("data")).unwrap();
     let listed = home.kiso(&["--json", "skill", "list"]).ok().json_lines();
@@ -142,7 +142,7 @@ fn new_writes_a_rust_project_that_builds_tests_and_installs() {
     let dir = dir.to_str().unwrap();
     home.kiso(&["skill", "new", "hello", "--dir", dir]).ok().prints(&["kiso skill build"]);
     home.kiso(&["skill", "new", "hello", "--dir", dir]).exit(2).says(&["not empty"]);
-    // Packages of the registry are compiled once for all runs of this test; the SDK and the skill lie elsewhere each time.
+    // Packages of the registry are compiled once for all runs of this test; SDK and skill are in a new place each time.
     let shared = root().join("target/foreign/cargo");
     let build = |args: &[&str]| {
         home.kiso_with(args, |kiso| {
@@ -154,7 +154,7 @@ fn new_writes_a_rust_project_that_builds_tests_and_installs() {
     home.kiso(&["skill", "add", &format!("{dir}/hello.wasm")]).ok().prints(&["loaded hello"]);
     home.kiso(&["skill", "run", "hello", "name=Ada"]).ok().prints(&["Ada"]);
     home.kiso(&["skill", "info", "hello"]).ok().prints(&["rust 0.1.0"]);
-    // The same project gives the same component wherever it is.
+    // The same project gives the same component in any directory.
     let elsewhere = home.dir.path().join("another place");
     let elsewhere = elsewhere.to_str().unwrap();
     home.kiso(&["skill", "new", "hello", "--dir", elsewhere]).ok();
@@ -183,7 +183,7 @@ fn building_where_there_is_no_project_says_what_is_missing() {
     ran.exit(2).says(&["npm", "Node.js"]);
 }
 
-/// What was granted for one host holds for its methods and its secret, not for whatever an update makes of them.
+/// A grant for a host covers its methods and its secret; an update cannot extend them.
 #[test]
 fn an_update_does_not_widen_what_a_host_was_granted_for() {
     let home = Home::new();
@@ -204,7 +204,7 @@ fn an_update_does_not_widen_what_a_host_was_granted_for() {
     assert_eq!(info["version"], "0.1.0");
 }
 
-/// A grant whose skill is gone was for that skill, not for the next one of its name.
+/// The grant of a removed skill does not apply to the next skill of that name.
 #[test]
 fn a_grant_left_behind_is_not_inherited() {
     let home = Home::new();
@@ -230,7 +230,7 @@ fn a_manifest_cannot_make_every_start_slow() {
     add(&home, &none, &["--grant", "none"]).exit(2).says(&["at least one method"]);
 }
 
-/// Types that double on each of fourteen levels: a few bytes of component, 32,768 parts of schema.
+/// Types that double on each of fourteen levels: a small component with 32,768 parts of schema.
 #[test]
 fn a_type_that_explodes_is_refused() {
     let home = Home::new();
@@ -253,7 +253,7 @@ fn a_type_that_explodes_is_refused() {
     home.kiso(&["skill", "add", file.to_str().unwrap()]).exit(1).says(&["4,000 parts"]);
 }
 
-/// Nothing is nothing, also for an update that asks to write.
+/// A grant of nothing stays empty, also for an update that requests write access.
 #[test]
 fn to_grant_nothing_gives_nothing() {
     let home = Home::new();

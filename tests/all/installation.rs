@@ -1,19 +1,18 @@
-//! `kiso self`, `kiso man` and `kiso --version`: what is installed, and what belongs to it. `tests/dist/run` does the same with real
-//! packages.
+//! `kiso self`, `kiso man` and `kiso --version`: the installed files. `tests/dist/run` tests the same with real packages.
 
 use crate::harness::{Home, KISO, Ran};
 use ring::digest::{SHA256, digest};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A prefix as an archive leaves it: the program, a file beside it, and the list of both.
+/// A prefix with an unpacked archive: the program, another file, and the list of both.
 struct Prefix {
     dir: tempfile::TempDir,
 }
 
 impl Prefix {
     fn new() -> Self {
-        // On the disk of the program, so that it need not be copied.
+        // On the program's disk, so that it can be linked instead of copied.
         let beside = Path::new(KISO).parent().expect("it lies in a directory");
         let prefix = Self { dir: tempfile::TempDir::new_in(beside).expect("there is room") };
         let file = |path: &str, bytes: &[u8]| {

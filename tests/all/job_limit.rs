@@ -1,4 +1,4 @@
-//! Rule: "**Job Registration**: Enforces 10-job concurrency limit": for the home, whichever processes work in it.
+//! Rule: "**Job Registration**: Enforces 10-job concurrency limit": for the home, across all its processes.
 
 use crate::crash::{self, Running, wait_on};
 use crate::harness::{Home, wait_until};
@@ -12,7 +12,7 @@ fn stalls() -> (&'static str, Value) {
 const CONFIG: &str =
     "[models]\ntitler = \"reflex\"\n[daemon]\ndebounce_ms = 0\nmax_jobs = 2\n[llm]\nmax_concurrent_llm = 64\n";
 
-/// Two places: one run by the daemon, one by `kiso run`; a third, whoever it is, waits until one of them ends.
+/// Two slots: one used by the daemon, one by `kiso run`. A third run waits until one of them ends.
 #[test]
 fn kiso_run_counts_beside_the_daemon() {
     for third in ["daemon", "command line"] {
@@ -31,7 +31,7 @@ fn kiso_run_counts_beside_the_daemon() {
                 waiting = Some(run);
             }
         }
-        // It has its session, and so has come as far as it may.
+        // It has locked its session, so it now waits for a slot.
         let lock = home.path().join("sessions/three/lock");
         wait_until("the third to lock its session", || {
             std::fs::read_to_string(&lock).is_ok_and(|pid| !pid.trim().is_empty())
@@ -48,7 +48,7 @@ fn kiso_run_counts_beside_the_daemon() {
     }
 }
 
-/// The default.
+/// The default limit.
 #[test]
 fn ten_jobs_run_at_once_and_the_eleventh_waits() {
     let home = Home::new();
@@ -61,7 +61,7 @@ fn ten_jobs_run_at_once_and_the_eleventh_waits() {
         served.send(&format!("s{n}"), "what is a tide?");
     }
     wait_until("ten to be at work", || model.requests().len() == 10);
-    // Every message was begun with: all sessions are locked, and one of them has no place.
+    // All messages were started: all sessions are locked, and one of them waits for a slot.
     let locked = |n: usize| {
         let pid = std::fs::read_to_string(home.path().join(format!("sessions/s{n}/lock")));
         pid.is_ok_and(|pid| !pid.trim().is_empty())

@@ -1,4 +1,4 @@
-//! The sandbox without the command line: one home with the test guests installed, shared by the tests of a process.
+//! The sandbox without the command line: one home with the test guests, shared by the tests of a process.
 
 use crate::harness::{KISO, guest, root};
 use kiso_base::config::Config;
@@ -12,11 +12,11 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-/// A home whose limits are low enough to be reached quickly and high enough that each mode reaches its own.
+/// A home with limits low enough to be reached quickly, and high enough that each mode reaches its own.
 pub(crate) struct Lab {
     pub skills: Skills,
     pub home: Home,
-    /// Holds the home, and beside it a file that nobody may touch.
+    /// The directory with the home and a file that nobody may touch.
     outside: TempDir,
 }
 
@@ -29,7 +29,7 @@ max_files = 4_000
 const CANARY: &str = "nobody may read or change this";
 
 impl Lab {
-    /// The one lab of the process.
+    /// The lab of this process.
     pub(crate) async fn get() -> &'static Self {
         static LAB: OnceCell<Lab> = OnceCell::const_new();
         LAB.get_or_init(Self::build).await
@@ -54,22 +54,22 @@ impl Lab {
         lab
     }
 
-    /// Installs a file with everything that it asks for.
+    /// Installs a file with all requested permissions.
     pub(crate) async fn add(
         &self,
         file: PathBuf,
         manifest: Option<PathBuf>,
         name: Option<&str>,
     ) -> Result<(), SkillError> {
-        // Tests run at the same time, and installs take turns.
+        // Tests run at the same time; installations run one after the other.
         static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
         let _turn = TURN.lock().await;
         let candidate = self.skills.examine(&file, manifest.as_deref(), name)?;
         self.skills.install(candidate, GrantChoice::All).await.map(|_| ())
     }
 
-    /// Calls a tool in a session of its own, and shows afterwards that the host still serves and that nothing outside
-    /// the workspace changed.
+    /// Calls a tool in its own session, and checks afterwards that the host still works and nothing outside the workspace
+    /// changed.
     pub(crate) async fn call(&self, tool: &str, session: &str, args: Value) -> CallEnd {
         let ended = self.call_only(tool, session, args).await;
         let echo = self.call_only("echo", "still-serving", json!({ "text": "here" })).await;
@@ -119,7 +119,7 @@ impl Lab {
     }
 }
 
-/// The error of a call that must not go well.
+/// The error of a call that must fail.
 #[track_caller]
 pub(crate) fn error(ended: CallEnd) -> SkillError {
     match ended.result {
@@ -128,7 +128,7 @@ pub(crate) fn error(ended: CallEnd) -> SkillError {
     }
 }
 
-/// Asserts that a limit ended the call and that its error names limit, value and setting.
+/// Asserts that a limit ended the call, and that the error names limit, value and setting.
 #[track_caller]
 pub(crate) fn assert_limit(ended: CallEnd, limit: Limit) {
     let error = error(ended);

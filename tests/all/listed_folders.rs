@@ -1,4 +1,4 @@
-//! `[folders]` in config.toml: folders that are opened by their names, by whoever may.
+//! `[folders]` in config.toml: folders that permitted users open by name.
 
 use crate::harness::{Home, wait_until};
 use crate::served::Served;
@@ -28,7 +28,7 @@ impl Listed {
         listed
     }
 
-    /// Writes the configuration, with these lines for `photos`; without any, it lists `own` alone.
+    /// Writes the configuration with these lines for `photos`. If empty, it lists only `own`.
     fn write(&self, photos: &str) {
         let [own, path] = [&self.own, &self.photos].map(|path| path.display().to_string());
         let photos = match photos {
@@ -108,7 +108,7 @@ fn who_chats_opens_only_what_is_for_everyone() {
     assert!(photos.join("b.txt").exists() && !photos.join("a.txt").exists());
     served.request("POST", "/sessions/s/folders/undo", Some("{}")).expect(200);
     assert!(photos.join("a.txt").exists() && !photos.join("b.txt").exists());
-    // They wait again.
+    // The changes are pending again.
     served.request("POST", "/sessions/s/folders/discard", Some(r#"{"at": "/project"}"#)).expect(200);
     assert_eq!(served.request("POST", "/sessions/s/folders/close", Some(r#"{"at": "/project"}"#)).status, 204);
     assert!(!line("ls /project").contains("a.txt"));
@@ -120,7 +120,7 @@ fn what_an_administrator_opened_is_not_shown_to_who_chats() {
     let mut served = Served::start(&home);
     let add = |args: &[&str]| home.kiso(&[&["token", "add"], args].concat()).ok().stdout.trim().to_owned();
     let (chat, admin) = (add(&["phone"]), add(&["root", "--scope", "admin"]));
-    // The session is one that the token may read.
+    // The token may read this session.
     served.token = Some(chat.clone());
     served.reply(served.send("s", "$ true"));
     served.token = Some(admin);

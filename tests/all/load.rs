@@ -1,5 +1,5 @@
-//! Twenty clients, two hundred sessions, five thousand messages, and a daemon that is killed all the while: nothing that
-//! was accepted is lost, done twice or answered out of order, and a receiver of webhooks hears of every reply.
+//! Twenty clients, two hundred sessions, five thousand messages, and a daemon that is killed again and again: no accepted message
+//! is lost, processed twice or answered out of order, and a receiver of webhooks gets every reply.
 
 use crate::harness::Home;
 use crate::served::Served;
@@ -16,16 +16,16 @@ const CLIENTS: usize = 20;
 const SESSIONS: usize = 200;
 const MESSAGES: usize = 5_000;
 
-/// Times that the daemon must have been killed.
+/// Minimum number of kills.
 const KILLS: usize = 50;
 
-/// Times that it is meant to be; one kill may come late and cost the place of another.
+/// Planned number of kills; a late kill may replace another one.
 const PLANNED: usize = 60;
 
-/// A guard against a daemon that does nothing any more; no part of the test waits for it to pass.
+/// A guard against a daemon that makes no progress; no part of the test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often a thread that waits for something else looks whether all is over.
+/// Interval at which waiting threads check for the end of the test.
 const LOOK: Duration = Duration::from_millis(100);
 
 fn settings(webhook: &str) -> String {
@@ -71,8 +71,8 @@ fn nothing_accepted_is_lost_however_often_the_daemon_is_killed() {
         assert_eq!(lines.iter().collect::<HashSet<_>>().len(), lines.len(), "s{session} did something twice: {done}");
         written += lines.len();
     }
-    // What a kill cut off is rolled back and done again: no command is lost, and none is told as cut off. What was said while
-    // another message was worked on may be part of that message's turn, whose plan knows nothing of it.
+    // Work that a kill interrupted is rolled back and done again: no command is lost or reported as interrupted. A message sent
+    // while another was processed may belong to that message's turn, whose plan does not contain it.
     let interrupted = Connection::open(home.path().join("store.db")).unwrap();
     let interrupted = count(&interrupted, "SELECT count(*) FROM tasks WHERE status = 'interrupted'");
     assert_eq!(interrupted, 0, "commands that were cut off");
@@ -85,7 +85,7 @@ fn nothing_accepted_is_lost_however_often_the_daemon_is_killed() {
     println!("{kills} kills, {} runs, {outputs} commands done", count(&store, "SELECT count(*) FROM runs"));
 }
 
-/// What the threads know together.
+/// State that the threads share.
 #[derive(Default)]
 struct Stage {
     seen: Mutex<Seen>,
@@ -94,16 +94,16 @@ struct Stage {
 
 #[derive(Default)]
 struct Seen {
-    /// Which daemon of the row it is, and where it listens; 0 before the first.
+    /// Number of the current daemon and its address; 0 before the first.
     generation: u64,
     address: String,
-    /// Messages by their id: the session, and the how manieth of it.
+    /// Session and position of each accepted message, by id.
     accepted: HashMap<i64, (usize, usize)>,
-    /// The reply of a message.
+    /// The reply of each message.
     answered: HashMap<i64, i64>,
-    /// All replies, also those behind which a run goes on.
+    /// All replies, including those after which a run continues.
     replies: HashSet<i64>,
-    /// The idempotency key with which a reply came to the receiver of webhooks.
+    /// The idempotency key with which each reply reached the webhook receiver.
     delivered: HashMap<i64, String>,
 }
 
@@ -131,7 +131,7 @@ impl Stage {
         self.changed.notify_all();
     }
 
-    /// Waits until this holds, as long as there is some progress.
+    /// Waits for a condition, as long as there is some progress.
     #[track_caller]
     fn wait(&self, until: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
         let mut seen = self.lock();
@@ -152,14 +152,14 @@ impl Stage {
         seen
     }
 
-    /// The daemon that serves now, if it is another than this one.
+    /// The current daemon, if it is a later one than `generation`.
     fn daemon_after(&self, generation: u64) -> (u64, String) {
         let seen = self.wait(|seen| seen.generation > generation);
         (seen.generation, seen.address.clone())
     }
 }
 
-/// The operator: kills the daemon whenever a random number of messages was accepted or answered.
+/// The operator: kills the daemon after a random number of accepted or answered messages.
 fn kill_all_the_while(seed: u64, stage: &Stage, home: &Home) -> (Served, usize) {
     let mut random = Random::new(seed);
     for kills in 0.. {
@@ -176,8 +176,7 @@ fn kill_all_the_while(seed: u64, stage: &Stage, home: &Home) -> (Served, usize) 
     unreachable!("the loop has no other end")
 }
 
-/// One client: writes to sessions of its own, in an order of its own, over HTTP and the socket, and says again what was
-/// cut off.
+/// One client: writes to its own sessions in random order, over HTTP and the socket, and repeats interrupted requests.
 fn send_all(client: usize, seed: u64, stage: &Stage, home: &Home, token: &str) {
     let mut random = Random::new(seed ^ (client as u64 + 1) << 32);
     let own = SESSIONS / CLIENTS;
@@ -186,14 +185,14 @@ fn send_all(client: usize, seed: u64, stage: &Stage, home: &Home, token: &str) {
     let mut sent: HashMap<usize, usize> = HashMap::new();
     let mut daemon = stage.daemon_after(0);
     let mut talk = None;
-    // Messages over HTTP are a user's, those over the socket an administrator's, and no run is for both.
+    // Messages over HTTP come from a user, those over the socket from an administrator, and a run never mixes both.
     let mut by_http: HashMap<usize, bool> = HashMap::new();
     for session in turns {
         let n = *sent.entry(session).and_modify(|n| *n += 1).or_insert(0);
         if n == 0 || random.below(8) == 0 {
             by_http.insert(session, random.below(2) == 0);
         }
-        // Some belong to the turn that is under way.
+        // Some belong to the current turn.
         let text = if random.below(40) == 0 { format!("also {n}") } else { format!("$ echo {n} >> done; echo {n}") };
         let body = json!({ "session": format!("s{session}"), "text": text, "key": format!("k{n}") });
         let message = loop {
@@ -215,10 +214,10 @@ fn send_all(client: usize, seed: u64, stage: &Stage, home: &Home, token: &str) {
     }
 }
 
-/// The message's id; `None` if the daemon went meanwhile.
+/// Returns the message's id, or `None` if the daemon died meanwhile.
 pub(crate) fn over_http(address: &str, token: &str, body: &Value) -> Option<i64> {
     let answer = crate::served::ask(address, Some(token), "POST", "/msg", Some(&body.to_string())).ok()?;
-    // Where the daemon was, another test's may be by now.
+    // Another test's daemon may use the old address by now.
     if answer.status == 401 {
         return None;
     }
@@ -246,7 +245,7 @@ pub(crate) fn over_the_socket(talk: &mut Option<Talk>, home: &Home, body: &Value
     }
 }
 
-/// Hears what is answered, across all the daemons: every reply once.
+/// Follows the replies across all daemons: each arrives once.
 fn watch(stage: &Stage, home: &Home) {
     let (mut generation, mut last) = (0, 0);
     while !stage.lock().is_answered() {
@@ -276,7 +275,7 @@ fn watch(stage: &Stage, home: &Home) {
     }
 }
 
-/// The receiver of webhooks: takes most, refuses some, and breaks off others.
+/// The receiver of webhooks: accepts most deliveries, refuses some, and cuts off others.
 fn receive(seed: u64, stage: &Stage, inbox: &Inbox) {
     let mut random = Random::new(!seed);
     let mut keys = HashMap::new();
@@ -286,7 +285,7 @@ fn receive(seed: u64, stage: &Stage, inbox: &Inbox) {
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        // What is said on the way is not a reply; a plan that was cut off is made anew, and that is told.
+        // A progress message is not a reply; an interrupted plan is created again, and so is its message.
         if request.json()["event"] == "notify" {
             request.answer("204 No Content", "");
             continue;
@@ -295,7 +294,7 @@ fn receive(seed: u64, stage: &Stage, inbox: &Inbox) {
         assert_eq!(*keys.entry(key.clone()).or_insert(reply), reply, "one key for two replies");
         match random.below(8) {
             0 => request.answer("500 Internal Server Error", ""),
-            // Cut off, as if the receiver had died after it wrote the delivery down.
+            // Cut off, as if the receiver had died after it saved the delivery.
             1 => drop(request),
             _ => request.answer("204 No Content", ""),
         }
@@ -306,8 +305,8 @@ fn receive(seed: u64, stage: &Stage, inbox: &Inbox) {
     }
 }
 
-/// In each session: the messages stand in the order in which they were sent, once each; their replies in the order of the
-/// messages; and what the commands of joined messages printed in theirs. Returns how many commands printed something.
+/// Checks each session: every message once, in the order of sending; replies in the order of the messages; and output of joined
+/// messages in their order. Returns the number of commands with output.
 fn replies_are_in_order(served: &Served, seen: &Seen) -> usize {
     let mut outputs = 0;
     for session in 0..SESSIONS {
@@ -336,7 +335,7 @@ fn replies_are_in_order(served: &Served, seen: &Seen) -> usize {
     outputs
 }
 
-/// The store of a daemon that has ended: so many messages, all of them answered, and no run with two final replies.
+/// Checks the store of a stopped daemon: this many messages, all answered, and no run with two final replies.
 pub(crate) fn the_store_is_whole(store: &Connection, messages: usize) {
     let answer: String = store.query_row("PRAGMA integrity_check", (), |row| row.get(0)).unwrap();
     assert_eq!(answer, "ok");
@@ -345,7 +344,7 @@ pub(crate) fn the_store_is_whole(store: &Connection, messages: usize) {
     assert_eq!(count(store, "SELECT count(*) FROM runs WHERE status = 'running'"), 0);
     let doubly = "SELECT count(*) FROM (SELECT 1 FROM jobs GROUP BY run HAVING count(DISTINCT reply) > 1)";
     assert_eq!(count(store, doubly), 0, "runs with two final replies");
-    // What a run says before its last message came is not a final reply.
+    // A text that a run sends before its last message arrived is not a final reply.
     let more = "SELECT count(*) FROM (
         SELECT 1 FROM jobs j JOIN runs r ON r.num = j.run JOIN messages m ON m.session = j.session AND m.run = r.id
         WHERE m.role = 'assistant' AND m.id > j.reply)";
@@ -358,12 +357,12 @@ fn count(store: &Connection, query: &str) -> usize {
     store.query_row(query, (), |row| row.get::<_, i64>(0)).map(|count| usize::try_from(count).unwrap()).unwrap()
 }
 
-/// Numbers that look random and are the same for the same seed (xorshift64*).
+/// Pseudorandom numbers, the same for the same seed (xorshift64*).
 pub(crate) struct Random(u64);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Random {
-        // A seed of few bits gives near neighbours at first; zero gives nothing but zeros.
+        // A seed with few set bits gives similar numbers at first; zero would give only zeros.
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         (0..8).for_each(|_| {
             random.next();
@@ -378,7 +377,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Below `end`, or 0 where that is 0.
+    /// A number below `end`, or 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() >> 1).unwrap_or(0) % end.max(1)
     }

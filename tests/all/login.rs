@@ -1,4 +1,4 @@
-//! Browsers: how one is logged in to the page and out of it, and which requests its cookie is good for.
+//! Browsers: logging in to the page and out of it, and the requests that a login cookie allows.
 
 use crate::harness::{Home, wait_until};
 use crate::served::{Answer, Events, Served};
@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 
 const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
-/// What the page sends along with everything, in a browser that says where requests come from.
+/// Headers of the page's requests in a browser that sends Sec-Fetch-Site.
 const PAGE: &str = "x-kiso-page: 1\r\nsec-fetch-site: same-origin\r\n";
 
 fn home() -> Home {
@@ -23,7 +23,7 @@ fn token(home: &Home, args: &[&str]) -> String {
     home.kiso(&[&["token", "add"], args].concat()).ok().stdout.trim().to_owned()
 }
 
-/// One request with these headers.
+/// Sends one request with these headers.
 #[track_caller]
 fn ask(served: &Served, method: &str, path: &str, headers: &str, body: &str) -> Answer {
     let mut stream = served.connect();
@@ -57,7 +57,7 @@ impl Browser<'_> {
         Browser { served, cookie: answer.cookie() }
     }
 
-    /// What the page asks for.
+    /// Sends a request as the page does.
     #[track_caller]
     fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
         ask(self.served, method, path, &format!("cookie: {}\r\n{PAGE}", self.cookie), body)
@@ -110,7 +110,7 @@ fn a_token_logs_a_browser_in_and_the_page_logs_it_out() {
     wait_until("the message to be answered", || {
         browser.ask("GET", &format!("/messages/{message}"), "").expect(200)["status"] == "done"
     });
-    // The value stands nowhere but in the browser, and not in the log either.
+    // The value is only in the browser, not in the store or the log.
     let value = browser.cookie.split_once('=').unwrap().1;
     for file in ["store.db", "store.db-wal"] {
         let bytes = std::fs::read(home.path().join(file)).unwrap();
@@ -126,7 +126,7 @@ fn a_token_logs_a_browser_in_and_the_page_logs_it_out() {
     browser.is_out();
     assert_eq!(stream.next(&["unauthorized"]).data, json!({}), "also where nothing happens");
     assert!(stream.ended());
-    // Where a proxy ends TLS, the cookie is for TLS alone.
+    // If a proxy terminates TLS, the cookie is sent only over TLS.
     let headers = format!("{PAGE}x-forwarded-proto: https\r\n");
     let answer = ask(&served, "POST", "/login", &headers, &json!({ "token": phone }).to_string());
     assert!(answer.headers.contains("max-age=2592000; secure"), "{answer:?}");
@@ -141,13 +141,13 @@ fn a_token_that_is_revoked_ends_its_logins_and_their_streams() {
     let [one, other] = [&phone, &laptop].map(|token| Browser::new(&served, &json!({ "token": token })));
     let mut stream = one.follow();
     home.kiso(&["token", "revoke", "phone"]).ok();
-    // What happens behind the revocation is not told any more.
+    // Events after the revocation are not sent.
     served.send("main", "$ echo secret");
     assert_eq!(stream.next(&["message", "unauthorized"]).name, "unauthorized");
     assert!(stream.ended());
     one.is_out();
     assert_eq!(other.me()["name"], "laptop");
-    // A new token of the old name does not bring the login back.
+    // A new token with the old name does not restore the login.
     token(&home, &["phone"]);
     one.is_out();
     log_in(&served, &json!({ "token": phone })).refuses(401, "unauthorized");
@@ -168,12 +168,12 @@ fn what_is_wrong_is_refused_and_counted() {
         assert!(!answer.headers.contains("set-cookie"), "{answer:?}");
     }
     guesses.iter().for_each(|guess| log_in(&served, guess).refuses(429, "too_many_failures"));
-    // Whoever has the right one is let in.
+    // A valid token logs in.
     let browser = Browser::new(&served, &json!({ "token": phone }));
     assert_eq!(browser.me()["name"], "phone");
 }
 
-/// Another page may make the browser send requests, with the cookie; none of them is answered.
+/// Another site's page may make the browser send requests with the cookie; all are refused.
 #[test]
 fn what_another_page_sends_is_refused() {
     let home = home();
@@ -191,7 +191,7 @@ fn what_another_page_sends_is_refused() {
         ("sec-fetch-site: none\r\n", false, true),
         ("sec-fetch-site: same-origin\r\n", true, true),
         (own.as_str(), true, true),
-        // A proxy gave the request another host.
+        // A proxy changed the request's host.
         ("sec-fetch-site: same-origin\r\norigin: https://kiso.example\r\n", true, true),
         ("sec-fetch-site: same-site\r\n", false, false),
         ("sec-fetch-site: cross-site\r\n", false, false),
@@ -210,17 +210,17 @@ fn what_another_page_sends_is_refused() {
             true => drop(said("GET", "/sessions", from).expect(200)),
             false => said("GET", "/sessions", from).refuses(403, "forbidden"),
         }
-        // Without the page's header nothing is changed, wherever it comes from.
+        // Without the page's header nothing is changed, whatever the origin.
         for header in ["", "x-kiso-page: 0\r\n", "x-kiso-page:\r\n"] {
             said("POST", "/msg", &format!("{from}{header}")).refuses(403, "forbidden");
             said("DELETE", "/sessions/main", &format!("{from}{header}")).refuses(403, "forbidden");
         }
     }
-    // Logging somebody in as somebody else is no other page's business either.
+    // Another site's page cannot log the browser in as somebody else either.
     let given = json!({ "token": root }).to_string();
     ask(&served, "POST", "/login", "sec-fetch-site: cross-site\r\n", &given).refuses(403, "forbidden");
     ask(&served, "POST", "/login", "origin: null\r\n", &given).refuses(403, "forbidden");
-    // A token that is sent along is not a cookie: a program needs nothing else.
+    // A request with a token does not depend on the cookie: a program needs nothing else.
     let both = format!("cookie: {}\r\nauthorization: Bearer {root}\r\n", browser.cookie);
     ask(&served, "POST", "/msg", &both, &json!({ "text": "/help" }).to_string()).expect(200);
     assert_eq!(ask(&served, "GET", "/me", &both, "").expect(200)["via"], "token");
@@ -228,7 +228,7 @@ fn what_another_page_sends_is_refused() {
     ask(&served, "GET", "/me", &wrong, "").refuses(401, "unauthorized");
 }
 
-/// Where programs of this machine may chat without a token, the page may not: nobody knows who sits before it.
+/// Programs of this machine may chat without a token, but the page may not: its user is unknown.
 #[test]
 fn a_page_that_is_not_logged_in_is_no_program_of_this_machine() {
     let home = home();
@@ -263,7 +263,7 @@ fn one_cookie_counts_and_what_is_unclear_does_not() {
     ] {
         me(&cookies).refuses(401, "unauthorized");
     }
-    // A cookie that is none is not a guess, however often a browser sends it.
+    // An invalid cookie does not count as a guess, however often a browser sends it.
     for _ in 0..30 {
         me(&format!("cookie: {name}={other}\r\n")).refuses(401, "unauthorized");
     }
@@ -290,14 +290,14 @@ fn a_link_logs_one_browser_in() {
     assert_eq!((&object["type"], &object["scope"], &object["opened"]), (&json!("link"), &json!("chat"), &json!(false)));
     let chatting = Browser::new(&served, &code(object["url"].as_str().unwrap()));
     chatting.ask("GET", "/config", "").refuses(403, "forbidden");
-    // Two at once: one of them is let in.
+    // Two logins with one code at the same time: only one succeeds.
     let link = code(&home.kiso(&["open", "--print"]).ok().stdout);
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let tries: Vec<_> = (0..8).map(|_| scope.spawn(|| log_in(&served, &link).status)).collect();
         tries.into_iter().map(|one| one.join().unwrap()).collect()
     });
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
-    // Codes are kept as hashes, and gone when they were used.
+    // Codes are stored as hashes, and removed after use.
     let left: i64 = database(&home).query_row("SELECT count(*) FROM login_codes", (), |row| row.get(0)).unwrap();
     assert_eq!(left, 0);
 
@@ -326,7 +326,7 @@ fn links_and_logins_that_are_not_used_end() {
     let fresh = link();
     set("UPDATE login_codes SET created_ms = created_ms - ?1", CODE_MS - 60_000);
     let browser = Browser::new(&served, &fresh);
-    // Within the hour nothing is written down, and the browser hears nothing.
+    // Within the hour nothing is recorded, and the cookie is not renewed.
     assert!(!browser.ask("GET", "/me", "").headers.contains("set-cookie"));
     set("UPDATE logins SET used_ms = used_ms - ?1", LOGIN_MS - 60_000);
     let used = || database.query_row("SELECT used_ms FROM logins", (), |row| row.get::<_, i64>(0)).unwrap();
@@ -349,7 +349,7 @@ fn a_browser_has_one_login() {
     let served = Served::start(&home);
     let before = Browser::new(&served, &json!({ "token": phone }));
     let headers = format!("cookie: {}\r\n{PAGE}", before.cookie);
-    // A try that fails takes nothing away.
+    // A failed login changes nothing.
     ask(&served, "POST", "/login", &headers, "{\"token\": \"x\"}").refuses(401, "unauthorized");
     before.me();
     let answer = ask(&served, "POST", "/login", &headers, &json!({ "token": laptop }).to_string());
@@ -358,7 +358,7 @@ fn a_browser_has_one_login() {
     assert_eq!(Browser { served: &served, cookie: answer.cookie() }.me()["name"], "laptop");
 }
 
-/// `gateway.admins` says which tokens are administrators, also in a browser; who owns the home is one in any case.
+/// `gateway.admins` selects the tokens of administrators, also in a browser; the home's owner is always one.
 #[test]
 fn logins_are_narrowed_as_their_tokens_are() {
     let home = home();
@@ -373,7 +373,7 @@ fn logins_are_narrowed_as_their_tokens_are() {
     assert_eq!(scope(&code(&home.kiso(&["open", "--print"]).ok().stdout)), "admin");
 }
 
-/// The system's own program is asked to open the link, where there is a display.
+/// The link is opened with the system's program if there is a display.
 #[test]
 fn a_browser_is_opened_where_the_person_sees_it() {
     if cfg!(target_os = "macos") {
@@ -410,7 +410,7 @@ fn a_browser_is_opened_where_the_person_sees_it() {
     drop(served);
 }
 
-/// One token's logins crowd out each other, and nobody else.
+/// Too many logins of one token remove only logins of that token.
 #[test]
 fn a_crowd_of_logins_leaves_those_of_others() {
     let home = home();
@@ -427,7 +427,7 @@ fn a_crowd_of_logins_leaves_those_of_others() {
     first.is_out();
 }
 
-/// Who was logged out after a backup is not logged in by restoring it.
+/// A session that was logged out after a backup stays logged out when the backup is restored.
 #[test]
 fn a_backup_that_is_restored_logs_nobody_in() {
     let home = home();
@@ -437,7 +437,7 @@ fn a_backup_that_is_restored_logs_nobody_in() {
     assert_eq!(served.terminate(), 0);
     home.kiso(&["restore", "copy.db"]).ok();
     let served = Served::start(&home);
-    // The cookie has the port in its name.
+    // The cookie's name contains the port.
     let (port, value) = (served.address.rsplit(':').next().unwrap(), cookie.split_once('=').unwrap().1);
     Browser { served: &served, cookie: format!("kiso-{port}={value}") }.is_out();
 }

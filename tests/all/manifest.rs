@@ -1,4 +1,4 @@
-//! `kiso.toml`: every key is enforced, and every mistake is named with line and column.
+//! `kiso.toml`: every key is enforced, and every error is reported with line and column.
 
 use crate::harness::{Home, guest};
 
@@ -15,7 +15,7 @@ summary = \"Answers\"
 text = { type = \"string\", required = true }
 ";
 
-/// A manifest with a mistake, where it is, and words that a person needs.
+/// A manifest with an error, its position, and words that the message must contain.
 const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("description =", "descripton =", ":5:1:", &["descripton", "description"]),
     ("summary =", "sumary =", ":8:1:", &["sumary", "summary"]),

@@ -1,9 +1,8 @@
-//! Who is told what, from the first message to the last request: words are planted where a text enters kiso, and every
-//! request that a model got is searched for them.
+//! Which texts reach which role: words are planted where a text enters kiso, and every request to a model is searched for them.
 //!
-//! The expectation is the table of the context ([`TABLE`]): a request has the sections of its role's column and no
-//! others, each section that the column has is seen at least once, and a planted word stands in exactly those cells that
-//! its pieces have. Secrets stand nowhere: in no request, no event, no prompt on record, no output, no byte of the home.
+//! The expected result is the table of the context ([`TABLE`]): a request has only the sections of its role's column, each of
+//! these occurs at least once, and a planted word is in exactly those cells that its pieces have. Secrets are nowhere: in no
+//! request, event, recorded prompt, output or file of the home.
 
 mod story;
 
@@ -17,16 +16,16 @@ use kiso_plan::prompt::{Piece, Row, TABLE};
 use rusqlite::types::ValueRef;
 use std::collections::BTreeSet;
 
-/// What stands under no heading: what a role said itself, its calls, their results, the notes of the host.
+/// The texts outside the sections: a role's own answers, its calls, their results, and notes of the host.
 const TURNS: &str = "(turns)";
 
-/// A word, and the pieces that may have it. It then stands in each of them, for each role that is told the piece.
+/// A word, and the pieces that may contain it. It is in each of them, for each role that gets the piece.
 struct Mark {
     word: &'static str,
     pieces: &'static [Piece],
-    /// Cells that it does not reach in this story, such as the worker's of a goal that was given up before.
+    /// Cells that it does not reach in this story, such as the worker's of an abandoned goal.
     not: &'static [(Role, Piece)],
-    /// Roles that have it in their turns. Those of [`TALK`] are not looked at.
+    /// Roles that have it in their turns. Those of [`TALK`] are not checked.
     turns: &'static [Role],
 }
 
@@ -45,7 +44,7 @@ const fn own(of: Mark, turns: &'static [Role]) -> Mark {
 /// Roles whose turns are the session's conversation.
 const TALK: [Role; 2] = [Role::Actor, Role::Worker];
 
-/// Lists that a role's own turns stand for, as long as its conversation goes on.
+/// Lists that a role's own turns replace while its conversation continues.
 const OWN: [Piece; 2] = [Piece::PlannerLane, Piece::ReasoningLane];
 
 #[rustfmt::skip]
@@ -58,7 +57,7 @@ const MARKS: &[Mark] = {
         mark("mknew", &[NewMessage, OriginalMessage, Messages, Tail, Compress]),
         mark("mkguide", &[Guidance]),
         mark("mkcore", &[Core]),
-        // The actor has the facts that the user stated.
+        // The actor gets the facts that the user stated.
         some("mkfact", &[Facts, Consolidate], &[(Actor, Facts)]),
         some("mkmerged", &[Facts, Memory], &[(Actor, Facts)]),
         mark("mkstated", &[Facts, Consolidate, Known]),
@@ -70,7 +69,7 @@ const MARKS: &[Mark] = {
         mark("mkcategory", &[Skills, SkillEnvironment, Readiness, Categories]),
         own(mark("mkfile", &[Environment, Readiness, LookedAt]), &[Reviewer]),
         own(mark("mkchatter", &[PlannerLane]), &[Planner]),
-        // The planner has it in its lane, and so not among the messages.
+        // The planner has it in its lane, so it is not among the messages.
         some("mkearly", &[Replies, Messages, Tail, Compress], &[(Planner, Messages)]),
         own(some("mkgoal", &[Goal, PlannerLane, ReplanHistory], &[(Worker, Goal)]), &[Planner]),
         some("mknext", &[Goal], &[(Reviewer, Goal), (Reasoner, Goal)]),
@@ -80,7 +79,7 @@ const MARKS: &[Mark] = {
         some("mkwritten", &[Task], &[(Reviewer, Task), (Reasoner, Task)]),
         own(some("mkexpected", &[Expect], &[(Worker, Expect)]), &[Planner]),
         some("mkpolite", &[Expect], &[(Reviewer, Expect), (Reasoner, Expect)]),
-        // A call stands in the window of the next turn, with its result.
+        // A call is in the window of the next turn, with its result.
         own(some("mkechoed", &[Evidence, Completed, ReplanHistory, Messages], &[(Reviewer, Evidence)]), &[Planner]),
         some("mkacted", &[Output, Transcript, Evidence, Completed], &[(Reviewer, Evidence), (Reviewer, Transcript)]),
         mark("mktool", &[Transcript, Messages]),
@@ -110,18 +109,18 @@ fn tells(row: &Row, role: Role) -> bool {
     !matches!(role.cell(row.piece), Cell::No | Cell::Writes)
 }
 
-/// Whether the role is told it in turns.
+/// Whether the role gets this piece as turns.
 fn apart(row: &Row, role: Role) -> bool {
     let talk = role == Role::Actor && matches!(row.piece, Piece::Messages | Piece::OriginalMessage);
     OWN.contains(&row.piece) || talk
 }
 
-/// The sections of a prompt by their titles; what else the request has stands under [`TURNS`].
+/// The sections of a prompt by title. Other texts of the request are under [`TURNS`].
 fn sections(seen: &Seen) -> Vec<(String, String)> {
     let messages = seen.body["messages"].as_array().expect("it has messages");
     assert_eq!(messages[0]["role"], "system");
     let system = messages[0]["content"].as_str().expect("a prompt is a text");
-    // The provider is sent the schemas of answers.
+    // The prompt includes the schemas, because the provider supports them.
     let prompt = in_form(built_in_prompt(role(seen)), true);
     let (whole, bare) = (select_lines(&prompt, |_| true), select_lines(&prompt, |_| false));
     let is_built_in = |line: &str| whole.lines().chain(bare.lines()).any(|known| known == line);
@@ -206,10 +205,10 @@ fn secrets_stand_nowhere() {
     for run in 0..4 {
         assert_eq!(asked(run, PASSWORD), [], "run {run}");
     }
-    // Those that have to find it, and nobody after them, although the plan that named it was refused.
+    // Only the roles that search for secrets see it, and no later role does, although the plan that named it was refused.
     let told = [vec![], vec![Role::Router, Role::Planner], vec![], vec![]];
     assert_eq!([asked(0, PIN), asked(1, PIN), asked(2, PIN), asked(3, PIN)], told);
-    // It was an ordinary word before, and stands in the messages of then.
+    // It was an ordinary word before, and is in the earlier messages.
     assert_eq!([asked(2, LATE), asked(3, LATE)], [vec![], vec![]]);
     let mut shown: Vec<String> = ran.into_iter().flat_map(|ran| [ran.stdout, ran.stderr]).collect();
     assert!(shown[2..].iter().all(|text| !text.is_empty()));
@@ -224,7 +223,7 @@ fn secrets_stand_nowhere() {
         assert!(![PASSWORD, PIN].iter().any(|secret| text.contains(secret)), "{text}");
     }
     assert!(shown.iter().any(|text| text.contains("[secret pin]")), "it was there to be taken out");
-    // The values are in the vault, sealed; a long text may be cut by the pages of the file.
+    // The values are encrypted in the vault; a long text may be split across the file's pages.
     let store = rusqlite::Connection::open(home.path().join("store.db")).expect("there is a store");
     for (table, column, text) in texts(&store) {
         assert!(![PASSWORD, PIN].iter().any(|secret| text.contains(secret)), "{table}.{column}: {text}");
@@ -233,7 +232,7 @@ fn secrets_stand_nowhere() {
     assert_eq!((meanwhile, holding(&home.path(), &[PASSWORD, PIN])), (vec![], vec![]));
 }
 
-/// Every value of the store that has letters, with its table and column.
+/// Every value of the store that contains letters, with its table and column.
 fn texts(store: &rusqlite::Connection) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     let mut tables = store.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").expect("it is SQLite");

@@ -1,4 +1,4 @@
-//! The Model Context Protocol from outside, in messages as they are on the wire.
+//! The Model Context Protocol from outside, with messages as they are sent.
 
 mod agents;
 mod authority;
@@ -22,7 +22,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 pub(crate) const MODERN: &str = "2026-07-28";
 
-/// What a client of the newer era says with each request.
+/// Metadata that a client of the newer era sends with each request.
 pub(crate) fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -31,7 +31,7 @@ pub(crate) fn meta() -> Value {
     })
 }
 
-/// Parameters of the newer era.
+/// Parameters for the newer era.
 pub(crate) fn modern(mut params: Value) -> Value {
     params["_meta"] = meta();
     params
@@ -50,7 +50,7 @@ pub(crate) fn text(answer: &Value) -> &str {
 pub(crate) const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n\
     [pills.shout]\ntemplate = \"$ echo {input} | tr a-z A-Z\"\ndescription = \"In capitals\"\n";
 
-/// A home with a skill that answers and one that can spin.
+/// A home with a skill that answers and one that can loop for ever.
 pub(crate) fn home() -> Home {
     let home = Home::new();
     home.config(CONFIG);
@@ -58,7 +58,7 @@ pub(crate) fn home() -> Home {
     home
 }
 
-/// `kiso mcp` and its client.
+/// A `kiso mcp` process and its client.
 pub(crate) struct Pipe {
     pub child: Child,
     input: Option<ChildStdin>,
@@ -85,7 +85,7 @@ impl Pipe {
         serde_json::from_str(&line).expect("a line is JSON")
     }
 
-    /// The answer to a request. What is heard of others before it is left out.
+    /// Returns the answer to a request. Skips messages that arrive before it.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.count += 1;
         self.say(&request(self.count, method, params).to_string());
@@ -97,7 +97,7 @@ impl Pipe {
         }
     }
 
-    /// Begins in the older era.
+    /// Starts a connection of the older era.
     pub(crate) fn initialize(&mut self) {
         let client = json!({ "name": "tester", "version": "1" });
         let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
@@ -106,7 +106,7 @@ impl Pipe {
         self.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
     }
 
-    /// Says no more, and waits until it has ended.
+    /// Closes the input, and waits for the process to end.
     pub(crate) fn end(mut self) -> i32 {
         self.input = None;
         self.child.wait().expect("it ends").code().unwrap_or(-1)

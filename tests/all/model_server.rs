@@ -1,9 +1,9 @@
-//! A server that speaks both wire formats of models and answers from a script, faults included.
+//! A server that speaks both wire formats of models and answers from a script, including faults.
 //!
-//! A script is a list of replies. A request takes the first reply that nobody took yet and that is for its role, which
-//! stands in its header `x-kiso-role`; a reply without a role is for anybody. So the order holds for each role, and
-//! calls in the background cannot take what is not theirs. A request that finds no reply, or that does not fit the
-//! expectations of its reply, is answered with 500, and [`ModelServer::finish`] panics with the reason.
+//! A script is a list of replies. A request takes the first unused reply for its role, which is in its header `x-kiso-role`; a
+//! reply without a role fits any request. So each role has its own order, and background calls cannot take the replies of others.
+//! A request that finds no reply, or that does not meet the expectations of its reply, gets status 500, and
+//! [`ModelServer::finish`] panics with the reason.
 //!
 //! ```toml
 //! [[reply]]
@@ -18,7 +18,7 @@
 //! fault = "missing_ids"
 //! ```
 //!
-//! Nothing here sleeps: an answer that stalls waits for [`ModelServer::release`] or for the client to go away.
+//! Nothing here sleeps: a stalled answer waits for [`ModelServer::release`] or for the client to disconnect.
 
 #![allow(dead_code, reason = "scenarios, crash tests and the bench each use a part")]
 
@@ -33,33 +33,33 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 
-// With their paths, so that a file elsewhere can include this one by a path of its own.
+// With paths, so that a file in another place can include this one.
 #[path = "model_server/connection.rs"]
 mod connection;
 #[path = "model_server/render.rs"]
 mod render;
 
-/// What the server answers.
+/// A script of the server.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Script {
-    /// The key that requests must have; others are answered with 401, and take no reply.
+    /// The required key; requests without it get status 401, and take no reply.
     pub key: Option<String>,
-    /// Fields of a request that are answered with 400, as a server answers that does not know them; they take no reply.
+    /// Fields of a request that get status 400, as from a server that does not know them; such requests take no reply.
     pub refuses: Vec<String>,
     pub reply: Vec<Reply>,
-    /// What it says of itself, as llama.cpp does; replies need its header `server` for that to be asked.
+    /// The server's properties as llama.cpp reports them; they are only requested if replies have the header `server`.
     pub props: Option<Value>,
-    /// What texts mean, for `/embeddings`: those that share an entry are near each other.
+    /// Meanings of texts for `/embeddings`: texts that share an entry are near each other.
     pub meaning: Vec<Meaning>,
 }
 
-/// Texts with one of these words have one meaning.
+/// Texts with one of these words have the same meaning.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Meaning {
     pub words: Vec<String>,
-    /// They are answered with 400.
+    /// Whether these texts get status 400.
     pub refused: bool,
 }
 
@@ -67,36 +67,36 @@ pub(crate) struct Meaning {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Reply {
-    /// The role that it is for; anybody's without.
+    /// The role that it is for; without one, any role.
     pub role: Option<String>,
     /// Texts that the prompt must contain.
     pub expect_contains: Texts,
     /// Texts that the prompt must not contain.
     pub expect_absent: Texts,
     pub text: String,
-    /// How many pieces the text and the arguments of calls are streamed in; 3 without.
+    /// Number of pieces in which the text and the arguments of calls are streamed; 3 by default.
     pub pieces: Option<usize>,
-    /// Thoughts, as the provider tells them apart.
+    /// Reasoning in the provider's separate field.
     pub reasoning: String,
     pub calls: Vec<Call>,
-    /// 10 and 5 tokens without.
+    /// Token counts; 10 and 5 by default.
     pub usage: Option<Counted>,
-    /// The reason of the end as the format calls it; without, what fits the calls.
+    /// The finish reason in the format's words; by default the one that fits the calls.
     pub stop: Option<String>,
     pub fault: Option<Fault>,
-    /// The body as it is, for what a particular provider does. The fields above do not count then, except that after
-    /// it the connection can be cut or stalled.
+    /// The raw body, to imitate a particular provider. It replaces the fields above; the connection can still be cut or stalled
+    /// after it.
     pub raw: Option<String>,
-    /// Of the head; 200 without. Goes with `raw`.
+    /// Status of the response, 200 by default. Used with `raw`.
     pub status: Option<u16>,
-    /// More headers.
+    /// Additional headers.
     pub headers: BTreeMap<String, String>,
-    /// Cuts the body into pieces of so many bytes, wherever that is.
+    /// Splits the body into chunks of this size, at any position.
     pub chunk_bytes: Option<usize>,
 }
 
 impl Reply {
-    /// All that it says, in whatever way.
+    /// All texts of the reply.
     pub(crate) fn texts(&self) -> Vec<String> {
         let calls = self.calls.iter().map(|call| format!("{} {}", call.name, call.args));
         let mut texts = vec![self.text.clone(), self.reasoning.clone(), self.raw.clone().unwrap_or_default()];
@@ -105,29 +105,29 @@ impl Reply {
     }
 }
 
-/// A guard against what is never asked for; no test waits for it to pass.
+/// A guard against replies that are never requested; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A tool that is called.
+/// A tool call.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Call {
     pub name: String,
-    /// An object, or a string that stands as it is.
+    /// An object, or a string that is sent unchanged.
     #[serde(default)]
     pub args: Value,
 }
 
-/// What the provider counted.
+/// Token counts of the provider.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counted {
     pub input: u64,
     pub output: u64,
-    /// Of the input, what was kept from requests before.
+    /// The part of the input that was cached from earlier requests.
     #[serde(default)]
     pub cached: u64,
-    /// Dollars; only OpenRouter says it.
+    /// Cost in dollars; only OpenRouter reports it.
     pub cost: Option<f64>,
 }
 
@@ -154,19 +154,19 @@ impl Texts {
     }
 }
 
-/// What goes wrong.
+/// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fault {
-    /// The head comes, and the first token when the server is told to go on.
+    /// The head is sent at once, the first token only after a release.
     SlowFirstToken,
-    /// Half of the answer comes, and the rest when the server is told to go on.
+    /// Half of the answer is sent at once, the rest only after a release.
     StallMidStream,
-    /// Each piece of the text comes when the server is told to go on.
+    /// Each piece of the text waits for a release.
     Stepped,
-    /// Half of the answer comes, and the connection is cut.
+    /// The connection is cut after half of the answer.
     CutConnection,
-    /// The connection is closed without a byte, as servers do that were just about to close it.
+    /// The connection is closed without a byte, as by a server that was just about to close it.
     CloseUnanswered,
     #[serde(rename = "status_429")]
     Status429 {
@@ -181,60 +181,60 @@ pub(crate) enum Fault {
     TruncatedJson,
     /// The arguments of the calls lack their end.
     BadArguments,
-    /// The calls are of a tool that does not exist.
+    /// The calls name a tool that does not exist.
     WrongTool,
     /// An answer without text and calls.
     Empty,
     /// Text without end.
     Endless,
-    /// An error event in place of an answer.
+    /// An error event instead of an answer.
     #[serde(rename = "error_in_200")]
     ErrorIn200,
-    /// An error object in place of an answer.
+    /// An error object instead of an answer.
     #[serde(rename = "error_body_in_200")]
     ErrorBodyIn200,
     NoUsage,
     /// Calls have no ids.
     MissingIds,
-    /// 400 as long as the request wants a schema; takes the reply only when it does not.
+    /// Status 400 while the request has a schema; the reply is taken only by a request without one.
     RefuseSchema,
     /// Comments between the events.
     CommentLines,
-    /// Comments without end, and never an answer.
+    /// Comments without end, and no answer.
     OnlyComments,
-    /// One JSON object, although a stream was asked for.
+    /// One JSON object, although a stream was requested.
     NotStreamed,
 }
 
-/// A request that came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub path: String,
     /// Names in lower case.
     pub headers: BTreeMap<String, String>,
     pub body: Value,
-    /// Which connection it came on, from 0.
+    /// Number of the connection on which it arrived, from 0.
     pub connection: usize,
 }
 
-/// When what happened, for each answer that came to its end.
+/// Times of each completed answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Timing {
-    /// The first bytes of the request were there.
+    /// When the first bytes of the request arrived.
     pub asked: Instant,
-    /// Each part of the body was about to be written.
+    /// When each part of the body was about to be written.
     pub parts: Vec<Instant>,
-    /// The last bytes were about to be written.
+    /// When the last bytes were about to be written.
     pub answered: Instant,
 }
 
 impl Seen {
-    /// The role that asked.
+    /// The role that sent the request.
     pub(crate) fn role(&self) -> &str {
         self.headers.get("x-kiso-role").map_or("", String::as_str)
     }
 
-    /// Every text of the system prompt and of the messages.
+    /// All texts of the system prompt and the messages.
     pub(crate) fn prompt(&self) -> String {
         let mut texts = Vec::new();
         for part in ["system", "messages", "input"] {
@@ -257,7 +257,7 @@ fn collect<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
     }
 }
 
-/// The server. It runs on a thread of its own, so that tests need no runtime, until it is dropped.
+/// The server. It runs on its own thread until it is dropped, so that tests need no runtime.
 pub(crate) struct ModelServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -268,19 +268,19 @@ pub(crate) struct ModelServer {
 struct Shared {
     script: Script,
     state: Mutex<State>,
-    /// One permit for each answer that may go on.
+    /// One permit for each answer that may continue.
     released: Semaphore,
 }
 
 #[derive(Default)]
 struct State {
-    /// For each reply of the script.
+    /// Whether each reply of the script was taken.
     taken: Vec<bool>,
     seen: Vec<Seen>,
     timings: Vec<Timing>,
     problems: Vec<String>,
     connections: usize,
-    /// Answers that wait to be told to go on.
+    /// Number of answers that wait for a release.
     held: usize,
 }
 
@@ -313,43 +313,43 @@ impl ModelServer {
         Self { address, shared, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// With a script as TOML.
+    /// Starts with a script as TOML.
     #[track_caller]
     pub(crate) fn toml(script: &str) -> Self {
         Self::start(toml::from_str(script).unwrap_or_else(|error| panic!("the script: {error}")))
     }
 
-    /// What stands before `/chat/completions` and `/messages`.
+    /// The URL before `/chat/completions` and `/messages`.
     pub(crate) fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// What was asked so far.
+    /// Requests so far.
     pub(crate) fn requests(&self) -> Vec<Seen> {
         self.shared.state().seen.clone()
     }
 
-    /// How long it took, in the order in which the answers ended.
+    /// Timings of the answers, in the order in which they ended.
     pub(crate) fn timings(&self) -> Vec<Timing> {
         self.shared.state().timings.clone()
     }
 
-    /// Connections that were opened so far.
+    /// Number of connections so far.
     pub(crate) fn connections(&self) -> usize {
         self.shared.state().connections
     }
 
-    /// Answers that wait to be told to go on.
+    /// Number of answers that wait for a release.
     pub(crate) fn held(&self) -> usize {
         self.shared.state().held
     }
 
-    /// Lets one answer that waits go on, or the next that comes to wait.
+    /// Releases one waiting answer, or the next one to wait.
     pub(crate) fn release(&self) {
         self.release_many(1);
     }
 
-    /// The same, so many times.
+    /// Releases several.
     pub(crate) fn release_many(&self, times: usize) {
         self.shared.released.add_permits(times);
     }
@@ -359,7 +359,7 @@ impl ModelServer {
         self.shared.state().taken.iter().all(|taken| *taken)
     }
 
-    /// What did not go as the script says, replies that nobody took included.
+    /// Deviations from the script, including replies that were not taken.
     pub(crate) fn problems(&self) -> Vec<String> {
         let state = self.shared.state();
         let unused = state.taken.iter().zip(&self.shared.script.reply).zip(1..).filter(|((taken, _), _)| !**taken);
@@ -369,8 +369,8 @@ impl ModelServer {
         state.problems.iter().cloned().chain(unused).collect()
     }
 
-    /// Waits until every reply was asked for, since titles and summaries come after what a person is told, and panics if
-    /// anything did not go as the script says.
+    /// Waits until every reply was requested, since titles and summaries follow a run's reply, and panics if anything deviated
+    /// from the script.
     #[track_caller]
     pub(crate) fn finish(self) {
         let began = Instant::now();
@@ -396,7 +396,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `seen` gets.
+    /// The answer to a request.
     fn answer(&self, seen: Seen) -> render::Answer {
         let mut state = self.state();
         let State { taken, seen: all, problems, .. } = &mut *state;
@@ -452,7 +452,7 @@ impl Shared {
         render::answer(reply, format, &seen.body)
     }
 
-    /// A vector for each text: a direction for each entry that it fits, and one of its own.
+    /// A vector for each text: one direction for each matching entry, and one of its own.
     fn embeddings(&self, body: &Value) -> render::Answer {
         let texts: Vec<String> = serde_json::from_value(body["input"].clone()).unwrap_or_default();
         let meanings = &self.script.meaning;
@@ -463,7 +463,7 @@ impl Shared {
         let vector = |text: &String| {
             let mut vector = vec![0.0; 64];
             meanings.iter().zip(&mut vector).filter(|(meaning, _)| fits(meaning, text)).for_each(|(_, n)| *n = 1.0);
-            // Each text has something that others have not, so that no two are the same.
+            // Each text has a unique component, so that no two vectors are equal.
             let own = text.bytes().fold(7_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
             vector[32 + own % 32] += 0.3;
             vector
@@ -473,7 +473,7 @@ impl Shared {
         render::Answer::json(200, &json!({ "data": data, "usage": { "prompt_tokens": 10 * texts.len() } }))
     }
 
-    /// Waits to be told to go on; false if the client went away.
+    /// Waits for a release. Returns false if the client disconnected.
     async fn hold(&self, stream: &TcpStream) -> bool {
         self.state().held += 1;
         let gone = async { while connection::read(stream, &mut [0; 64]).await.is_some() {} };

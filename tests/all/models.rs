@@ -1,4 +1,4 @@
-//! Both wire formats against a server that speaks them, with all that goes wrong between a host and its providers.
+//! Both wire formats against a server that speaks them, with the failures between a host and its providers.
 
 mod conversation;
 mod faults;
@@ -28,13 +28,13 @@ pub(crate) enum Format {
 
 pub(crate) const BOTH: [Format; 2] = [Format::OpenAi, Format::Anthropic];
 
-/// A server with a script, and a model that asks it.
+/// A server with a script, and a model that uses it.
 pub(crate) struct Scene {
     pub server: ModelServer,
     pub model: Box<dyn Model>,
 }
 
-/// What a sink heard.
+/// Pieces that a sink received.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Heard(pub Vec<String>);
 
@@ -50,7 +50,7 @@ impl Scene {
         Self::with(format, script, |_| {})
     }
 
-    /// With a say in how the server is reached.
+    /// The same; `adjust` changes how the server is reached.
     #[track_caller]
     pub(crate) fn with(format: Format, script: &str, adjust: impl FnOnce(&mut Endpoint)) -> Self {
         let server = ModelServer::toml(script);
@@ -71,7 +71,7 @@ impl Scene {
         self.ask(&question()).await.unwrap().text
     }
 
-    /// The error of a call that has to fail.
+    /// The error of a call that must fail.
     pub(crate) async fn fails(&self) -> LlmError {
         self.ask(&question()).await.unwrap_err()
     }
@@ -119,7 +119,7 @@ pub(crate) fn with_schema() -> Request {
     Request { role: Role::Reviewer, answer: Answer::Json(schema.into()), ..question() }
 }
 
-/// The message of an error after which the same call may be tried again.
+/// The message of a retryable error.
 #[track_caller]
 pub(crate) fn retryable(error: LlmError) -> String {
     match error {
@@ -128,7 +128,7 @@ pub(crate) fn retryable(error: LlmError) -> String {
     }
 }
 
-/// The message of an error after which the same call would fail again.
+/// The message of an error that a retry would not fix.
 #[track_caller]
 pub(crate) fn unusable(error: LlmError) -> String {
     match error {

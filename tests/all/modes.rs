@@ -1,5 +1,5 @@
-//! Every behaviour of the hostile guest: each ends with its own typed error, touches nothing outside `/work`, and
-//! leaves a host that serves the next call. [`Lab::call`] shows the last two for each.
+//! Every mode of the hostile guest: each ends with its own typed error, touches nothing outside `/work`, and leaves a host that
+//! serves the next call. [`Lab::call`] checks the last two.
 
 use crate::lab::{Lab, assert_limit, error};
 use kiso_plan::code::Blame;
@@ -13,7 +13,7 @@ macro_rules! tested {
         const _: fn() = $name;
     };
 }
-// A mode that is listed in the guest's manifest and has no function of its name below does not compile.
+// A mode in the guest's manifest without a test function below does not compile.
 kiso_tests::foreach_mode!(tested);
 
 async fn hostile(mode: &str) -> CallEnd {
@@ -100,7 +100,7 @@ errors! {
     mode_failure "failure" => "not-today" "try tomorrow";
 }
 
-/// A test of a mode that asserts from inside and answers when every attempt failed as it must.
+/// A test of a mode that checks its attempts itself, and answers if all of them failed.
 macro_rules! walls {
     ($($name:ident $skill:literal $mode:literal;)*) => {
         $(
@@ -170,7 +170,7 @@ fn mode_flaky() {
     });
 }
 
-/// What the host does about an error is not for a guest to choose.
+/// A guest cannot choose how the host handles an error.
 #[test]
 fn mode_forged_failure() {
     run(async {
@@ -201,7 +201,7 @@ fn mode_long_failure() {
     });
 }
 
-/// Every way out, its own links and such as somebody else left there.
+/// Every way out of the workspace, by its own links and by links from outside.
 #[test]
 fn mode_escape() {
     run(async {
@@ -225,7 +225,7 @@ fn mode_escape() {
     });
 }
 
-/// A directory is swapped for a link to the outside, on the host, while a guest opens through it.
+/// On the host, a directory is swapped for a link to the outside while a guest opens through it.
 #[test]
 fn mode_race_open() {
     run(async {
@@ -257,7 +257,7 @@ fn mode_race_open() {
     });
 }
 
-/// A tree as deep as may be is made, and the next level is an error that names depth, not one that comes from elsewhere.
+/// A tree of the maximum depth can be created; the error for the next level names the depth.
 #[test]
 fn directories_nest_as_deep_as_is_said() {
     run(async {
@@ -269,7 +269,7 @@ fn directories_nest_as_deep_as_is_said() {
     });
 }
 
-/// Ten guests that spin and two more that want to work: everybody comes to an end.
+/// Ten guests that loop and two more that work: all of them end.
 #[test]
 fn spinning_guests_do_not_stop_the_others() {
     run(async {
@@ -291,7 +291,7 @@ fn spinning_guests_do_not_stop_the_others() {
     });
 }
 
-/// Drives futures at the same time.
+/// Runs futures concurrently.
 async fn for_all<F: Future<Output = ()>>(futures: Vec<F>) {
     let mut pinned: Vec<_> = futures.into_iter().map(Box::pin).collect();
     std::future::poll_fn(|cx| {
@@ -301,7 +301,7 @@ async fn for_all<F: Future<Output = ()>>(futures: Vec<F>) {
     .await;
 }
 
-/// What one call wrote counts against the session, and what was deleted is credited to the next.
+/// Bytes that a call wrote count against the session, and deleted bytes are available to the next call.
 #[test]
 fn a_full_workspace_refuses_the_next_call_and_recovers() {
     run(async {

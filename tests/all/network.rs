@@ -1,4 +1,4 @@
-//! Which hosts command lines may reach: the rules of `kiso network` and of `[network]`, and whose certificates are trusted.
+//! The hosts that command lines may reach: the rules of `kiso network` and `[network]`, and the trusted certificates.
 
 mod ask;
 mod curl;
@@ -114,7 +114,7 @@ fn rules_change_beside_a_daemon_and_go_with_their_session() {
     drop(served);
 }
 
-/// Also with the address of the machine, for which the certificate is as well.
+/// Also with the machine's IP address, which the certificate includes.
 #[test]
 fn a_server_is_trusted_by_the_file_of_certificates_and_by_nothing_less() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Four messages, what the models answer to them, and what is left of it all: requests, outputs, and the home.
+//! Four messages, the answers of the models, and the results: requests, outputs, and the home.
 
 use crate::harness::{Home, Ran, guest, root};
 use crate::model_server::{ModelServer, Seen};
@@ -8,16 +8,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-/// A value whose form no pattern knows: a model has to find it.
+/// A value without a known pattern: a model has to find it.
 pub(super) const PIN: &str = "4711zebra0815";
 
-/// A value that a label announces.
+/// A value after a label such as "password".
 pub(super) const PASSWORD: &str = "Quagga-77-xyzzy";
 
-/// A value that was said before anybody could know that it is a secret.
+/// A value that was mentioned before it could be recognized as a secret.
 pub(super) const LATE: &str = "gnu-31-plover";
 
-/// A message that is remembered, with a file; what a reviewer learns from it is a fact.
+/// A message that is remembered, with a file; a reviewer learns a fact from it.
 const FIRST: &str = r#"
 [[reply]]
 role = "router"
@@ -51,7 +51,8 @@ expect_contains = "A turn to remember"
 text = '{"facts": ["the word mkstated counts"], "outdated": []}'
 "#;
 
-/// A follow-up with a secret that the planner finds, in a plan that is refused. Now there are facts to consolidate and messages to summarize.
+/// A follow-up with a secret that the planner finds, in a plan that is refused. After it there are facts to consolidate and
+/// messages to summarize.
 const SECOND: &str = r#"
 [[reply]]
 role = "router"
@@ -93,7 +94,7 @@ expect_contains = "Facts to consolidate"
 text = '["the word mkstated counts", "the harbour opens at six and the ferry leaves at nine in mkmerged"]'
 "#;
 
-/// Everything that can go wrong goes wrong once, and a plan is given up.
+/// Each kind of failure happens once, and a plan is abandoned.
 const THIRD: &str = r#"
 [[reply]]
 role = "router"
@@ -167,7 +168,7 @@ role = "summarizer"
 text = "They spoke of much."
 "#;
 
-/// Talk, and behind it a plan in the same turn.
+/// Conversation, followed by a plan in the same turn.
 const FOURTH: &str = r#"
 [[reply]]
 role = "router"
@@ -219,13 +220,13 @@ expect_contains = "A turn to remember"
 text = '{"facts": [], "outdated": []}'
 "#;
 
-/// What was said, done and asked.
+/// Results of the story.
 pub(super) struct Told {
     pub(super) home: Home,
-    /// Of each message.
+    /// Results of each message.
     pub(super) ran: Vec<Ran>,
     pub(super) requests: Vec<Vec<Seen>>,
-    /// Files of the home that had a secret in them before the last run was over.
+    /// Files of the home that contained a secret before the last run ended.
     pub(super) meanwhile: Vec<PathBuf>,
 }
 
@@ -249,7 +250,7 @@ pub(super) fn tell() -> Told {
     let agent =
         home.file("mkagent/SKILL.md", "---\nname: mkagent\ndescription: Knows mklisted.\n---\nHeed mktaught.\n");
     home.kiso(&["skill", "add", agent.parent().and_then(Path::to_str).expect("a plain path")]).ok();
-    // It is in the workspace, and no message is about it.
+    // A file in the workspace that no message mentions.
     home.kiso(&["shell", "--session", "main", "-c", "echo a file > mkfile.txt"]).ok();
     let store = Store::open(&home.path().join("store.db")).expect("the store opens");
     store.write_blocking(|tx| tx.set_core_memory(r#"{"home": "mkcore"}"#, 1)).expect("it is written");
@@ -263,7 +264,7 @@ pub(super) fn tell() -> Told {
     let mut told = Told { home, ran: Vec::new(), requests: Vec::new(), meanwhile: Vec::new() };
     for message in &messages {
         if std::ptr::eq(message, &messages[3]) {
-            // Arrives while the one before it is answered, and belongs to its turn.
+            // The message arrives while the previous one is answered, and belongs to its turn.
             let store = rusqlite::Connection::open(told.home.path().join("store.db")).expect("there is a store");
             let more =
                 "INSERT INTO messages (session, role, text, at_ms) VALUES (1, 'user', 'and look what it does', 0)";
@@ -271,7 +272,7 @@ pub(super) fn tell() -> Told {
         }
         let before = server.requests().len();
         let args = ["run", "--session", "main", "--file", guidance, message.as_str()];
-        // To a file, because a log of everything is more than a pipe holds.
+        // To a file, because the full log is larger than a pipe's buffer.
         let errors = told.home.file("stderr", "");
         let mut command = told.home.command(&args);
         command.env("KISO_LOG", "trace").stdout(Stdio::piped()).stderr(File::create(&errors).expect("there is room"));
@@ -298,7 +299,7 @@ pub(super) fn tell() -> Told {
     told
 }
 
-/// The files under `dir` that have one of the texts in them.
+/// The files under `dir` that contain one of the texts.
 pub(super) fn holding(dir: &Path, texts: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).expect("a home can be listed").flatten() {

@@ -1,4 +1,4 @@
-//! Coding agents that npm has, with the lines of docs/clients.md, against the real program.
+//! Coding agents from npm with the settings of docs/clients.md, against the real program.
 
 use super::clients::{blocks, official, section, served, with_kiso};
 use super::home;
@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 
-/// A program in a home directory of its own, in which it finds `kiso`, and which calls nobody.
+/// Runs a program in a separate home directory, with `kiso` on its path and without network.
 fn quiet(mut command: Command, home: &Home, token: &str) -> Output {
     let place = home.dir.path().join("project");
     std::fs::create_dir_all(&place).unwrap();
@@ -21,7 +21,7 @@ fn quiet(mut command: Command, home: &Home, token: &str) -> Output {
         ("DISABLE_AUTOUPDATER", "1"),
         ("DISABLE_TELEMETRY", "1"),
         ("DISABLE_ERROR_REPORTING", "1"),
-        // What is not on this machine is nowhere.
+        // Addresses outside this machine cannot be reached.
         ("HTTPS_PROXY", "http://127.0.0.1:9"),
         ("NO_PROXY", "127.0.0.1,localhost"),
     ] {
@@ -30,7 +30,7 @@ fn quiet(mut command: Command, home: &Home, token: &str) -> Output {
     command.stdin(std::process::Stdio::null()).output().expect("it starts")
 }
 
-/// Text of the page for the daemon of the test.
+/// Text of the page with the address and token of the test's daemon.
 fn here(text: &str, served: &Served) -> String {
     let token = served.token.as_deref().unwrap();
     text.replace("127.0.0.1:8333", &served.address).replace("kiso_…", token)
@@ -60,7 +60,7 @@ fn claude_code_connects_with_the_lines_of_the_page() {
     }
 }
 
-/// A model for Codex that calls a tool of kiso's, and then says what came of it.
+/// A model for Codex that calls a tool of kiso, and then repeats its result.
 fn model() -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

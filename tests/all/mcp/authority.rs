@@ -1,5 +1,5 @@
-//! A server that asks for a login, and its authorization server, on one port: what the specification says, or what it is told to do
-//! wrong.
+//! A server that requires a login, and its authorization server, on one port. They follow the specification, except for one
+//! deliberate error.
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -7,15 +7,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What it does wrong.
+/// A deliberate error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrong {
     NoPkce,
-    /// Metadata of another issuer.
+    /// The metadata have another issuer.
     Issuer,
     /// The redirect names another issuer.
     MixUp,
-    /// The redirect names none, though the metadata say that it does.
+    /// The redirect names no issuer, although the metadata promise one.
     NoIssuer,
     Giant,
     Slow,
@@ -29,30 +29,30 @@ pub(super) enum Wrong {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub wrong: Option<Wrong>,
-    /// Seconds that tokens live.
+    /// Lifetime of tokens in seconds.
     pub life_s: u64,
-    /// Whether tokens are renewed.
+    /// Whether tokens can be refreshed.
     pub renews: bool,
     /// Whether the server refuses every token.
     pub refuses: bool,
-    /// The scope that calls need.
+    /// The scope that calls require.
     pub needs: Option<String>,
-    /// What it calls its own issuer.
+    /// The issuer in its metadata.
     pub issuer: String,
-    /// Codes that were given and not used: the challenge and the redirect URI of each.
+    /// Codes that were issued and not used, each with its challenge and redirect URI.
     codes: HashMap<String, (String, String)>,
     count: u64,
     pub access: Option<String>,
     pub refresh: Option<String>,
     pub scope: Option<String>,
-    /// Grants that were asked for, with what was answered.
+    /// Requested grants, and the status of each response.
     pub grants: Vec<(String, u16)>,
     pub registered: Vec<Value>,
     pub revoked: Vec<String>,
     /// Values of `Authorization` at the token endpoint.
     pub clients: Vec<String>,
     pub calls: u64,
-    /// Every token that was ever given.
+    /// Every issued token.
     pub given: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl Authority {
     fn serve(&self, stream: &TcpStream) {
         let Some(request) = Request::read(stream) else { return };
         if self.state().wrong == Some(Wrong::Slow) && request.path.contains("oauth-authorization-server") {
-            // Until the other side goes.
+            // Until the client closes the connection.
             drop((&*stream).read(&mut [0; 16]));
             return;
         }
@@ -114,7 +114,7 @@ impl Authority {
                 let resource = if wrong(Wrong::OtherResource) { format!("{base}/other") } else { self.url() };
                 fine(json!({ "resource": resource, "authorization_servers": [issuer], "scopes_supported": ["read"] }))
             }
-            // The second place that is looked at.
+            // The second place where clients look for metadata.
             "/.well-known/openid-configuration/tenant" => {
                 if wrong(Wrong::Redirects) {
                     return (302, format!("Location: {base}/elsewhere\r\n"), String::new());
@@ -171,12 +171,12 @@ impl Authority {
         assert_eq!(asked["resource"], self.url(), "tokens are asked for this server");
         state.clients.extend(request.authorization.clone());
         let is_fine = match asked["grant_type"].as_str() {
-            // Each code once.
+            // Each code is valid once.
             "authorization_code" => state.codes.remove(&asked["code"]).is_some_and(|(challenge, redirect)| {
                 let digest = ring_digest(&asked["code_verifier"]);
                 challenge == digest && redirect == asked["redirect_uri"]
             }),
-            // Each token for renewing once.
+            // Each refresh token is valid once.
             _ => state.renews && state.refresh.as_ref() == Some(&asked["refresh_token"]),
         };
         let status = if is_fine { 200 } else { 400 };
@@ -274,7 +274,7 @@ fn ring_digest(text: &str) -> String {
     data_encoding::BASE64URL_NOPAD.encode(digest.as_ref())
 }
 
-/// Gets a page as a browser does, without following: its status, and where it sends one.
+/// Gets a page as a browser does, without following redirects. Returns its status and location.
 pub(super) fn visit(url: &str) -> (u16, Option<String>) {
     let rest = url.strip_prefix("http://").expect("it is on this machine");
     let (host, path) = rest.split_once('/').unwrap();

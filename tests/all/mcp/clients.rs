@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Where a package is.
+/// The directory of a package.
 pub(super) fn official(name: &str) -> Option<PathBuf> {
     static CLIENTS: OfficialClients = OfficialClients::of("mcp");
     CLIENTS.dir(name, &format!("the client {name} of the Model Context Protocol"))
@@ -24,8 +24,8 @@ pub(super) fn served(home: &Home) -> Served {
     served
 }
 
-/// Runs a client against `kiso mcp`, then against a daemon; each must have seen so many things, and with the daemon also its restart:
-/// where the client prints "restart", the daemon is killed, and another one is started on its port.
+/// Runs a client against `kiso mcp`, then against a daemon. Each run must report `seen` successful checks. With the daemon, the
+/// client prints "restart", and the daemon is killed and another one started on its port.
 #[track_caller]
 fn run(command: impl Fn(&str) -> Command, seen: usize) {
     let check = |way: &str, said: &str, seen: usize| {
@@ -77,7 +77,7 @@ fn the_official_clients_for_javascript_are_served_in_both_eras() {
         ("client", "@modelcontextprotocol/client", MODERN),
     ] {
         let Some(dir) = official(name) else { continue };
-        // Modules are looked for from where the program is.
+        // Node resolves modules from the program's directory.
         let script = dir.join(format!("{}-client.mjs", std::process::id()));
         std::fs::copy(root().join("tests/mcp/client.mjs"), &script).unwrap();
         let command = |way: &str| {
@@ -90,7 +90,7 @@ fn the_official_clients_for_javascript_are_served_in_both_eras() {
     }
 }
 
-/// A directory in which `kiso` is found.
+/// A `PATH` value with a directory that contains `kiso`.
 pub(super) fn with_kiso(home: &Home) -> String {
     let dir = home.dir.path().join("bin");
     std::fs::create_dir_all(&dir).unwrap();
@@ -101,7 +101,7 @@ pub(super) fn with_kiso(home: &Home) -> String {
     format!("{}:{}", dir.display(), std::env::var("PATH").unwrap_or_default())
 }
 
-/// The programs that docs/clients.md shows run as they stand there, but for the port: with a kiso of their own, and with a daemon.
+/// The programs in docs/clients.md run unchanged, except for the port: with their own kiso, and with a daemon.
 #[test]
 fn the_programs_of_the_page_run_as_written() {
     let home = home();
@@ -129,18 +129,18 @@ fn the_programs_of_the_page_run_as_written() {
     }
 }
 
-/// The inspector's command line, with a kiso of its own and with a daemon, as docs/clients.md has it.
+/// The inspector's command line from docs/clients.md, with its own kiso and with a daemon.
 #[test]
 fn the_inspector_is_served() {
     let Some(dir) = official("inspector") else { return };
     let home = home();
     let served = served(&home);
-    // It passes few variables on to the programs that it starts, and none that says where the home is.
+    // It passes few variables to the programs that it starts, and not the one with the home's path.
     std::os::unix::fs::symlink(home.path(), home.dir.path().join(".kiso")).unwrap();
     let inspect = |words: &[&str]| {
         let mut command = Command::new("node");
         command.arg(dir.join("node_modules/.bin/mcp-inspector")).args(words);
-        // What it keeps for itself goes where the test does.
+        // It keeps its own files in the test's directory.
         command.env("PATH", with_kiso(&home)).env_remove("KISO_HOME").env("HOME", home.dir.path());
         command.output().expect("it starts")
     };
@@ -155,7 +155,7 @@ fn the_inspector_is_served() {
     let lists = ["--method", "tools/list"];
     for line in &lines {
         let words = line.strip_prefix("npx @modelcontextprotocol/inspector ").unwrap();
-        // The words of the line, of which one is in quotes.
+        // The arguments of the line, one of which is quoted.
         let quoted: Vec<&str> = words.split('"').collect();
         let mut words: Vec<String> = Vec::new();
         for (at, part) in quoted.iter().enumerate() {
@@ -167,7 +167,7 @@ fn the_inspector_is_served() {
         words.iter_mut().for_each(|word| *word = word.replace("127.0.0.1:8333", &served.address));
         let listed = words.iter().map(String::as_str).collect::<Vec<_>>();
         assert!(told(&listed).to_string().contains("\"echo\""), "{line}");
-        // The same way, other methods.
+        // The same connection, with other methods.
         let way = listed.strip_suffix(&lists).unwrap_or_else(|| panic!("{line} lists tools"));
         let call = ["--method", "tools/call", "--tool-name"];
         let answer = told(&[way, &call, &["echo", "--tool-arg", "text=hello"]].concat());
@@ -184,16 +184,16 @@ fn the_inspector_is_served() {
 
 /// Checks of the conformance tests that kiso does not pass, and why.
 const NOT_PASSED: [&str; 5] = [
-    // Four need tools that were made for them.
+    // Four checks need tools that exist only for the tests.
     "sep-2575-server-rejects-undeclared-capability",
     "sep-2575-missing-capability-http-400",
     "sep-2575-http-server-no-independent-requests-on-stream",
     "sep-2575-server-no-log-without-loglevel",
-    // A web page of this machine needs a token too, and the tests cannot bring one.
+    // A web page on this machine needs a token, too, and the tests cannot send one.
     "localhost-host-valid-accepted",
 ];
 
-/// The protocol's own tests, as far as they are about what a server has that was not made for them.
+/// The protocol's conformance tests, except those that need special tools on the server.
 #[test]
 fn the_conformance_tests_pass_in_both_eras() {
     let Some(dir) = official("conformance") else { return };

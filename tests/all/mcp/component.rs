@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-/// The guest `oracle` as a server, in a mode, with more lines of its table.
+/// The guest `oracle` as a server in a mode, with more lines in its table.
 fn oracle(mode: &str, more: &str) -> String {
     let path = guest("oracle");
     format!(
@@ -23,7 +23,7 @@ fn legacy(mode: &str) -> String {
 fn a_component_is_a_server_in_both_eras() {
     for tables in [oracle("", ""), legacy(""), legacy("strict")] {
         let home = allowed(&tables);
-        // The text says besides that each call is the first of its server: none finds what another one left.
+        // The text also shows that each call is the first of its server: none sees another's state.
         let two = [ask(&json!({ "text": "one" })), ask(&json!({ "text": "two" })), say()];
         let calls = [("planner", "oracle.ask", plan(&two)), ("worker", "call 1: two is 42", "It is 42.".to_owned())];
         run(&home, &tables, &calls).ok().prints(&["It is 42."]);
@@ -47,7 +47,7 @@ fn what_holds_for_other_servers_holds_for_components() {
         ("worker", "", "Nobody knows.".to_owned()),
     ];
     run(&home, &oracle("", ""), &calls).ok();
-    // The same file that says something else of itself.
+    // The same file with a different description.
     run_without(&home, &oracle("turncoat", ""), "kiso mcp list");
     home.kiso(&["mcp", "list"]).ok().prints(&["oracle.ask  off, because it has changed", "every password"]);
     // Another file is another server.
@@ -61,7 +61,7 @@ fn what_holds_for_other_servers_holds_for_components() {
 fn a_component_that_misbehaves_fails_the_call_and_not_the_run() {
     let home = allowed(&oracle("", ""));
     for (mode, more, told) in [
-        // Whichever notices first: who waits for the answer, or the sandbox.
+        // Either the waiting client or the sandbox notices the timeout first.
         ("hang", "timeout_s = 2\n", "timeout_s"),
         ("silent", "timeout_s = 2\n", "timeout_s"),
         ("other", "timeout_s = 2\n", "timeout_s"),
@@ -78,10 +78,11 @@ fn a_component_that_misbehaves_fails_the_call_and_not_the_run() {
         ("endless-pages", "", "it lists more than 1000 tools"),
     ] {
         run_without(&home, &oracle(mode, more), told);
-        // The next one begins anew, whatever became of this one. It is not hurried: it is started twice, for its list and the call.
+        // The next server starts fresh after any failure. It has a normal timeout: it is started twice, for its list and the
+        // call.
         let well = if more.starts_with("timeout_s") { "" } else { more };
         run_with(&home, &oracle("", well), "then", "call 1: then is 42");
-        // Of the older era, a server is asked by the same code behind its first message; these are those that matter there.
+        // A server of the older era is handled by the same code after its first message; these are the modes that matter there.
         if matches!(mode, "hang" | "flood" | "huge" | "die" | "crash" | "many-tools" | "endless-pages") {
             let older = |mode: &str| oracle(mode, more).replace("ERA = modern", "ERA = legacy");
             run_without(&home, &older(mode), told);

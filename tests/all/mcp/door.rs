@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-/// A daemon with a token, and another token.
+/// A daemon with a token, and a second token.
 fn served(home: &Home) -> (Served, String) {
     let mut served = Served::start(home);
     let add = |name: &str| home.kiso(&["token", "add", name]).ok().stdout.trim().to_owned();
@@ -17,7 +17,7 @@ fn served(home: &Home) -> (Served, String) {
 
 const BOTH: &str = "accept: application/json, text/event-stream\r\n";
 
-/// A request whose answer is read as it comes.
+/// Sends a request; the response is read as it arrives.
 fn begin(served: &Served, method: &str, query: &str, headers: &str, body: &str) -> (String, BufReader<TcpStream>) {
     let mut stream = served.connect();
     let token = match headers.contains("authorization") {
@@ -45,7 +45,7 @@ fn ask(served: &Served, method: &str, query: &str, headers: &str, body: &str) ->
     Answer::parse(format!("{head}{rest}").as_bytes()).unwrap()
 }
 
-/// The headers that repeat what a message of the newer era says.
+/// The headers that repeat fields of a message of the newer era.
 fn repeated(message: &Value) -> String {
     let method = message["method"].as_str().unwrap();
     let named = message["params"].get("name").or(message["params"].get("uri")).and_then(Value::as_str);
@@ -53,7 +53,7 @@ fn repeated(message: &Value) -> String {
     format!("{BOTH}mcp-protocol-version: {MODERN}\r\nmcp-method: {method}\r\n{named}")
 }
 
-/// A request of the newer era.
+/// Sends a request of the newer era.
 fn post(served: &Served, method: &str, params: Value) -> Answer {
     let message = request(1, method, modern(params));
     ask(served, "POST", "", &repeated(&message), &message.to_string())
@@ -64,7 +64,7 @@ fn initialize() -> Value {
     request(0, "initialize", json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client }))
 }
 
-/// Begins a session of the older era; the header that names it.
+/// Starts a session of the older era. Returns its headers.
 fn handshake(served: &Served) -> String {
     let answer = ask(served, "POST", "", BOTH, &initialize().to_string());
     assert_eq!(answer.expect(200)["result"]["protocolVersion"], "2025-11-25");
@@ -101,15 +101,15 @@ fn a_client_of_the_older_era_has_a_session() {
     assert_eq!(answer["result"]["structuredContent"]["exit_code"], 0, "{answer}");
     let listed = post(&request(8, "resources/list", json!({}))).expect(200);
     assert_eq!(listed["result"]["resources"][0]["uri"], "kiso://files/mcp-laptop-tester/x.txt");
-    // The same file in kiso's own words.
+    // The same file in kiso's own API.
     let files = served.get("/sessions/mcp-laptop-tester/files");
     assert_eq!(files["items"][0]["path"], "x.txt", "{files}");
 
-    // Nobody else may use it, and there is none without its id.
+    // Another token cannot use the session, and a request without its id has none.
     let stolen = format!("{session}authorization: Bearer {other}\r\n");
     assert_eq!(ask(&served, "POST", "", &stolen, &request(1, "ping", json!({})).to_string()).status, 404);
     assert_eq!(ask(&served, "POST", "", BOTH, &request(1, "ping", json!({})).to_string()).status, 400);
-    // What happens outside of requests: one stream a session.
+    // Notifications outside of requests: one stream for each session.
     let (head, mut stream) = begin(&served, "GET", "", &session, "");
     assert!(head.starts_with("HTTP/1.1 200") && head.contains("text/event-stream"), "{head}");
     assert_eq!(ask(&served, "GET", "", &session, "").status, 409);
@@ -140,7 +140,7 @@ fn a_client_of_the_newer_era_says_everything_with_each_request() {
     let bad = ask(&served, "POST", "?session=../x", &repeated(&message), &message.to_string());
     bad.refuses(400, "bad_request");
 
-    // Headers and message must say the same.
+    // Headers and message must agree.
     let echo = request(1, "tools/call", modern(json!({ "name": "echo", "arguments": { "text": "x" } })));
     let body = echo.to_string();
     let good = repeated(&echo);
@@ -190,7 +190,7 @@ fn a_door_has_a_lock() {
     assert_eq!(ask(&served, "POST", "", &headers, &large).status, 413);
 }
 
-/// Calls that never end, of clients that hang up: neither others nor the daemon mind.
+/// Calls that never end, from clients that disconnect: they do not disturb other clients or the daemon.
 #[test]
 fn spinning_calls_of_clients_that_hang_up_are_stopped() {
     let home = home();
@@ -217,7 +217,7 @@ fn spinning_calls_of_clients_that_hang_up_are_stopped() {
         assert_eq!(text(&answer.expect(200)), "on");
     }
     drop(spinning);
-    // The places of the tool are free again.
+    // The tool's slots are free again.
     let answer = post(&served, "tools/call", json!({ "name": "command", "arguments": { "mode": "list" } }));
     assert!(answer.expect(200)["result"]["content"].is_array());
 }
@@ -275,7 +275,7 @@ fn a_run_is_a_message_that_is_followed() {
     let said = served.get("/sessions/runs/messages");
     assert_eq!(said["items"].as_array().unwrap().len(), 2, "{said}");
 
-    // Hanging up cancels, in the newer era.
+    // In the newer era, disconnecting cancels the request.
     let message = run("$ echo begun > begun; sleep 1000");
     let hung_up = begin(&served, "POST", "?session=gone", &repeated(&message), &message.to_string());
     wait_for("the command", || home.work("gone").join("begun").exists().then_some(()));
@@ -288,7 +288,7 @@ fn a_run_is_a_message_that_is_followed() {
     };
     assert_eq!(ended("gone"), "cancelled");
 
-    // In the older era, a notification does.
+    // In the older era, a notification cancels it.
     let session = handshake(&served);
     let message = request(
         9,

@@ -1,4 +1,4 @@
-//! Servers that are programs of this machine, outside the sandbox: what is kept from them, and how they begin and end. The server is
+//! Servers that are programs of this machine, outside the sandbox: their restrictions, and how they start and end. The server is
 //! written in Python.
 
 use super::runs::{allowed, ask, plan, run, run_with, run_without, say};
@@ -16,11 +16,11 @@ struct Python {
     prefix: String,
 }
 
-/// Landlock's version of this kernel, asked without kiso.
+/// The kernel's Landlock version, queried without kiso.
 const VERSION: &str = "import ctypes; print(ctypes.CDLL(None).syscall(444, None, 0, 1))";
 
 impl Python {
-    /// None where this machine cannot run these tests.
+    /// Returns `None` if this machine cannot run these tests.
     fn find(what: &str) -> Option<Python> {
         let said = |code: &str| {
             let output = Command::new("python3").args(["-c", code]).output().ok()?;
@@ -37,7 +37,7 @@ impl Python {
         Some(Python { program: program.into(), prefix: said("import sys; print(sys.base_prefix)")? })
     }
 
-    /// The table of the server, in a mode, with more lines.
+    /// The server's table for these arguments, with more lines.
     fn server(&self, args: &[&str], more: &str) -> String {
         self.server_that_reads(args, &[], more)
     }
@@ -54,14 +54,14 @@ impl Python {
     }
 }
 
-/// What the trace of the last run has behind `what=`.
+/// The text after `what=` in the trace of the last run.
 fn came_of(home: &Home, what: &str) -> String {
     let trace = home.kiso(&["trace", "last"]).ok().stdout.clone();
     let rest = trace.split(&format!("{what}=")).nth(1).unwrap_or_else(|| panic!("{what}: {trace}"));
     rest.split([';', '\n', '"']).next().unwrap_or_default().trim().to_owned()
 }
 
-/// A run with one call that does these things.
+/// Runs one call that does these things.
 #[track_caller]
 fn does(home: &Home, tables: &str, things: &[&str]) -> Ran {
     run_with(home, tables, &things.join("; "), "[from outside: MCP server oracle]")
@@ -81,7 +81,7 @@ fn a_program_is_a_server_in_both_eras_and_goes_on_between_calls() {
         let two = [ask(&json!({ "text": "pid" })), ask(&json!({ "text": "child" })), say()];
         let calls = [("planner", "oracle.ask", plan(&two)), ("worker", "call 2: child=", "It is 42.".to_owned())];
         run(&home, &tables, &calls).ok().prints(&["It is 42."]);
-        // It is ended with kiso, and so is what it has started.
+        // The server and the processes that it started end with kiso.
         for process in ["pid", "child"] {
             let pid = came_of(&home, process);
             wait_until("the server is ended", || !is_alive(&pid));
@@ -107,7 +107,7 @@ fn it_reaches_neither_kiso_nor_any_other_local_service() {
         format!("limit {}", daemon.pid()),
     ];
     let kinds = ["listen", "udp", "udp6", "raw", "packet", "netlink", "vsock", "setsid"];
-    // io_uring_setup, which has one number everywhere.
+    // io_uring_setup, which has the same number on every processor.
     let all: Vec<&str> = things.iter().map(String::as_str).chain(kinds).chain(["syscall 425"]).collect();
     does(&home, &tables, &all);
     for what in
@@ -120,7 +120,7 @@ fn it_reaches_neither_kiso_nor_any_other_local_service() {
     drop(daemon);
 }
 
-/// Calls that Landlock knows nothing of: about other processes of the same user, and about files that it cannot read.
+/// System calls that Landlock does not cover: on other processes of the same user, and on files that the server cannot read.
 #[test]
 fn it_changes_and_learns_nothing_past_landlock() {
     let Some(python) = Python::find("system calls of a server outside the sandbox") else { return };
@@ -133,7 +133,7 @@ fn it_changes_and_learns_nothing_past_landlock() {
     for (thing, expected) in [
         ("niceuser".to_owned(), "PermissionError"),
         ("nice".to_owned(), "set"),
-        // All processes of the user: ioprio_set has one number on each processor.
+        // All processes of the user: ioprio_set has a different number on each processor.
         (if cfg!(target_arch = "x86_64") { "syscall 251 3 0 0" } else { "syscall 30 3 0 0" }.to_owned(), refused),
         ("library msgsnd 1 0 0 0".to_owned(), refused),
         ("library msgrcv 1 0 0 0 0".to_owned(), refused),
@@ -148,7 +148,7 @@ fn it_changes_and_learns_nothing_past_landlock() {
         // statmount and listmount.
         ("syscall 457".to_owned(), refused),
         ("syscall 458".to_owned(), refused),
-        // openat2, whose mode no filter sees.
+        // openat2, whose mode a filter cannot see.
         ("syscall 437".to_owned(), "Function not implemented"),
         ("make plain 0640".to_owned(), "0o100640"),
         ("make setuid 4755".to_owned(), "PermissionError"),
@@ -233,7 +233,7 @@ fn it_connects_to_the_ports_of_its_table() {
     home.kiso(&["config", "check"]).exit(3).says(&["has kiso's own home in it"]);
 }
 
-/// The port of `config.toml` is not the one that the daemon listens on where it was given by `--port`.
+/// With `--port`, the daemon listens on another port than the one in `config.toml`.
 #[test]
 fn it_never_connects_to_the_port_that_the_daemon_listens_on() {
     let Some(python) = Python::find("a server outside the sandbox and kiso's own port") else { return };
@@ -243,7 +243,7 @@ fn it_never_connects_to_the_port_that_the_daemon_listens_on() {
     home.kiso(&["config", "check"]).ok();
     let said = format!("names {port}, which is kiso's own port");
     home.kiso(&["serve", "--port", &port.to_string()]).exit(3).says(&["[mcp.oracle]", &said]);
-    // A daemon that came first keeps a server from starting, in its own process and in every other one.
+    // A daemon that was there first keeps a server from starting, in its own process and in every other one.
     home.config("");
     let daemon = Served::start(&home);
     let port: u16 = daemon.address.rsplit(':').next().unwrap().parse().unwrap();
@@ -270,7 +270,7 @@ fn one_that_misbehaves_fails_the_call_and_not_the_run() {
         ("modern", "unable", "it cannot be started: it ended with exit status: 1: there is no oracle here"),
     ] {
         let tables = |mode: &str| python.server(&[era, mode], "max_result_kib = 64\ntimeout_s = 15\n");
-        // A server with other arguments is another one.
+        // A server with other arguments is another server.
         let home = if mode == "unable" { Home::new() } else { allowed(&tables(mode)) };
         if mode == "unable" {
             home.config(&tables(mode));
@@ -282,7 +282,7 @@ fn one_that_misbehaves_fails_the_call_and_not_the_run() {
     for era in ["modern", "legacy"] {
         let tables = python.server(&[era, "twice"], "");
         run_with(&allowed(&tables), &tables, "env", "call 1: env=none");
-        // The same program that says something else later.
+        // The same program that gives another list later.
         for (mode, told) in [("many-tools", "it lists more than 1000 tools"), ("turncoat", "kiso mcp list")] {
             let home = allowed(&python.server(&[era], ""));
             run_without(&home, &python.server(&[era], &format!("env = [\"MODE = {mode}\"]\n")), told);
@@ -290,7 +290,8 @@ fn one_that_misbehaves_fails_the_call_and_not_the_run() {
     }
 }
 
-/// A banner, a log and other values on its standard output, before the start and beside each message; and null for what a message lacks.
+/// A banner, a log and other values on its standard output, before the start and beside each message; and null for the missing
+/// fields of a message.
 #[test]
 fn what_is_no_message_is_skipped() {
     let Some(python) = Python::find("servers outside the sandbox that write a log") else { return };
@@ -319,7 +320,7 @@ fn a_tool_that_is_described_badly_does_not_take_the_others_away() {
     run_with(&home, &tables, "env", "call 1: env=none");
 }
 
-/// Those that have died, and those that hang, are others with the next call.
+/// A server that died or hangs is replaced at the next call.
 #[test]
 fn one_that_has_ended_is_started_anew() {
     let Some(python) = Python::find("a server outside the sandbox that dies") else { return };
@@ -329,7 +330,7 @@ fn one_that_has_ended_is_started_anew() {
         ("hang", "no answer within 15 s (timeout_s)"),
     ] {
         let tables = python.server(&["modern", mode], "env_from = [\"KEY = ORACLE_KEY\"]\ntimeout_s = 15\n");
-        // Asked once more behind what the server said, which may be anybody's words.
+        // The question is repeated after the server's text, which may come from anybody.
         let tables = format!("{tables}[mcp.oracle.effects]\nask = \"read\"\n");
         let home = Home::new();
         home.config(&tables);
@@ -369,7 +370,8 @@ fn it_ends_with_kiso_however_that_ends() {
     wait_until("it has ended with kiso", || !is_alive(&pid));
 }
 
-/// On such a machine nothing is kept from it, so it is only started where the file says so; then it can do all of the above.
+/// On such a machine the server has no restrictions, so it is started only if the configuration allows that; it can then do all
+/// of the above.
 #[test]
 fn where_nothing_can_confine_it_the_file_must_say_so() {
     let Some(python) = Python::find("a kernel without Landlock") else { return };
@@ -399,7 +401,7 @@ fn where_nothing_can_confine_it_the_file_must_say_so() {
     home.config(&format!("model = \"scripted:{}\"\n{tables}", script.display()));
     without(&home, &["run", "what is the answer?"]).ok().prints(&["It is 42."]);
     drop(daemon);
-    // Where the kernel can, it is confined all the same.
+    // If the kernel can confine it, it is confined anyway.
     does(&home, &tables, &["udp"]);
     assert_eq!(came_of(&home, "udp"), "PermissionError");
 }

@@ -1,11 +1,11 @@
-//! kiso as a client: tools of servers in plans, what an administrator has to look at, and servers that misbehave.
+//! kiso as a client: tools of servers in plans, changes that an administrator has to review, and servers that misbehave.
 
 use super::runs::{self, ask, plan, say};
 use super::stand_in::{Era, Fault, StandIn};
 use crate::harness::{Home, Ran};
 use serde_json::{Value, json};
 
-/// A home that knows the server as `oracle`, with more keys of its table.
+/// A home with the server as `oracle`, with more lines in its table.
 fn configured(server: &StandIn, more: &str) -> Home {
     let home = Home::new();
     home.config(&config(server, more));
@@ -45,7 +45,7 @@ fn a_tool_is_called_in_both_eras_and_its_result_is_from_outside() {
     }
 }
 
-/// Whoever writes about it sees it; one that is none is told of.
+/// A model that sees the result also sees its pictures; an invalid picture is reported.
 #[test]
 fn pictures_among_a_result_are_shown() {
     let server = StandIn::start(Era::Modern);
@@ -95,7 +95,7 @@ fn arguments_are_checked_before_they_are_sent() {
     assert_eq!(server.state().calls, [Value::Null; 0]);
 }
 
-/// What was allowed is what was looked at. Also one that takes its change back stays off.
+/// The permission covers the reviewed tool only. A tool that changes and changes back stays off.
 #[test]
 fn a_tool_that_changes_is_off_until_somebody_looks() {
     let server = StandIn::start(Era::Modern);
@@ -173,7 +173,7 @@ fn servers_that_misbehave_fail_the_call_and_not_the_run() {
     .flat_map(|(fault, told)| [(Era::Modern, fault, told), (Era::Legacy, fault, told)])
     {
         let server = StandIn::start(era);
-        // Long enough for whatever answers at all.
+        // Long enough for every server that answers at all.
         let more = if fault == Fault::Hang { "timeout_s = 5\n" } else { "max_result_kib = 64\n" };
         let home = allowed(&server, more);
         server.state().fault = Some(fault);
@@ -198,7 +198,7 @@ fn the_first_of_two_answers_counts() {
     assert!(!trace.contains("or is it 43"), "{trace}");
 }
 
-/// A server that was started anew knows no sessions. What it did not take is sent once more.
+/// A restarted server does not know its sessions. A message that it did not accept is sent once more.
 #[test]
 fn a_session_that_is_gone_is_begun_anew() {
     let server = StandIn::start(Era::Legacy);
@@ -258,7 +258,7 @@ fn a_tool_that_is_to_be_asked_for_waits_for_a_word() {
     assert_eq!(server.state().calls, [Value::Null; 0]);
 }
 
-/// "Interrogating [External Source]" is said of a server as it is of a host.
+/// "Interrogating [External Source]" is shown for a server as for a host.
 #[test]
 fn a_run_says_which_server_it_asks() {
     let server = StandIn::start(Era::Modern);

@@ -1,4 +1,4 @@
-//! `kiso mcp`: standard streams.
+//! `kiso mcp` over standard input and output.
 
 use super::{CONFIG, Pipe, home, meta, modern, request, text};
 use crate::harness::{Home, wait_for};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Stdio;
 
-/// What a client of the older era does, from the handshake to each kind of thing that there is.
+/// Requests of a client of the older era, from the handshake to each kind of item.
 #[test]
 fn a_client_of_the_older_era_is_served() {
     let home = home();
@@ -63,7 +63,7 @@ fn a_client_of_the_older_era_is_served() {
     assert!(runs.ok().stdout.contains("mcp-tester"), "the session is one like any other: {runs:?}");
 }
 
-/// In the newer era nothing is said before, and each request stands for itself.
+/// In the newer era there is no handshake, and each request is independent.
 #[test]
 fn a_client_of_the_newer_era_is_served() {
     let home = home();
@@ -80,7 +80,7 @@ fn a_client_of_the_newer_era_is_served() {
     let resources = pipe.ask("resources/list", modern(json!({})));
     assert_eq!(resources["result"]["cacheScope"], "private", "{resources}");
 
-    // What belongs to the other era is not known here.
+    // Methods of the other era are not known here.
     for method in ["ping", "initialize"] {
         assert_eq!(pipe.ask(method, modern(json!({})))["error"]["code"], -32_601);
     }
@@ -95,7 +95,7 @@ fn a_client_of_the_newer_era_is_served() {
     assert!(refused["error"]["data"]["supported"].as_array().unwrap().contains(&json!("2026-07-28")), "{refused}");
 }
 
-/// Whatever a client sends, it is told what is wrong, and the next request is answered.
+/// Every invalid message gets an error with the reason, and the next request is answered.
 #[test]
 fn what_is_wrong_is_said_and_the_next_request_is_answered() {
     let home = Home::new();
@@ -125,7 +125,7 @@ fn what_is_wrong_is_said_and_the_next_request_is_answered() {
         assert_eq!(refused["error"]["code"], code, "{shown}: {refused}");
         assert_eq!(refused["jsonrpc"], "2.0");
     }
-    // No answer is owed to a notification, whatever it says.
+    // A notification gets no answer, whatever it contains.
     pipe.say("{\"jsonrpc\":\"2.0\",\"method\":\"no/such\"}");
     pipe.say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":[]}}");
     pipe.say("");
@@ -146,7 +146,7 @@ fn what_is_wrong_is_said_and_the_next_request_is_answered() {
         assert_eq!(refused["error"]["code"], code, "{method} {params}: {refused}");
         assert!(refused["error"]["message"].as_str().unwrap().contains(part), "{method} {params}: {refused}");
     }
-    // What a tool has to say about its arguments is a result, which a model can read.
+    // An error about a tool's arguments is a result, so that a model can read it.
     for (name, arguments, part) in [
         ("echo", json!({}), "text"),
         ("echo", json!({ "text": "x".repeat(500) }), "text"),
@@ -162,7 +162,7 @@ fn what_is_wrong_is_said_and_the_next_request_is_answered() {
     assert_eq!(text(&pipe.ask("tools/call", json!({ "name": "echo", "arguments": { "text": "still" } }))), "still");
 }
 
-/// Ten calls that never end leave room for others, and are stopped when their client no longer wants them.
+/// Ten calls that never end leave room for others, and stop when their client cancels them.
 #[test]
 fn ten_spinning_calls_do_not_stop_others() {
     let home = home();
@@ -179,7 +179,7 @@ fn ten_spinning_calls_do_not_stop_others() {
         let params = json!({ "requestId": id, "reason": "enough" });
         pipe.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }).to_string());
     }
-    // Nothing is heard of them any more, and their places are free: so many calls of the tool come through.
+    // Their messages stop, and their slots are free: this many calls of the tool succeed.
     for _ in 0..5 {
         let answer = pipe.ask("tools/call", json!({ "name": "command", "arguments": { "mode": "list" } }));
         assert!(answer["result"]["content"].is_array(), "{answer}");
@@ -187,7 +187,7 @@ fn ten_spinning_calls_do_not_stop_others() {
     assert_eq!(pipe.end(), 0);
 }
 
-/// More requests at once than may be are refused, as is an id that is still in use, and the others go on.
+/// Requests beyond the limit are refused, and so is an id that is still in use; other requests are answered.
 #[test]
 fn a_flood_of_requests_is_bounded() {
     let home = home();
@@ -197,7 +197,7 @@ fn a_flood_of_requests_is_bounded() {
         let params = json!({ "name": "command", "arguments": { "mode": "loop" } });
         pipe.say(&request(id, "tools/call", params).to_string());
     }
-    // Two answers to one number could not be told apart.
+    // Two answers with the same id could not be distinguished.
     pipe.say(&request(163, "ping", json!({})).to_string());
     let mut refused: Vec<(i64, i64)> = Vec::new();
     while refused.len() < 7 {
@@ -208,7 +208,7 @@ fn a_flood_of_requests_is_bounded() {
     assert_eq!((&refused[..6], refused[6]), (&flood[..], (163, -32_600)));
 }
 
-/// A client hears when a skill is installed, by whomever, in both eras.
+/// A client is notified when anybody installs a skill, in both eras.
 #[test]
 fn a_client_hears_of_a_new_skill() {
     let home = Home::new();
@@ -242,7 +242,7 @@ fn a_client_hears_of_a_new_skill() {
     assert!(new.ask("tools/list", modern(json!({}))).to_string().contains("\"echo\""), "the stream is over");
 }
 
-/// A run tells how it goes on, and is stopped when it is cancelled.
+/// A run reports its progress, and stops when it is cancelled.
 #[test]
 fn a_run_tells_its_progress_and_can_be_cancelled() {
     let home = home();
@@ -275,7 +275,7 @@ fn a_run_tells_its_progress_and_can_be_cancelled() {
         &request(51, "tools/call", json!({ "name": "exec", "arguments": { "command": "echo free" } })).to_string(),
     );
     let answer = loop {
-        // Progress that was on its way may still come.
+        // Progress messages already sent may still arrive.
         let heard = pipe.hear();
         if heard.get("id").is_some() {
             break heard;
@@ -284,7 +284,7 @@ fn a_run_tells_its_progress_and_can_be_cancelled() {
     assert_eq!((&answer["id"], answer["result"]["structuredContent"]["stdout"].as_str()), (&json!(51), Some("free\n")));
 }
 
-/// A script that says everything at once and closes has its answers.
+/// A script that sends everything at once and closes its end gets its answers.
 #[test]
 fn a_client_that_closes_has_its_answers() {
     let home = home();
@@ -300,7 +300,7 @@ fn a_client_that_closes_has_its_answers() {
     assert_eq!(pipe.end(), 0);
 }
 
-/// A client that goes without reading its answers is no error.
+/// A client that exits without reading its answers causes no error.
 #[test]
 fn a_client_that_reads_no_more_has_gone() {
     let home = home();

@@ -1,4 +1,4 @@
-//! The folders that a client works in: its roots, `--dir`, and those of config.toml over HTTP.
+//! The folders in which a client works: its roots, `--dir`, and those of config.toml over HTTP.
 
 use super::{CONFIG, Pipe, modern, request};
 use crate::harness::Home;
@@ -21,7 +21,7 @@ fn address(dir: &Path) -> Value {
     json!({ "uri": format!("file://{}", dir.display().to_string().replace(' ', "%20")), "name": "x" })
 }
 
-/// A client that has these roots, behind its handshake.
+/// Sends the handshake of a client with these roots.
 fn client_with(pipe: &mut Pipe, roots: &[Value]) {
     let client = json!({ "name": "tester", "version": "1" });
     let capabilities = json!({ "roots": { "listChanged": true } });
@@ -30,7 +30,7 @@ fn client_with(pipe: &mut Pipe, roots: &[Value]) {
     tell(pipe, "notifications/initialized", roots);
 }
 
-/// Sends a notification, and answers the question for the roots that follows.
+/// Sends a notification, and answers the request for the roots that follows.
 fn tell(pipe: &mut Pipe, notification: &str, roots: &[Value]) {
     pipe.say(&json!({ "jsonrpc": "2.0", "method": notification }).to_string());
     let asked = pipe.hear();
@@ -42,13 +42,13 @@ fn line(command: &str) -> Value {
     json!({ "name": "exec", "arguments": { "command": command } })
 }
 
-/// Every text of a result, in one.
+/// All texts of a result in one.
 fn all_text(answer: &Value) -> String {
     let content = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("{answer}"));
     content.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// The session that a text names behind `--session`.
+/// The session that a text names after `--session`.
 #[track_caller]
 fn session_in(text: &str) -> &str {
     let rest = text.split("--session ").nth(1).unwrap_or_else(|| panic!("{text}"));
@@ -99,7 +99,7 @@ fn roots_are_refused_as_other_folders_are() {
     let answer = pipe.ask("tools/call", line("pwd"));
     assert!(!all_text(&answer).contains("is not open"), "it is told once: {answer}");
     pipe.end();
-    // A client that answers with an error has none, and what it says unasked changes nothing.
+    // A client that answers with an error has no roots, and roots that it sends unasked are ignored.
     let mut pipe = Pipe::start(&home, &[]);
     let client = json!({ "name": "tester", "version": "1" });
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": { "roots": {} }, "clientInfo": client });
@@ -123,7 +123,7 @@ fn a_folder_of_the_command_line_goes_before_roots() {
     pipe.ask("initialize", params);
     pipe.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
     pipe.say(&request(70, "tools/call", line("pwd; cat a.txt")).to_string());
-    // The first that is heard: nothing was asked for.
+    // The first message received: no roots were requested.
     let answer = pipe.hear();
     assert_eq!(
         (&answer["id"], &answer["result"]["structuredContent"]["stdout"]),

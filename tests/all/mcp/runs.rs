@@ -15,7 +15,7 @@ pub(crate) fn say() -> Value {
     json!({ "type": "msg", "detail": "say what came out", "notify": true })
 }
 
-/// A run whose model answers in this order: a role, what its prompt must hold, what it says. `tables` is the rest of
+/// A run whose model gives these answers in order: role, text that the prompt must contain, answer. `tables` is the rest of
 /// `config.toml`.
 pub(crate) fn run(home: &Home, tables: &str, calls: &[(&str, &str, String)]) -> Ran {
     let line = |(role, expect, reply): &(&str, &str, String)| {
@@ -26,7 +26,7 @@ pub(crate) fn run(home: &Home, tables: &str, calls: &[(&str, &str, String)]) -> 
     home.kiso(&["run", "what is the answer?"])
 }
 
-/// A run in which the call fails, which its next plan is told, and goes on without.
+/// A run in which the call fails; the next plan is told `told`, and works without it.
 #[track_caller]
 pub(crate) fn run_without(home: &Home, tables: &str, told: &str) -> Ran {
     let calls = [
@@ -39,7 +39,7 @@ pub(crate) fn run_without(home: &Home, tables: &str, told: &str) -> Ran {
     ran
 }
 
-/// A run with one call, and what the worker must be told of it.
+/// A run with one call whose result must contain `told`.
 #[track_caller]
 pub(crate) fn run_with(home: &Home, tables: &str, text: &str, told: &str) -> Ran {
     let calls =
@@ -49,7 +49,7 @@ pub(crate) fn run_with(home: &Home, tables: &str, text: &str, told: &str) -> Ran
     ran
 }
 
-/// A home whose administrator has allowed what `allow` names in these tables.
+/// A home whose administrator has allowed the names in `allow` in these tables.
 #[track_caller]
 pub(crate) fn allowed(tables: &str) -> Home {
     let home = Home::new();

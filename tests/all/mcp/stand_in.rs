@@ -1,4 +1,4 @@
-//! A server of the protocol for kiso as its client, in both eras, that does wrong what it is told to.
+//! A server of the protocol in both eras, for kiso as its client, with faults that a test selects.
 
 use super::MODERN;
 use serde_json::{Value, json};
@@ -12,10 +12,10 @@ pub(crate) enum Era {
     Legacy,
 }
 
-/// What it does wrong when a tool is called.
+/// The fault of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Never answers.
+    /// Gives no answer.
     Hang,
     /// Sends notifications without end.
     Flood,
@@ -23,7 +23,7 @@ pub(crate) enum Fault {
     Die,
     /// Closes the connection without an answer.
     Close,
-    /// Answers twice, each time something else.
+    /// Answers twice, differently.
     Twice,
     /// Answers another request.
     Other,
@@ -34,7 +34,7 @@ pub(crate) enum Fault {
     /// Lists pages without end.
     EndlessPages,
     BadJson,
-    /// Sends the caller elsewhere, with what it sent.
+    /// Redirects the caller with its request.
     Redirect,
     /// Answers with a web page.
     Page,
@@ -43,16 +43,16 @@ pub(crate) enum Fault {
     Unauthorized,
 }
 
-/// What it is, and what it saw.
+/// The server's configuration, and the requests it received.
 #[derive(Debug)]
 pub(crate) struct State {
     pub era: Era,
     pub fault: Option<Fault>,
     pub description: String,
     pub schema: Value,
-    /// What tools/call answers.
+    /// The result of tools/call.
     pub result: Value,
-    /// Methods, in order.
+    /// Requested methods, in order.
     pub asked: Vec<String>,
     /// Arguments of calls.
     pub calls: Vec<Value>,
@@ -178,7 +178,7 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) {
             drop(state);
             match fault {
                 Some(fault) => go_wrong(fault, stream, id, answer),
-                // As events, with something before it that nobody asked for.
+                // As events, preceded by an unrequested notification.
                 None => {
                     let note = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": {} });
                     let events = format!(": hello\n\ndata: {note}\n\ndata: {}\n\n", result(id, answer));

@@ -1,8 +1,8 @@
-//! The connections of the server, and HTTP as far as a client of models needs it.
+//! The server's connections, with the parts of HTTP that a model client needs.
 
 use super::*;
 
-/// The requests of one connection, one after the other.
+/// Handles the requests of one connection, one after the other.
 pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream) {
     let connection = {
         let mut state = shared.state();
@@ -18,7 +18,7 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream) {
     }
 }
 
-/// Writes an answer; `None` if the connection is to be closed.
+/// Writes an answer. Returns `None` if the connection must be closed.
 async fn send(shared: &Shared, stream: &TcpStream, answer: render::Answer, asked: Instant) -> Option<()> {
     let mut parts = Vec::with_capacity(answer.body.len());
     write(stream, &answer.head).await?;
@@ -33,7 +33,7 @@ async fn send(shared: &Shared, stream: &TcpStream, answer: render::Answer, asked
             },
         }
     }
-    // Before the client can know that it was the end.
+    // Recorded before the client can know that the answer ended.
     shared.state().timings.push(Timing { asked, parts, answered: Instant::now() });
     write(stream, b"0\r\n\r\n").await
 }
@@ -55,7 +55,7 @@ async fn write(stream: &TcpStream, mut bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// `None` at the end of the connection.
+/// Returns `None` at the end of the connection.
 pub(super) async fn read(stream: &TcpStream, buffer: &mut [u8]) -> Option<usize> {
     loop {
         stream.readable().await.ok()?;
@@ -68,7 +68,7 @@ pub(super) async fn read(stream: &TcpStream, buffer: &mut [u8]) -> Option<usize>
     }
 }
 
-/// The next request, and when its first bytes were there; `rest` is what was read beyond it.
+/// The next request, and the time of its first bytes. `rest` holds bytes that were read beyond it.
 async fn request(stream: &TcpStream, rest: &mut Vec<u8>, connection: usize) -> Option<(Seen, Instant)> {
     let mut buffer = [0; 8192];
     let mut asked = None;

@@ -1,4 +1,4 @@
-//! Replies of a script as bytes of either format.
+//! Encodes replies of a script in either format.
 
 use super::{Call, Counted, Fault, Reply};
 use serde_json::{Value, json};
@@ -17,11 +17,11 @@ pub(super) struct Answer {
 
 pub(super) enum Part {
     Bytes(Vec<u8>),
-    /// Waits.
+    /// Waits for a release.
     Hold,
     /// Closes the connection.
     Cut,
-    /// The same again and again.
+    /// Repeats the bytes without end.
     Endless(Vec<u8>),
 }
 
@@ -30,7 +30,7 @@ impl Answer {
         Self { head: head(status, "application/json", &[]), body: vec![Part::Bytes(value.to_string().into_bytes())] }
     }
 
-    /// An error object as both formats have it.
+    /// An error object that is valid in both formats.
     pub(super) fn error(status: u16, message: &str) -> Self {
         Self::json(status, &json!({ "type": "error", "error": { "type": kind(status), "message": message } }))
     }
@@ -49,7 +49,7 @@ fn head(status: u16, kind: &str, headers: &[(&str, &str)]) -> Vec<u8> {
     format!("HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n{more}\r\n").into_bytes()
 }
 
-/// Whether a request wants its answer in JSON by a schema.
+/// Whether a request asks for JSON by a schema.
 pub(super) fn wants_schema(format: Format, body: &Value) -> bool {
     match format {
         Format::OpenAi => body.get("response_format").is_some(),
@@ -57,7 +57,7 @@ pub(super) fn wants_schema(format: Format, body: &Value) -> bool {
     }
 }
 
-/// The answer that `reply` is to a request with this body.
+/// Encodes `reply` as the response to this request.
 pub(super) fn answer(reply: &Reply, format: Format, request: &Value) -> Answer {
     match reply.fault {
         Some(Fault::Status429 { retry_after }) => {
@@ -94,7 +94,7 @@ pub(super) fn answer(reply: &Reply, format: Format, request: &Value) -> Answer {
     Answer { head, body: cut(faulty(reply.fault, events, format), reply.chunk_bytes) }
 }
 
-/// The events of an answer, with what goes wrong.
+/// The events of an answer, with its fault.
 fn faulty(fault: Option<Fault>, mut events: Vec<String>, format: Format) -> Vec<Part> {
     let half = events.len() / 2;
     if fault == Some(Fault::CommentLines) {
@@ -137,7 +137,7 @@ fn faulty(fault: Option<Fault>, mut events: Vec<String>, format: Format) -> Vec<
         Some(Fault::OnlyComments) => parts = vec![Part::Endless(b": PROCESSING\n\n".to_vec())],
         Some(Fault::Endless) => {
             parts.truncate(half);
-            // Of so many words that it is no mere repetition, which would be cut off for that.
+            // Varied text, because plain repetition would be cut off for another reason.
             let more = (0..64).map(|n| format!("more than {n} words, and none of them was said before; "));
             let more: String = more
                 .map(|words| match format {

@@ -1,4 +1,4 @@
-//! What is asked and what is answered, when all goes well.
+//! Requests and answers without faults.
 
 use super::{BOTH, Format, Heard, KEY, Scene, endpoint, model, question, refused, with_tools};
 use kiso_base::role::Role;
@@ -24,7 +24,7 @@ async fn text_comes_in_pieces_and_is_counted() {
     }
 }
 
-/// The first piece is heard while the server has not sent the rest.
+/// The first piece is delivered before the server has sent the rest.
 #[tokio::test]
 async fn a_piece_is_heard_before_the_next_is_sent() {
     for format in BOTH {
@@ -36,7 +36,7 @@ async fn a_piece_is_heard_before_the_next_is_sent() {
             }
             text.push_str(piece);
         };
-        // The server holds the second half until the first was heard; otherwise this would not end.
+        // The server holds the second half until the first was received; otherwise this would not end.
         scene.model.complete(&question(), &mut sink).await.unwrap();
         assert_eq!(text, "one two");
         scene.server.finish();
@@ -101,7 +101,7 @@ async fn calls_come_with_their_arguments() {
     }
 }
 
-/// Turns as an interrupted run leaves them, in the form that each format demands.
+/// Turns of an interrupted run are sent in the form that each format requires.
 #[tokio::test]
 async fn a_conversation_is_sent_in_legal_form() {
     let call = |id: &str, args: &str| ToolCall::new(id, "exec", args);
@@ -159,7 +159,7 @@ async fn a_conversation_is_sent_in_legal_form() {
                         { "role": "user", "content": [text("Go on.")] },
                     ])
                 );
-                // Called earlier, so it has to be there, and it is not to be called again.
+                // The tool was called earlier, so it has to be listed, but it must not be called again.
                 assert_eq!(body["tools"], json!([{ "name": "exec", "input_schema": { "type": "object" } }]));
                 assert_eq!(body["tool_choice"], json!({ "type": "none" }));
             }
@@ -207,7 +207,7 @@ async fn the_end_of_an_answer_has_a_reason() {
     }
 }
 
-/// Local servers want no key, and a key from a file ends with a line feed.
+/// Local servers need no key, and a key from a file ends with a line feed.
 #[tokio::test]
 async fn a_key_is_sent_as_it_is_meant() {
     for format in BOTH {
@@ -240,7 +240,7 @@ fn an_endpoint_that_cannot_be_asked_is_refused_at_once() {
     }
 }
 
-/// A gateway's address may carry a query, as Azure's does.
+/// A gateway's address may have a query, as Azure's does.
 #[tokio::test]
 async fn a_query_of_the_address_stays() {
     for format in BOTH {

@@ -1,10 +1,10 @@
-//! Everything that goes wrong, once for each format: an error that says what, or an answer all the same.
+//! Every fault, once for each format: an error that names it, or an answer in spite of it.
 
 use super::{BOTH, Format, KEY, Scene, question, refused, retryable, with_tools};
 use crate::model_server::ModelServer;
 use kiso_llm::LlmError;
 
-/// Runs one reply with a fault.
+/// A scene with one reply that has this fault.
 fn scene(format: Format, fault: &str) -> Scene {
     let script = format!(
         "[[reply]]\ntext = 'one two three'\ncalls = [{{ name = 'exec', args = {{ command = 'ls' }} }}]\nfault = '{fault}'"
@@ -130,7 +130,7 @@ async fn a_key_that_is_echoed_is_not_passed_on() {
             assert!(error.to_string().contains("no such key [key]"), "{error}");
             assert!(!format!("{error:?}").contains(KEY), "{error:?}");
         }
-        // Wherever an error is cut, no part of the key is left of it.
+        // Wherever an error text is cut, it contains no part of the key.
         for before in 60..84 {
             let raw = format!("data: {}{KEY} and more\n\n", "x".repeat(before));
             let reply = serde_json::json!({ "status": 200, "raw": raw });
@@ -159,13 +159,13 @@ async fn a_web_page_is_no_answer() {
     }
 }
 
-/// A certificate that nobody signed: the call does not go through, now or later.
+/// An untrusted certificate: the call fails, and a retry would not help.
 #[tokio::test]
 async fn a_server_that_is_not_trusted_is_not_asked() {
     use tokio_rustls::rustls::{ServerConfig, crypto, pki_types};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    // For localhost and for this test only.
+    // A certificate for localhost and for this test only.
     let certificate = pki_types::CertificateDer::from(include_bytes!("tls/cert.der").as_slice());
     let key = pki_types::PrivateKeyDer::try_from(include_bytes!("tls/key.der").as_slice()).unwrap();
     let config = ServerConfig::builder_with_provider(crypto::ring::default_provider().into())
@@ -197,7 +197,7 @@ async fn a_model_that_calls_without_end_is_stopped() {
     }
 }
 
-/// The server itself says what does not go as its script says.
+/// The server reports deviations from its script.
 #[tokio::test]
 async fn a_script_that_is_not_followed_is_noticed() {
     let script = "[[reply]]\nrole = 'worker'\nexpect_contains = 'weather.csv'\ntext = 'x'\n\
@@ -220,7 +220,7 @@ async fn a_script_that_is_not_followed_is_noticed() {
     assert!(toml::from_str::<crate::model_server::Script>("[[reply]]\nfaults = 'empty'").is_err());
 }
 
-/// One call after another on one endpoint: what went wrong leaves nothing behind.
+/// Several calls on one endpoint: a fault does not affect the next call.
 #[tokio::test]
 async fn a_fault_does_not_spoil_the_next_call() {
     for format in BOTH {

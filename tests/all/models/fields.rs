@@ -1,4 +1,4 @@
-//! Fields that not every endpoint takes: left out after a refusal, and remembered.
+//! Fields that some endpoints refuse: left out after a refusal, and remembered.
 
 use super::{BOTH, Format, Scene, question, refused, with_schema, with_tools};
 use kiso_llm::endpoint::Support;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const THREE: &str = "[[reply]]\ntext = '{\"status\": \"ok\"}'\n\
                      [[reply]]\ntext = '{\"status\": \"ok\"}'\n[[reply]]\ntext = '{\"status\": \"ok\"}'";
 
-/// What each request wanted its answer to be.
+/// The answer format that each request asked for.
 fn formats(scene: &Scene) -> Vec<Value> {
     let wanted = |body: Value| match body.get("response_format").or(body.get("tool_choice")) {
         Some(format) => format["type"].clone(),
@@ -54,7 +54,7 @@ async fn a_schema_that_is_refused_is_not_asked_for_again() {
     }
 }
 
-/// Gateways begin to answer before they have asked the provider, whose refusal then comes inside.
+/// Gateways start to answer before they have asked the provider, whose refusal then comes inside the answer.
 #[tokio::test]
 async fn a_refusal_inside_an_answer_is_one_all_the_same() {
     let said = "response_format with a json_schema is not supported, nor is the tool_choice";
@@ -117,7 +117,7 @@ async fn the_administrator_knows_better() {
     }
 }
 
-/// A refusal that has nothing to do with the field teaches nothing.
+/// A refusal that is not caused by the field is not remembered.
 #[tokio::test]
 async fn a_failed_repeat_is_not_remembered() {
     let refusal = "[[reply]]\nstatus = 400\nraw = 'the schema of your tool is wrong'\n";
@@ -176,7 +176,7 @@ async fn the_limit_of_an_answer_has_two_names() {
     assert_eq!(scene.bodies().len(), 1, "the field is not what is refused");
 }
 
-/// The limit follows from the context of a model, and not every model may answer with so much.
+/// The limit is derived from a model's context; some models accept only a smaller one.
 #[tokio::test]
 async fn a_limit_that_is_too_large_for_the_model_is_lowered() {
     for (format, refusals, limits) in [
@@ -212,7 +212,7 @@ async fn tokens_that_are_not_counted_are_estimated() {
     }
 }
 
-/// After the results of tools Mistral wants the model to speak; the host's note goes with the last result then.
+/// Mistral requires an assistant message after tool results; the host's note is then added to the last result.
 #[tokio::test]
 async fn a_note_that_may_not_follow_a_result_goes_into_it() {
     let refusal = r#"[[reply]]
@@ -236,7 +236,7 @@ raw = "{\"message\": \"Unexpected role 'user' after role 'tool'\", \"code\": \"3
     assert_eq!(tails.collect::<Vec<Vec<String>>>(), [apart, folded.clone(), folded]);
 }
 
-/// Templates of some local models have no place for a system prompt.
+/// Templates of some local models do not support a system prompt.
 #[tokio::test]
 async fn a_system_prompt_that_is_refused_goes_into_the_first_message() {
     for refusal in ["System role not supported", "Conversation roles must alternate user/assistant/user/assistant/..."]
@@ -253,7 +253,7 @@ async fn a_system_prompt_that_is_refused_goes_into_the_first_message() {
     }
 }
 
-/// What requests have in common is read once by a provider that is told of it; one that does not know the field is not told again.
+/// The common beginning of requests is marked for the provider's cache; a provider that refuses the field does not get it again.
 #[tokio::test]
 async fn what_was_read_is_kept_where_the_provider_can() {
     for (format, field) in [(Format::OpenAi, "prompt_cache_key"), (Format::Anthropic, "cache_control")] {

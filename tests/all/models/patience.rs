@@ -1,11 +1,11 @@
-//! How long a call waits, and that nobody else has to.
+//! Timeouts of a call, and that other calls do not wait.
 
 use super::{BOTH, Format, Scene, endpoint, model, question, retryable, unusable};
 use kiso_llm::endpoint::Timeouts;
 use kiso_llm::{LlmError, Sink};
 use std::time::Duration;
 
-/// Long enough for a piece that is there, short enough for a test.
+/// Long enough for a piece that is already sent, and short enough for a test.
 const SHORT: Duration = Duration::from_millis(250);
 
 fn scene(format: Format, script: &str, adjust: impl FnOnce(&mut Timeouts)) -> Scene {
@@ -47,7 +47,7 @@ async fn an_answer_has_to_end() {
     }
 }
 
-/// What comes after the answer itself is worth no failure.
+/// A fault after a complete answer does not fail the call.
 #[tokio::test]
 async fn an_answer_that_is_complete_needs_no_end() {
     let text = serde_json::json!([{ "type": "text", "text": "a" }]);
@@ -76,7 +76,7 @@ async fn an_answer_without_end_is_cut_off_by_a_limit() {
     }
 }
 
-/// A server that takes the connection and never says hello; what is waited for is the handshake.
+/// A server that accepts the connection and sends nothing; the timeout is that of the handshake.
 #[tokio::test]
 async fn a_connection_has_to_come_about() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -99,7 +99,7 @@ async fn a_server_that_is_not_there_is_unavailable() {
     }
 }
 
-/// Runs what else is ready until `done`.
+/// Runs other tasks until `done`.
 async fn until_done(done: impl Fn() -> bool) {
     while !done() {
         tokio::task::yield_now().await;
@@ -119,13 +119,13 @@ async fn a_dropped_call_is_cancelled() {
                 () = until_done(|| scene.server.held() == 1) => {}
             }
             drop(call);
-            // The server sees its client go.
+            // The server notices that its client disconnected.
             until_done(|| scene.server.held() == 0).await;
         }
     }
 }
 
-/// A body that is read to its end, so that its connection is free when the call is over.
+/// A body that is read to its end, so that its connection is free afterwards.
 const WORKER: &str = r#"
 [[reply]]
 role = "worker"
@@ -150,7 +150,7 @@ async fn connections_are_kept_and_shared() {
     scene.server.finish();
 }
 
-/// The server closes a connection at the very moment when a request comes in on it.
+/// The server closes a connection just when a request arrives on it.
 #[tokio::test]
 async fn a_connection_that_went_stale_fails_no_call() {
     let close = "[[reply]]\nrole = 'worker'\nfault = 'close_unanswered'\n";
@@ -160,7 +160,7 @@ async fn a_connection_that_went_stale_fails_no_call() {
         settle().await;
     }
     assert_eq!(scene.server.requests().iter().map(|seen| seen.connection).collect::<Vec<_>>(), [0, 0, 1]);
-    // A new connection that ends so is not an accident of keeping connections.
+    // On a new connection, the same is an error.
     let message = retryable(scene.fails().await);
     assert!(message.starts_with("the connection broke before the answer"), "{message}");
     scene.server.finish();

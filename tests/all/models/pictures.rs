@@ -1,4 +1,4 @@
-//! Pictures in both wire formats, and models that take none.
+//! Pictures in both wire formats, and models that do not support them.
 
 use super::*;
 use kiso_llm::{Image, Turn};
@@ -11,7 +11,7 @@ fn image(name: &str) -> Image {
     Image { content: Some("QUJD".into()), ..Image::of(&picture) }
 }
 
-/// A picture behind the question, and one behind the result of a call.
+/// A picture after the question, and one after the result of a call.
 fn with_pictures() -> Request {
     let call = ToolCall::new("1", "exec", "{}");
     let turns = vec![
@@ -24,7 +24,7 @@ fn with_pictures() -> Request {
     Request { turns, ..with_tools() }
 }
 
-/// The kinds of the parts of each message, or that it is text.
+/// The kinds of parts of each message, or "text".
 fn parts(body: &Value) -> Vec<String> {
     let messages = body["messages"].as_array().unwrap().iter().filter(|message| message["role"] != "system");
     let kind = |part: &Value| part["type"].as_str().unwrap_or("?").to_owned();
@@ -57,7 +57,7 @@ async fn pictures_are_parts_of_a_message_of_the_user() {
     assert_eq!(scene.model.sees(), Some(true));
 }
 
-/// As OpenAI, OpenRouter, llama.cpp, vLLM, DeepSeek and Anthropic say it.
+/// Error texts of OpenAI, OpenRouter, llama.cpp, vLLM, DeepSeek and Anthropic.
 #[tokio::test]
 async fn a_model_without_eyes_is_found_out_once() {
     for (status, said) in [
@@ -84,7 +84,7 @@ async fn a_model_without_eyes_is_found_out_once() {
     }
 }
 
-/// A picture that is refused says nothing about others; what the administrator says is not tried.
+/// One refused picture does not affect others; the administrator's setting is not tested against the server.
 #[tokio::test]
 async fn one_picture_that_is_refused_and_what_the_administrator_says() {
     for format in BOTH {
@@ -109,7 +109,7 @@ async fn one_picture_that_is_refused_and_what_the_administrator_says() {
     }
 }
 
-/// Mistral wants the model to speak between the result of a tool and the user, and a server without tools gets results in words.
+/// Mistral requires an assistant message between a tool result and the user, and a server without tools gets results as text.
 #[tokio::test]
 async fn pictures_of_results_find_their_place_everywhere() {
     let refusal = json!({ "message": "Unexpected role 'user' after role 'tool'" }).to_string();

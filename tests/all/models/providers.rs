@@ -1,4 +1,4 @@
-//! What particular providers send, byte for byte as far as it matters.
+//! Responses of particular providers, byte for byte where it matters.
 
 use super::{Format, Scene, refused, retryable, with_tools};
 use kiso_llm::Stop;
@@ -290,7 +290,7 @@ async fn errors_inside_an_answer_are_told_apart() {
     }
 }
 
-/// Pieces of two calls that come in turns.
+/// Alternating pieces of two calls.
 #[tokio::test]
 async fn calls_of_anthropic_are_joined_by_their_index() {
     let begin = |index: u64, name: &str| json!({ "type": "content_block_start", "index": index, "content_block": { "type": "tool_use", "id": name, "name": name, "input": {} } });
@@ -310,7 +310,7 @@ async fn calls_of_anthropic_are_joined_by_their_index() {
     assert_eq!(calls, [("a", "{\"x\": 1}"), ("b", "{\"y\": 2}")]);
 }
 
-/// Blocks that nobody asked for, and thoughts whose text is held back.
+/// Unrequested blocks, and thoughts whose text is withheld.
 #[tokio::test]
 async fn blocks_of_anthropic_that_are_no_answer_are_skipped() {
     let raw = [

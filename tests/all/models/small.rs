@@ -1,4 +1,4 @@
-//! What small models and their servers need: an end where they find none, calls without calls, and slots.
+//! Support for small models and their servers: ending endless answers, calls written as text, and slots.
 
 use super::{BOTH, Format, Scene, question, with_schema, with_tools};
 use kiso_llm::endpoint::Support;
@@ -10,7 +10,7 @@ fn script(value: Value) -> String {
     toml::to_string(&value).unwrap()
 }
 
-/// Every way of writing goes in circles: text, thoughts, arguments.
+/// Each kind of output can repeat: text, reasoning, arguments.
 #[tokio::test]
 async fn a_model_that_only_repeats_itself_is_not_listened_to_any_more() {
     let circle = "I am here to help you. ".repeat(400);
@@ -20,7 +20,7 @@ async fn a_model_that_only_repeats_itself_is_not_listened_to_any_more() {
             json!({ "reasoning": circle, "text": "So.", "pieces": 900 }),
             json!({ "calls": [{ "name": "exec", "args": { "command": circle } }], "pieces": 900 }),
         ] {
-            // What stalls in its middle is never told to go on: nobody waits for it.
+            // A stalled answer is never released: nobody waits for it.
             let scene = Scene::new(format, &script(json!({ "reply": [reply] })));
             let completion = scene.ask(&with_tools()).await.unwrap();
             assert_eq!(completion.stop, Stop::Repetition, "{format:?} {reply}");
@@ -30,7 +30,7 @@ async fn a_model_that_only_repeats_itself_is_not_listened_to_any_more() {
     }
 }
 
-/// What the format calls "tools" is refused in many words, and then asked for as JSON.
+/// The format's "tools" are refused with different error texts, and the model is then asked for JSON.
 #[tokio::test]
 async fn a_model_without_tools_calls_them_in_json() {
     let answer = json!({ "say": "I look.", "calls": [{ "tool": "exec", "args": { "command": "ls" } }] }).to_string();
@@ -86,7 +86,7 @@ async fn an_answer_in_place_of_calls_is_one_whatever_its_form() {
     }
 }
 
-/// A provider ends an answer where its limit is.
+/// A provider cuts off an answer at its limit.
 #[tokio::test]
 async fn of_calls_as_json_those_before_the_cut_are_whole() {
     let text =
@@ -99,7 +99,7 @@ async fn of_calls_as_json_those_before_the_cut_are_whole() {
     assert_eq!((completion.text.as_str(), completion.cut, completion.stop), ("Two.", true, Stop::Length));
 }
 
-/// The answer of a small model to a request for calls as JSON: one command of so many characters.
+/// The answer of a small model to a request for calls as JSON: one command of this length.
 async fn one_command(length: usize, short: bool) -> (Completion, Option<u64>) {
     let files: String = (0..length).map(|n| format!("f{n} ")).collect();
     let command = format!("rm -r {}", &files[..length - 6]);
@@ -112,7 +112,7 @@ async fn one_command(length: usize, short: bool) -> (Completion, Option<u64>) {
     (completion, exec["maxLength"].as_u64())
 }
 
-/// A grammar ends a text that is too long wherever it is, and half a command line is another one.
+/// A grammar cuts off a long text anywhere, and half a command line is a different command.
 #[tokio::test]
 async fn a_call_with_an_argument_that_fills_its_room_is_not_whole() {
     let most = one_command(10, true).await.1.expect("the schema of a small model has lengths") as usize;
@@ -135,7 +135,7 @@ async fn the_administrator_knows_whether_a_model_has_tools() {
     assert!(matches!(error, LlmError::Refused { .. }), "{error}");
 }
 
-/// It says who it is with its first answer; from then on it gets what only it takes.
+/// The server identifies itself in its first answer; later requests use the features that only it supports.
 #[tokio::test]
 async fn a_llama_server_is_asked_for_slots_and_grammars() {
     let reply = |text: &str| json!({ "text": text, "headers": { "server": "llama.cpp" } });
@@ -158,7 +158,7 @@ async fn a_llama_server_is_asked_for_slots_and_grammars() {
     assert!(bodies[0].get("cache_prompt").is_none() && bodies[1]["cache_prompt"] == true);
 }
 
-/// A template without tools leaves them out without a word, so the server is asked before its model is believed.
+/// A template without tools drops them silently, so the server is asked before its model's answer is trusted.
 #[tokio::test]
 async fn a_template_that_shows_no_tools_is_known_before_its_answer() {
     let reply = |text: &str| json!({ "text": text, "headers": { "server": "llama.cpp" } });
@@ -171,7 +171,7 @@ async fn a_template_that_shows_no_tools_is_known_before_its_answer() {
     scene.server.finish();
 }
 
-/// Nobody else is asked for what only one server has.
+/// Other servers are not asked for llama.cpp's properties.
 #[tokio::test]
 async fn other_servers_are_not_asked_about_themselves() {
     let replies = script(json!({ "reply": [{ "text": "a", "headers": { "server": "uvicorn" } }, { "text": "b" }] }));
@@ -185,7 +185,7 @@ async fn other_servers_are_not_asked_about_themselves() {
     scene.server.finish();
 }
 
-/// Tools stand at the beginning of a prompt, so a request that must not call any shows them all the same.
+/// Tools are at the beginning of a prompt, so a request that must not call any still lists them.
 #[tokio::test]
 async fn tools_are_shown_that_may_not_be_called() {
     for format in BOTH {

@@ -1,4 +1,4 @@
-//! A host that no rule names: what a person is asked, once, and what becomes of the line meanwhile.
+//! A host without a rule: the question to a person, asked once, and the line that waits for the answer.
 
 use crate::harness::{Home, wait_for};
 use crate::served::Served;
@@ -8,7 +8,7 @@ use std::fs;
 
 const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 0\n";
 
-/// A daemon, and a server with a script in the workspace that reads from it.
+/// A daemon, a server, and a script in the workspace that reads from it.
 struct Desk {
     home: Home,
     served: Served,
@@ -38,7 +38,7 @@ impl Desk {
         self.served.request("POST", &path, Some(&body.to_string())).expect(200);
     }
 
-    /// The line's reply, with the card that it waits for answered so.
+    /// Returns the line's reply after answering its card with `answer`.
     fn reply(&self, line: &str, answer: Value) -> String {
         let message = self.served.send("s", &format!("$ {line}"));
         self.answer(answer);
@@ -62,11 +62,11 @@ fn a_line_that_wants_a_host_is_rolled_back_and_runs_once_more_when_it_is_allowed
     let reply = desk.served.reply(message);
     assert!(reply.contains("once\n") && !reply.contains("once\nonce"), "{reply}");
     assert_eq!(desk.web.asked().len(), 1);
-    // Once is once.
+    // An acceptance for once applies once.
     let reply = desk.reply("sh get.sh", json!({ "accept": [] }));
     assert!(reply.contains("you refused it"), "{reply}");
     assert_eq!(desk.web.asked().len(), 1);
-    // What is answered for the conversation is not asked again, but what is near this machine is an administrator's command.
+    // An answer for the conversation is not asked again, but hosts near this machine need an administrator's command.
     let reply = desk.reply("sh get.sh; echo ended", json!({ "accept": [1], "always": "session" }));
     assert!(reply.contains("ended"), "{reply}");
     desk.reply("sh get.sh", json!({ "accept": [] }));
@@ -83,14 +83,14 @@ fn an_address_of_the_users_own_message_needs_no_word_and_others_no_more_than_one
     let line = format!("$ curl -s {}", desk.web.url("b"));
     desk.served.reply(desk.served.send("s", &line));
     assert_eq!(desk.web.asked().len(), 1);
-    // By hand nobody is asked: the command that allows it is named, also where the command itself is silent.
+    // By hand nobody is asked: the message names the command that allows it, even if the failed command is silent.
     let ran = desk.home.kiso(&["shell", "-c", &format!("curl -s {}; echo $?", desk.web.url("c"))]);
     ran.ok().prints(&["7"]).says(&[&format!(
         "kiso: {} may not be reached; `kiso network allow {} --private` allows it",
         desk.web.address, desk.web.address
     )]);
     assert_eq!(desk.web.asked().len(), 1);
-    // Somebody else cannot look around in this machine's own network, whatever they write.
+    // Another user cannot explore this machine's own network, whatever their messages contain.
     let token = desk.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
     desk.served.token = Some(token["token"].as_str().unwrap().to_owned());
     let reply = desk.served.reply(desk.served.send("theirs", &line));

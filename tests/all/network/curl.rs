@@ -1,4 +1,4 @@
-//! `curl` and `wget` in command lines: what they print, their exit codes, and the same lines in Debian's programs.
+//! `curl` and `wget` in command lines: their output, their exit codes, and the same lines in Debian's programs.
 
 #[path = "../../../skills/curl/src/server.rs"]
 mod server;
@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
-/// Lets command lines send any request to the server, and to the same machine by its name.
+/// Lets command lines send any request to the server, by its address and by its name.
 fn allow(home: &Home, port: u16) {
     let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"].map(|method| ["--method", method]).concat();
     for host in [format!("127.0.0.1:{port}"), format!("localhost:{port}"), "127.0.0.1:1".to_owned()] {
@@ -22,7 +22,7 @@ fn allow(home: &Home, port: u16) {
     home.kiso(&["network", "allow", "nothing.invalid"]).ok();
 }
 
-/// Each line with what it prints, standard error included, and its exit code.
+/// Each line with its output, standard error included, and its exit code.
 const LINES: [(&str, &str); 48] = [
     ("curl -s $U/a.json | jq -r .name", "kiso\n= 0"),
     ("curl -fsSL $U/redirect -o out.txt; cat out.txt", "{\"name\": \"kiso\"}\n= 0"),
@@ -204,7 +204,7 @@ fn every_difference_from_curl_is_that_of_a_line() {
     assert!(listed.len() <= 5 && listed.iter().all(|name| names.contains(name.as_str())), "{listed:?}");
 }
 
-/// What a line left: standard output, exit code, and files.
+/// Results of a line: standard output, exit code, and files.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     stdout: String,
@@ -254,7 +254,7 @@ fn lines_answer_as_in_curl_and_wget() {
                 while let Some(line) = lines.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let head = format!("U=http://127.0.0.1:{0}; P={0}\n", server.port);
                     let dir = TempDir::new().unwrap();
-                    // As in every workspace.
+                    // Every workspace has this directory.
                     std::fs::create_dir(dir.path().join("pub")).unwrap();
                     let mut command = Command::new("bash");
                     command.args(["-c", &format!("{head}{}", line.text)]).current_dir(dir.path());

@@ -1,4 +1,4 @@
-//! git over HTTP, with `git http-backend` of the host's git as the server, and that git as the judge of what was cloned and pushed.
+//! git over HTTP, with the host's `git http-backend` as the server; the host's git checks the cloned and pushed repositories.
 
 use crate::git::home;
 use crate::harness::missing_tool;
@@ -8,13 +8,13 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Answers requests for the repositories of a directory; below `/private/`, only those with a password. The address.
+/// Serves the repositories of a directory; those below `/private/` need a password. Returns the address.
 fn serve(root: PathBuf) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            // A connection that brings no request was not meant.
+            // A connection without a request is ignored.
             let _ = answer(&root, stream);
         }
     });
@@ -71,7 +71,7 @@ fn host(directory: &Path, words: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Five commits on `main`, a branch `side`, a tag with a message, and a hook that says something.
+/// Five commits on `main`, a branch `side`, a tag with a message, and a hook that prints something.
 const REPOSITORY: &str = "git init -q --bare -b main a.git && git -C a.git config http.receivepack true && \
     git -C a.git config uploadpack.allowFilter true && git init -q -b main w && cd w && \
     for i in 1 2 3 4 5; do echo $i > f$i; seq $i 200 > x; git add .; git commit -qm c$i; done && git tag -a -m note v1 HEAD~1 && \
@@ -112,7 +112,7 @@ fn repositories_are_cloned_fetched_and_pushed_over_http() {
         host(&there.path().join("w"), "git rev-parse v1^{}")
     );
 
-    // Reading is allowed, and pushing is another matter.
+    // Reading is allowed, but pushing needs another permission.
     run("cd c; echo new > n; git add n; git commit -qm n; git push").exit(128).says(&["may not be reached"]);
     home.kiso(&["network", "allow", &address, "--private", "--method", "GET", "--method", "POST"]).ok();
     let line = "cd c; git push 2>&1; git checkout -qb more; git push -u origin more 2>&1; git push origin HEAD:no 2>&1; git push origin :side 2>&1";
@@ -157,7 +157,7 @@ fn repositories_are_cloned_fetched_and_pushed_over_http() {
         "3\n"
     );
 
-    // Of what is left out of the working tree, a partial clone has nothing.
+    // A partial clone contains no data outside the working tree.
     run("cd c; mkdir -p in/ner out; echo in > in/ner/a; echo out > out/b; git add in out; git commit -qm dirs; git push -q").ok();
     run(&format!(
         "git clone -q --filter=blob:none --depth 1 --sparse --single-branch --branch main {url} sp; ls -d sp/*/; cd sp; \
@@ -173,7 +173,7 @@ fn repositories_are_cloned_fetched_and_pushed_over_http() {
         "1\n"
     );
 
-    // More than what goes to the host at once, most of which no compression makes smaller.
+    // More than one request to the host can carry, mostly incompressible.
     run("cd c; head -c 3000000 /dev/urandom > r1; head -c 2000000 /dev/urandom > r2; git add r1 r2; git commit -qm large; git push -q").ok();
     assert_eq!(
         host(

@@ -1,4 +1,4 @@
-//! pip in kiso and the same pip on the host's own Python, over one index on loopback.
+//! pip in kiso and the same pip in the host's Python, with one index on loopback.
 
 use crate::harness::{Home, missing_tool, root};
 use crate::{python, web};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// Makes the wheels of the index, and notes the digest of each project's first.
+/// Creates the wheels of the index, and writes the digest of each project's first wheel.
 const WHEELS: &str = r#"
 import hashlib, os, sys, zipfile
 def wheel(name, version, requires=(), extra=(), python=None):
@@ -29,7 +29,7 @@ wheel("gamma", "1.0"); wheel("beta", "1.0", ["alpha>=1"], ["gamma"]); wheel("cla
 wheel("future", "1.0", python=">=3.99")
 "#;
 
-/// The index: of `alpha`, the newest version is yanked.
+/// The index; the newest version of `alpha` is yanked.
 fn index(wheels: std::path::PathBuf) -> String {
     web::serve(move |path| {
         let answer = |kind: &str, body: &[u8]| {
@@ -67,7 +67,7 @@ fn index(wheels: std::path::PathBuf) -> String {
     })
 }
 
-/// The lines by their names.
+/// The lines by name.
 fn lines() -> Vec<(String, String)> {
     let text = std::fs::read_to_string(root().join("tests/all/network/pip-lines.sh")).unwrap();
     let cases = text.split("\n## ").skip(1);
@@ -76,13 +76,13 @@ fn lines() -> Vec<(String, String)> {
         .collect()
 }
 
-/// What is the same of two runs: without paths, sizes, times, and the Pythons' own names. Notices of a newer pip are not about the line.
+/// The comparable part of two outputs: without paths, sizes, times, names of the Pythons, and notices about a newer pip.
 fn plain(text: &str, places: &[&str]) -> String {
     let mut text = text.to_owned();
     for place in places {
         text = text.replace(place, "PLACE");
     }
-    // pip is a package of its own in kiso, and none of the environment on the host.
+    // In kiso, pip is a separate package; on the host, it is outside the environment.
     text = text.replace(", {\"name\": \"pip\", \"version\": \"26.3\"}", "");
     let words = |line: &str| {
         let mut words: Vec<String> = Vec::new();
@@ -165,7 +165,7 @@ fn on_host(dir: &Path, pip: &Path, line: &str) -> String {
     let environment = dir.join("env");
     let made = Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&environment).status().unwrap();
     assert!(made.success());
-    // The environment's own python, and the pip that kiso has.
+    // The environment's python, and the pip of kiso.
     let script = format!("#!/bin/sh\nexec {}/bin/python {}/pip \"$@\"\n", environment.display(), pip.display());
     std::fs::write(dir.join("bin/pip"), script).unwrap();
     let work = dir.join("work");

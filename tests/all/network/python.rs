@@ -1,5 +1,4 @@
-//! Python over the network: what its own modules and the usual libraries do with a server on loopback, pip with an index of its own, and
-//! pytest.
+//! Python over the network: its own modules and popular libraries with a server on loopback, pip with a local index, and pytest.
 
 use crate::harness::{Home, Ran, missing_tool, root};
 use crate::python::home;
@@ -8,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Answers by the path: where a request went, a redirect, a chunked body, one that is cut off, a missing page.
+/// Responses by path: the request's address, a redirect, a chunked body, a truncated body, a missing page.
 fn server() -> String {
     let body = |status: &str, headers: &str, body: &str| {
         format!("HTTP/1.1 {status}\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
@@ -30,7 +29,7 @@ fn run(home: &Home, session: &str, line: &str) -> Ran {
     home.kiso(&["shell", "--session", session, "-c", line])
 }
 
-/// Runs a program, each of whose lines of output is expected.
+/// Runs a program and compares every line of its output.
 fn program(home: &Home, session: &str, text: &str, expected: &str) {
     std::fs::create_dir_all(home.work(session)).unwrap();
     std::fs::write(home.work(session).join("p.py"), text).unwrap();
@@ -112,8 +111,8 @@ threads = [threading.Thread(target=lambda n=n: print(urllib.request.urlopen(f"{U
         .says(&["kiso: denied.test may not be reached; `kiso network allow denied.test` allows it", "PermissionError"]);
 }
 
-/// A file, pieces that are made on the way, and a body in one text; then one that is cut off, one that is longer than it says, and a server
-/// that may not be reached.
+/// A file, generated pieces, and a body in one text; then a truncated body, one that is longer than announced, and a server that
+/// may not be reached.
 const UPLOADS: &str = r#"
 import asyncio, http.client, sys, urllib.error, urllib.request, zlib
 U, (HOST, PORT), MIB = "http://ADDRESS/", "ADDRESS".split(":"), int(sys.argv[1])
@@ -191,7 +190,8 @@ fn bodies_need_no_memory() {
     uploads(home, "large", "300");
 }
 
-/// Wheels of libraries and their digests, as pip has fetched them for the machine; `None`, loudly, where it cannot.
+/// Wheels of libraries and their digests, fetched by pip for this machine. Returns `None`, with a message, if that is not
+/// possible.
 fn wheels() -> Option<PathBuf> {
     let directory = root().join("target/python/wheels");
     let names = ["requests==2.34.2", "httpx==0.28.1", "pytest==9.2.0"];
@@ -304,7 +304,7 @@ print(asyncio.run(main()))
     passes_pytest(home);
 }
 
-/// The ways of pytest that programs use, in the session that has it.
+/// Uses of pytest that programs need, in the session that has it installed.
 fn passes_pytest(home: &Home) {
     let tests = r#"
 import os, threading, pytest

@@ -1,4 +1,4 @@
-//! A secret of a rule: the server has it, and nobody else.
+//! The secret of a rule reaches the server, and nobody else.
 
 use crate::harness::Home;
 use std::io::{BufRead, BufReader, Write};
@@ -42,19 +42,19 @@ fn a_secret_goes_to_its_host_and_into_no_command_line() {
         ran.ok().stdout.to_lowercase()
     };
     rule("");
-    // The server has it, and it is taken out of what comes back: of heads and bodies.
+    // The server receives it, and it is removed from heads and bodies of responses.
     let said =
         run(&format!("curl -si http://{address}/; env; wget -qO- --header='Authorization: mine' http://{address}/"));
     assert_eq!(said.matches("authorization: bearer [token]").count(), 2, "{said}");
     assert!(said.contains("x-echo: [token]") && !said.contains("mine"), "{said}");
-    // Others have nothing of it.
+    // Other servers do not receive it.
     let said = run(&format!("curl -s http://{other}/"));
     assert!(!said.contains("authorization"), "{said}");
     rule("secret_header = \"X-Key\"\n");
     assert!(run(&format!("curl -s http://{address}/")).contains("x-key: [token]"));
     rule("secret_user = \"git\"\n");
     assert!(run(&format!("curl -s http://{address}/")).contains("authorization: basic [token]"));
-    // Without its value, nothing is sent.
+    // Without its value, no request is sent.
     let ran = home.kiso(&["shell", "-c", &format!("curl -s http://{address}/")]);
     ran.exit(7).says(&["carry the secret `example`, which is not set"]);
 }

