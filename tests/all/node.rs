@@ -1,4 +1,4 @@
-//! `node` in command lines: modules from files, the modules of Node, other commands, and how a script ends.
+//! `node` in command lines: modules from files, Node's modules, other commands, and the end of a script.
 
 mod http;
 mod npm;
@@ -11,7 +11,7 @@ fn shell(home: &Home, line: &str) -> Ran {
     home.kiso(&["shell", "-s", "default", "-c", line])
 }
 
-/// A session's directory with these files.
+/// A home whose session has these files.
 fn home(files: &[(&str, &str)]) -> Home {
     let home = Home::new();
     let here: String = files
@@ -103,6 +103,6 @@ fn scripts_start_the_commands_of_the_line() {
     let ran = shell(&home, "node run.js");
     ran.ok().prints(&["42 a\nb", "status: 5", "stderr: 'bad\\n'", "3 Command failed: exit 3", "ENOENT ETIMEDOUT"]);
     ran.ok().prints(&["child typed", "closed 0", "2 out", "inherited"]);
-    // Nothing is left of the files that streams go through.
+    // The temporary files of streams are removed.
     shell(&home, "ls -A /tmp | grep -c node-").exit(1);
 }

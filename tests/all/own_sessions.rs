@@ -1,5 +1,5 @@
-//! A token of scope `chat`, and a browser that a link with that scope logged in, read the sessions that they began, and no
-//! other one, at any door.
+//! A token of scope `chat`, and a browser logged in by a link with that scope, read only the sessions that they started, through
+//! every interface.
 
 use crate::harness::{Home, wait_until};
 use crate::mcp::{modern, request};
@@ -7,7 +7,7 @@ use crate::served::{Answer, Served, ask};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 
-/// A word that is in the owner's session alone.
+/// A word that is only in the owner's session.
 const SECRET: &str = "zanzibar";
 
 struct Stage {
@@ -53,7 +53,7 @@ fn a_chat_token_reads_nothing_of_the_owners_session() {
     stage.served.reply(message);
     stage.say(&stage.phone, "theirs", "$ echo hello > hello.txt; cat hello.txt");
 
-    // Paths that name a session, a run or a message answer as if it did not exist.
+    // Paths of another session, run or message answer as if it did not exist.
     for (method, path, body) in [
         ("GET", "/sessions/mine/messages", None),
         ("GET", "/status/mine", None),
@@ -103,7 +103,7 @@ fn a_chat_token_reads_nothing_of_the_owners_session() {
         stage.by(&stage.phone, "POST", &format!("/runs/{run}/{path}"), Some(json!({}))).refuses(404, "not_found");
     }
 
-    // It cannot begin a session in which kiso will work for somebody else.
+    // It cannot start a session of a kind in which kiso works for somebody else.
     for name in ["schedule.milk", "hook.mail", "channel.desk", "sub.a.0"] {
         let sent = stage.by(&stage.phone, "POST", "/msg", Some(json!({ "session": name, "text": "$ true" })));
         sent.refuses(404, "not_found");
@@ -111,7 +111,7 @@ fn a_chat_token_reads_nothing_of_the_owners_session() {
             .by(&stage.phone, "PUT", &format!("/sessions/{name}/files/a.txt"), Some(json!("x")))
             .refuses(404, "not_found");
     }
-    // Listings have what it began.
+    // Listings contain only its own items.
     let sessions = stage.by(&stage.phone, "GET", "/sessions", None).expect(200);
     let names: Vec<&Value> = sessions["items"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
     assert_eq!(names, ["theirs"]);
@@ -125,13 +125,13 @@ fn a_chat_token_reads_nothing_of_the_owners_session() {
     let models = stage.by(&stage.phone, "GET", "/v1/models", None).expect(200).to_string();
     assert!(models.contains("kiso/theirs") && !models.contains("kiso/mine"), "{models}");
 
-    // Another token reads as little, and the owner reads everything.
+    // A second token reads none of them either, and the owner reads everything.
     stage.by(&stage.other, "GET", "/sessions/theirs/messages", None).refuses(404, "not_found");
     assert_eq!(stage.by(&stage.other, "GET", "/sessions", None).expect(200)["items"], json!([]));
     assert_eq!(stage.served.get("/sessions")["items"].as_array().unwrap().len(), 2);
     stage.served.get("/sessions/theirs/messages");
 
-    // A session that an earlier schedule of the same name has left is not handed to it.
+    // The session of an earlier schedule with the same name is not given to it.
     stage.home.kiso(&["schedule", "run", "tea"]).ok();
     wait_until("the schedule", || {
         let all = stage.home.kiso(&["--json", "schedule", "receipts", "tea"]).ok().json_lines();
@@ -161,7 +161,7 @@ fn a_chat_token_uses_what_it_began() {
     for path in ["/sessions/theirs/messages", "/status/theirs", "/sessions/theirs/files", "/sessions/theirs/folders"] {
         by("GET", path, None).expect(200);
     }
-    // A schedule reports to a session of its own; without one, nobody could read the replies.
+    // A schedule must report to one of the token's sessions; otherwise nobody could read the replies.
     let schedule = |session: Option<&str>| json!({ "name": "news", "when": "every weekday at 8", "message": "$ echo news", "session": session });
     by("POST", "/schedules", Some(schedule(Some("mine")))).refuses(404, "not_found");
     by("POST", "/schedules", Some(schedule(None))).refuses(400, "bad_request");
@@ -169,7 +169,7 @@ fn a_chat_token_uses_what_it_began() {
     assert_eq!(by("GET", "/schedules", None).expect(200)["items"][0]["name"], "news");
     by("PATCH", "/schedules/news", Some(json!({ "session": "mine" }))).refuses(404, "not_found");
     assert_eq!(by("DELETE", "/schedules/news", None).status, 204);
-    // Shared files are for everybody; who may not read `default` has another session that undoes their changes.
+    // Shared files are for everybody; a token that may not read `default` has another session for undoing its changes.
     stage.home.kiso(&["run", "$ true"]).ok();
     let put = by("PUT", "/files/list.txt", Some(json!("x"))).expect(201);
     let keeper = put["session"].as_str().unwrap().to_owned();
@@ -178,7 +178,7 @@ fn a_chat_token_uses_what_it_began() {
     by("GET", "/sessions/default/messages", None).refuses(404, "not_found");
 }
 
-/// A stream has nothing of other sessions: neither events nor texts while they are written.
+/// A stream contains no events and no partial texts of other sessions.
 #[test]
 fn a_stream_tells_of_own_sessions_alone() {
     let mut stage = stage();
@@ -253,7 +253,7 @@ fn programs_with_a_chat_token_reach_their_own_sessions() {
     assert!(mcp(&root, "/mcp?session=mine", "resources/read", file("mine")).contains(SECRET));
 }
 
-/// A browser that a link of the scope `chat` logged in is somebody of its own.
+/// A browser logged in by a link of scope `chat` is a separate user.
 #[test]
 fn a_guests_browser_reads_what_it_began() {
     let stage = stage();

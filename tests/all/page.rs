@@ -1,6 +1,6 @@
 //! The page in a real Chromium, against a real daemon.
 //!
-//! Where there is no Chromium the tests say so loudly and test nothing.
+//! Without Chromium, the tests print a message and test nothing.
 
 mod approve;
 pub(crate) mod browser;

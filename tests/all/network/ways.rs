@@ -176,7 +176,7 @@ impl World {
 #[test]
 fn what_a_program_of_somebody_else_has_read_reaches_no_server() {
     let world = World::new();
-    // What it has not read of the session, it may tell.
+    // A request is allowed while nothing of the session has been read.
     for line in ["curl -s http://G/x", "curl -s -o out http://G/x", "curl -s -O http://G/x | cat"] {
         let (heard, _) = world.hear("s", line, SECRETS[0], Enforcement::Enforce);
         assert_eq!(heard.len(), 1, "{line}");
@@ -192,7 +192,7 @@ fn what_a_program_of_somebody_else_has_read_reaches_no_server() {
             leaks.push((source, line));
             ways += 1;
         }
-        // Whatever it is made of, the way has to be one.
+        // The way must leak with any source, so the sources alternate.
         let (_, line) = leaks.swap_remove(ways % SOURCES.len());
         let [one, other] = SECRETS.map(|secret| world.hear("s", &line, secret, Enforcement::Off));
         assert_ne!(one, other, "{way} tells the server nothing even where nothing is enforced, so it proves nothing");

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// A server whose answers depend on the path, on a port of its own. It says what it was sent under `/echo`.
+/// A server on its own port with responses by path. `/echo` returns the request.
 fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -37,7 +37,7 @@ fn answer(stream: &TcpStream) {
     let mut send = |status: &str, headers: &str, body: &[u8]| {
         let length = body.len();
         let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n");
-        // Some clients leave early.
+        // Some clients disconnect early.
         let _ = writer.write_all(head.as_bytes()).and_then(|()| writer.write_all(body));
     };
     match path.split('?').next().unwrap_or_default() {
@@ -80,7 +80,7 @@ fn answer(stream: &TcpStream) {
     }
 }
 
-/// A home whose command lines may send requests to these places.
+/// A home whose command lines may send requests to these addresses.
 fn open_home(files: &[(&str, &str)], places: &[&str]) -> Home {
     let home = home(files);
     for place in places {
@@ -224,7 +224,7 @@ fn http_is_that_of_node() {
     assert_eq!(ran.ok().stdout, expected, "{}", ran.stderr);
 }
 
-/// Requests that are refused, and those that reach nobody. The host says how to allow the first.
+/// Refused requests, and requests that reach no server. The error of the first names the command that allows them.
 #[test]
 fn requests_that_fail_have_the_codes_of_node() {
     let (address, closed) = (serve(), format!("127.0.0.1:{}", own_port()));

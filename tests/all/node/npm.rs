@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// The archive of a package, and its SHA-1, as registries have them.
+/// The archive of a package and its SHA-1, as in a registry.
 fn archive(manifest: &Value, script: &str) -> (Vec<u8>, String) {
     let dir = tempfile::tempdir().unwrap();
     let package = dir.path().join("package");
@@ -18,7 +18,7 @@ fn archive(manifest: &Value, script: &str) -> (Vec<u8>, String) {
     (bytes, String::from_utf8(run("sha1sum a.tgz")).unwrap()[..40].to_owned())
 }
 
-/// `tool` needs `leaf` 1, and `other`, which needs `leaf` 2; `bad` has another digest than the registry says.
+/// `tool` needs `leaf` 1 and `other`, which needs `leaf` 2; the digest of `bad` is wrong in the registry.
 fn registry() -> String {
     let packages = [
         (json!({ "name": "leaf", "version": "1.0.0" }), "module.exports = 'leaf 1.0.0'"),
@@ -110,7 +110,7 @@ fn packages_are_installed_with_what_they_need() {
     let lock = json!({ "packages": { "node_modules/../../up": { "version": "1.0.0" } } });
     std::fs::write(home.work("default").join("package-lock.json"), lock.to_string()).unwrap();
     shell(&home, "npm ci").exit(1).says(&["is not a place of a package"]);
-    // The project's own files are not replaced, and a dependency that the lock does not have is installed, too.
+    // The project's own files are not replaced, and a dependency that is missing in the lockfile is installed, too.
     let lock = json!({ "packages": {
         "": {}, "packages/member": { "version": "1.0.0", "resolved": format!("http://{address}/files/leaf-1.0.0.tgz") },
     } });

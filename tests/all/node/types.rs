@@ -1,4 +1,4 @@
-//! TypeScript in `node`: its types are left out, and lines and columns stay.
+//! TypeScript in `node`: types are removed, and lines and columns stay the same.
 
 use super::{home, shell};
 

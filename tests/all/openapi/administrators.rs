@@ -1,10 +1,10 @@
-//! Who may do what only an administrator may.
+//! Operations for administrators only.
 
 use super::{Api, CONFIG};
 use crate::harness::Home;
 use crate::served::Served;
 
-/// `gateway.admins` says which tokens are administrators; a name alone makes nobody one.
+/// `gateway.admins` lists the tokens of administrators; a token's name alone gives no rights.
 #[test]
 fn administrators_are_those_that_the_configuration_names() {
     let mut api = Api::new(&format!("{CONFIG}[gateway]\nadmins = [\"phone\", \"boss\"]\n"));
@@ -18,7 +18,7 @@ fn administrators_are_those_that_the_configuration_names() {
     api.ask("GET", "/config", "/config", Some(&boss), b"").refuses(401, "unauthorized");
 }
 
-/// Where no token exists, a program of this machine may chat and no more.
+/// Without any token, a program of this machine may only chat.
 #[test]
 fn who_needs_no_token_is_no_administrator() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! The operations of approvals, about a card that stands in the store.
+//! The operations of approvals, with a card in the store.
 
 mod network;
 

@@ -1,8 +1,8 @@
-//! `GET /metrics`, which is no JSON.
+//! `GET /metrics`, whose response is not JSON.
 
 use super::*;
 
-/// The text format of Prometheus: every sample has its help and its type before it, and a number.
+/// The text format of Prometheus: each sample follows its help and type lines, and has a number.
 #[test]
 fn metrics_have_the_form_that_prometheus_reads() {
     let mut api = Api::new(CONFIG);
@@ -41,7 +41,7 @@ fn metrics_have_the_form_that_prometheus_reads() {
     assert_eq!((value("kiso_queued_messages"), value("kiso_running_runs"), value("kiso_event_streams")), (0, 0, 0));
     assert_eq!(value("kiso_refused_total{reason=\"not_found\"}"), 1);
     assert_eq!(value("kiso_hook_events_total{hook=\"a\",result=\"queued\"}"), 0);
-    // Of those before, some may not be over yet.
+    // Some of the earlier connections may still be open.
     assert!(value("kiso_http_connections") >= 1);
     assert!(value("kiso_store_bytes") > 4_096 && value("kiso_http_requests_total") > 3);
 }

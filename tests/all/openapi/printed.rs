@@ -1,11 +1,11 @@
-//! The shapes of the command line.
+//! The JSON output of the command line.
 
 use super::CONFIG;
 use crate::harness::Home;
 use crate::served::Served;
 
-/// A session, a run, a message and a schedule have one shape each: what HTTP sends, the command line prints, with its type and
-/// the names by which its own options know them.
+/// A session, a run, a message and a schedule have the same fields in HTTP and in command output, which adds the type and the
+/// names that its options use.
 #[test]
 fn the_command_line_prints_what_http_sends() {
     let home = Home::new();
@@ -14,7 +14,7 @@ fn the_command_line_prints_what_http_sends() {
     let message = served.send("main", "$ echo hello #greeting");
     served.reply(message);
     home.kiso(&["schedule", "add", "tick", "@yearly", "hello", "--session", "main"]).ok();
-    // Nobody else names it meanwhile.
+    // A fixed title: a generated one could arrive between both requests.
     home.kiso(&["session", "rename", "main", "Hellos"]).ok();
     for (args, own, path) in [
         (&["session", "list"][..], &["session", "place"][..], "/sessions"),

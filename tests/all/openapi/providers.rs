@@ -30,7 +30,7 @@ pub(super) fn answers(api: &mut Api, admin: Option<&str>) {
     api.ask("PUT", models, "/providers/none/models", admin, small).refuses(404, "not_found");
     api.ask("PUT", models, "/providers/lab/models", admin, br#"{"model": "a b", "default": false}"#)
         .refuses(400, "bad_request");
-    // It lists its models and answers nothing else.
+    // The server lists its models and answers nothing else.
     let checked = api.ask("POST", check, "/providers/lab/check", admin, br#"{"model": "small"}"#).expect(200);
     assert_eq!(checked["ok"], false);
     api.ask("POST", check, "/providers/none/check", admin, br#"{"model": "small"}"#).refuses(404, "not_found");
@@ -40,7 +40,7 @@ pub(super) fn answers(api: &mut Api, admin: Option<&str>) {
     }
 }
 
-/// A server whose one answer is a list with one model.
+/// A server that answers once, with a list of one model.
 fn lists_a_model() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());

@@ -2,7 +2,7 @@
 
 use super::Api;
 
-/// Undo and redo, of a run that has ended, of one that has not (`slow`), and of none.
+/// Undo and redo of a finished run, of an unfinished one (`slow`), and of one that does not exist.
 pub(super) fn answers(api: &mut Api, slow: &str, token: Option<&str>) {
     let made = api.served.send("undone", "$ echo made > made.txt");
     api.served.reply(made);

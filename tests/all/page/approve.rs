@@ -1,4 +1,4 @@
-//! The card of a run that waits for a person, in the conversation.
+//! The card of a run that waits for a person, in a conversation.
 
 use super::browser::{css, role};
 use super::stage::Stage;
@@ -23,7 +23,7 @@ fn a_card_is_answered_with_its_buttons() {
     tab.wait_for(role("group", "Approval 1"));
     tab.shows(&format!("GET to {address}"));
     tab.shows(&format!("http://{address}/one"));
-    // One card, where it is seen, and no copy of it as text; the sidebar says that somebody is needed.
+    // There is one card in view, without a text copy; the sidebar shows that the session needs a person.
     tab.wait_of(
         css(".approval"),
         "it.getBoundingClientRect().top >= 0 && it.getBoundingClientRect().bottom <= innerHeight",
@@ -46,12 +46,12 @@ fn a_card_is_answered_with_its_buttons() {
     tab.wait_for(role("group", "Approval 2"));
     tab.click(role("button", "Approve"));
     tab.shows("It rains.");
-    // What was decided is still there in a page that is loaded later.
+    // The decision is still shown after a reload.
     tab.reload();
     tab.wait_until("[...document.querySelectorAll('.approval-done')].map((it) => it.innerText.split(' ')[0]).join() === 'Refused,Approved'");
     assert!(!tab.text().contains("this needs your approval"), "{}", tab.text());
 
-    // A site that no rule names is asked about in plain words, and the line afterwards says for how long the answer counts.
+    // A site without a rule leads to a question in plain words, and a line afterwards shows how long the answer is valid.
     std::fs::create_dir_all(stage.home.work("sites")).unwrap();
     std::fs::write(stage.home.work("sites").join("get.sh"), format!("curl -s http://{address}/three")).unwrap();
     stage.open("sites");
@@ -71,7 +71,7 @@ fn a_card_is_answered_with_its_buttons() {
         role("list", "Sites that were opened"),
         &format!("it.innerText.includes('{address}: you allowed it once')"),
     );
-    // An address in one's own message is allowed by that, and the line says so.
+    // An address in the user's own message is allowed by that, and the line says so.
     stage.open("own-address");
     tab.wait_gone(role("list", "Sites that were opened"));
     stage.say(&format!("$ curl -s http://{address}/four"));
@@ -79,7 +79,7 @@ fn a_card_is_answered_with_its_buttons() {
     tab.click(role("button", "Show steps"));
     tab.shows("your message names this address");
 
-    // The rules are under Manage, and can be removed there.
+    // The rules are listed under Manage, and can be removed there.
     let rule = json!({ "host": "never.example", "access": "deny" }).to_string();
     stage.daemon.request("POST", "/network", Some(&rule)).expect(200);
     tab.goto(&stage.url("#/sites"));
@@ -111,7 +111,7 @@ fn a_card_says_whose_words_a_call_goes_by() {
     stage.say("what is the answer?");
     tab.wait_for(role("group", "Approval 1"));
     tab.shows("written by anybody");
-    // It is asked for because of its words, and other words may come the next time.
+    // The card appears because of the arguments, and the next call may have others.
     assert_eq!(tab.count(role("button", "Always in this chat")), 0);
     assert_eq!(server.state().calls, [first]);
     tab.click(role("button", "Approve"));

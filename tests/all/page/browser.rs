@@ -1,14 +1,13 @@
-//! A real Chromium, driven as a person drives it: by what the accessibility tree says and by input events.
+//! A real Chromium, controlled as by a person: elements are found in the accessibility tree and used by input events.
 //!
-//! All tests of a process share one browser; each has a profile of its own in it. [`Tab`] fails a test that ends with an
-//! error on the console, an exception, a breach of the content security policy, a dialog or a new window that the test
-//! did not expect.
+//! All tests of a process share one browser; each has its own profile. [`Tab`] fails a test that ends with an unexpected console
+//! error, exception, violation of the content security policy, dialog or new window.
 //!
-//! Nothing leaves the machine: every name but the loopback's is unknown, and the proxy for all others does not exist.
+//! Nothing leaves the machine: only loopback names resolve, and the proxy for all others does not exist.
 
 #![allow(dead_code, unused_imports, reason = "the tests and the bench each use a part")]
 
-// With their paths, so that the bench can include this file by a path of its own.
+// With paths, so that the bench can include this file.
 #[path = "browser/audit.rs"]
 mod audit;
 #[path = "browser/find.rs"]
@@ -31,13 +30,13 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 use wire::Wire;
 
-/// Names that Chromium is installed by. Debian's first, and of these the one without windows: it takes half of the time.
+/// Program names of Chromium. Debian's come first, and of these the headless one: it takes half the time.
 const NAMES: [&str; 5] =
     ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 const MISSING: &str = "there is no Chromium here (on Debian: apt install chromium-headless-shell)";
 
-/// Says which browser is to be used, in place of those on the PATH.
+/// The variable that selects a browser other than those on the PATH.
 const CHOICE: &str = "KISO_CHROMIUM";
 
 const FLAGS: [&str; 21] = [
@@ -50,11 +49,11 @@ const FLAGS: [&str; 21] = [
     "--mute-audio",
     "--lang=en-US",
     "--force-color-profile=srgb",
-    // What is not looked at is drawn and timed as if it were.
+    // Background tabs are drawn and timed like visible ones.
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
-    // Machines that build have a small /dev/shm.
+    // Build machines have a small /dev/shm.
     "--disable-dev-shm-usage",
     "--disable-background-networking",
     "--disable-component-update",
@@ -66,19 +65,19 @@ const FLAGS: [&str; 21] = [
     "--proxy-bypass-list=127.0.0.1;localhost",
 ];
 
-/// Runs the browser with its pipe where it expects it, descriptors 3 and 4, and removes the profile when it has ended.
-/// It ends by itself when the other end of the pipe is closed, however this process ended.
+/// Runs the browser with its pipe on descriptors 3 and 4, where it expects it, and removes the profile afterwards. The browser
+/// ends when the other end of the pipe is closed, however this process ended.
 const RUN: &str = r#"dir=$1; shift
 "$@" --user-data-dir="$dir" 3<&0 4>&1 </dev/null >"$dir/said" 2>&1
 for _ in 1 2 3 4 5; do rm -rf "$dir" && exit 0; sleep 1; done"#;
 
-/// The one browser of the process.
+/// The browser of this process.
 pub(crate) struct Browser {
     wire: Arc<Wire>,
 }
 
 impl Browser {
-    /// `None` where there is none; then it is said loudly, once.
+    /// Returns `None`, with one message, if there is no Chromium.
     pub(crate) fn get() -> Option<&'static Browser> {
         static BROWSER: OnceLock<Option<Browser>> = OnceLock::new();
         BROWSER
@@ -99,20 +98,20 @@ impl Browser {
         if rustix::process::geteuid().is_root() {
             command.arg("--no-sandbox");
         }
-        // A group of its own, so that Ctrl-C ends the tests, and the end of the tests ends it.
+        // A separate process group: Ctrl-C ends the tests, and their end ends the browser.
         let group = std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child =
             group.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("sh starts");
         Browser { wire: Wire::new(child, profile.join("said")) }
     }
 
-    /// A tab in a profile of its own: no cookies, nothing cached.
+    /// Opens a tab in a new profile: without cookies and cache.
     #[track_caller]
     pub(crate) fn tab(&self) -> Tab {
         Tab::in_a_new_profile(&self.wire)
     }
 
-    /// As in "Chrome/156.0.0.0".
+    /// The version, as in "Chrome/156.0.0.0".
     pub(crate) fn version(&self) -> String {
         self.wire.call(None, "Browser.getVersion", &json!({})).expect("it says so")["product"]
             .as_str()

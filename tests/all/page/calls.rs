@@ -1,4 +1,4 @@
-//! The calls of a tool loop, while they run and afterwards; how a run that failed is shown; and the list of runs.
+//! The calls of a tool loop, while they run and afterwards; the display of a failed run; and the list of runs.
 
 use super::browser::{css, role};
 use super::script::{reply, server, title};
@@ -7,10 +7,10 @@ use crate::harness::{Home, root};
 use crate::web;
 use serde_json::json;
 
-/// The router's answer to a message that wants tools, and no plan.
+/// The router's answer to a message that needs tools, and no plan.
 const TOOLS: &str = r#"{"effort": "medium", "categories": ["shell", "web"], "tool_need": 1, "goal": "Make a file and look at a page", "durable": false}"#;
 
-/// Keeps a picture of the tab where somebody wants to look at it.
+/// Saves a screenshot of the tab if screenshots are requested.
 fn keep(stage: &Stage, name: &str) {
     if std::env::var_os("KISO_SCREENSHOTS").is_some() {
         let folder = root().join("target/page");
@@ -35,7 +35,7 @@ fn a_tool_loop_is_seen_call_by_call() {
     let tab = &stage.tab;
     stage.open("calls");
     stage.say("Make a file and look at a page");
-    // While it runs: the command, and what it has written so far.
+    // During the run: the command and its output so far.
     tab.wait_of(css(".run-call.running .run-label"), "it.textContent.includes('echo first')");
     tab.wait_of(css(".run-call .terminal-live"), "it.textContent.trim() === 'first'");
     tab.wait_of(css(".run-call:last-of-type"), "it.innerText.includes('fetch') && it.innerText.includes('/page')");
@@ -44,7 +44,7 @@ fn a_tool_loop_is_seen_call_by_call() {
     std::fs::write(stage.home.work("calls").join("go"), "").unwrap();
     tab.shows("The file is there.");
     tab.wait_gone(role("button", "Stop"));
-    // Afterwards each call has a line that opens, also in a page that is loaded then.
+    // Afterwards each call has a line that can be opened, also after a reload.
     tab.reload();
     tab.wait_for(role("button", "Copy reply"));
     tab.click(role("button", "Show steps"));
@@ -70,7 +70,7 @@ fn a_tool_loop_is_seen_call_by_call() {
     super::script::finish(server);
 }
 
-/// What a run says of its tasks agrees with how it ended; the list of runs has titles, and can be narrowed to a state.
+/// The tasks shown for a run agree with its outcome; the list of runs has titles, and can be filtered by status.
 #[test]
 fn a_run_that_failed_says_what_failed_and_is_found_by_its_state() {
     let Some(stage) = Stage::with(Home::new(), QUICK) else { return };

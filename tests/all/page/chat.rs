@@ -1,4 +1,4 @@
-//! A message and its reply: how it comes, how it looks, and what can be done with it.
+//! A message and its reply: streaming, display, and actions.
 
 use super::browser::{Tab, css, role};
 use super::fill;
@@ -7,7 +7,7 @@ use super::stage::{MESSAGE, QUICK, Stage};
 use crate::harness::Home;
 use serde_json::json;
 
-/// Everything that Markdown has and the page shows.
+/// All elements of Markdown that the page supports.
 const ANSWER: &str = "## A heading
 
 The first paragraph has **bold**, *slanted*, ~~struck~~ and `code` in it, and [a link](https://example.org/path).
@@ -32,10 +32,10 @@ The mass is $E = mc^2_0$ and costs $5 or $6.
 
 The last words.";
 
-/// The reply that is under way, or the last one.
+/// The current or last reply.
 const REPLY: &str = "[role=log] article:last-of-type";
 
-/// Marks what stands in the reply now; gives how many blocks that are.
+/// Marks the elements in the reply now; returns the number of blocks.
 #[track_caller]
 fn keep(tab: &Tab) -> u64 {
     let kept = format!(
@@ -54,7 +54,7 @@ fn a_reply_streams_in_and_is_never_drawn_anew() {
     stage.say("Tell me everything");
     tab.wait_for(role("article", "You,"));
     tab.wait("the model writes", || server.held() == 1);
-    // While nothing is there yet, what it does and for how long.
+    // Before the first text: the current activity and its duration.
     let run = stage.daemon.get("/runs?session=stream")["items"][0]["id"].as_str().unwrap().to_owned();
     let thought = stage.daemon.get(&format!("/runs/{run}"))["thought"].clone();
     assert_eq!(thought["kind"], "synthesizing", "{thought}");
@@ -65,7 +65,7 @@ fn a_reply_streams_in_and_is_never_drawn_anew() {
     tab.wait_of(role("timer", ""), &format!("it.textContent !== {began}"));
     server.release_many(40);
     tab.shows("The first paragraph has bold, slanted, struck and code in it");
-    // What follows the paragraph has begun, so it is whole.
+    // The next block has started, so the paragraph is complete.
     tab.wait_for(css(&format!("{REPLY} li")));
     assert!(!tab.text().contains("The last words."), "it is not there yet");
     let finished =
@@ -82,7 +82,7 @@ fn a_reply_streams_in_and_is_never_drawn_anew() {
         "the paragraph is the one that was there before"
     );
     assert_eq!(tab.eval("String(getSelection())"), selected, "what was selected still is");
-    // What is read again from the store is what was streamed.
+    // The text from the store equals the streamed one.
     let live = tab.of(css(REPLY), "it.querySelector('.chat-text').innerText");
     stage.open("stream");
     tab.reload();
@@ -92,11 +92,11 @@ fn a_reply_streams_in_and_is_never_drawn_anew() {
     super::script::finish(server);
 }
 
-/// However long an answer gets, a piece of it costs no more than the piece before: elements are made about once each, and
-/// what is finished is left alone. Counted, because times say more of the machine.
+/// A piece costs the same however long the answer gets: each element is created about once, and finished ones are not touched.
+/// The test counts elements, because times depend on the machine.
 #[test]
 fn a_long_answer_is_not_made_again_with_each_piece() {
-    // What says the same again and again is cut off.
+    // Plain repetition would be cut off, so the parts differ.
     let part = |n: u32| {
         format!(
             "Some **words** about `it {n}`, with [a link](https://example.org/), and then:\n\n- one thing\n- another\n\n"
@@ -123,7 +123,7 @@ fn a_long_answer_is_not_made_again_with_each_piece() {
     let [made, touched, there] = ["window.made", "window.touched", "document.querySelectorAll('.chat-text *').length"]
         .map(|count| tab.eval(count).as_u64().unwrap());
     assert!(there > 400, "{there}");
-    // The unfinished end is made anew now and then, and the rest of the page changes a little.
+    // The unfinished end is rebuilt now and then, and the rest of the page changes a little.
     assert!(made < 6 * there + 600, "{made} elements were made for {there}");
     assert!(touched < 5 * there + 600, "{touched} elements were taken away for {there} that stayed");
     super::script::finish(server);
@@ -149,7 +149,7 @@ fn markdown_is_shown_as_what_it_is() {
     assert!(tab.text().contains("costs $5 or $6."), "prices are no formulas: {}", tab.text());
     tab.wait_of(css(&format!("{REPLY} .md-math > math")), "it.textContent === 'E=mc02'");
     assert!(!tab.text().contains("$E"), "{}", tab.text());
-    // Colours come when the code is finished; the text stays what it was.
+    // Code is highlighted when it is complete; its text stays the same.
     tab.wait_for(css(&format!("{REPLY} pre code [class^=hl-]")));
     let code = "fn main() { let answer = 42; println!(\"{answer}\"); }";
     tab.wait_of(css(&format!("{REPLY} pre code")), &format!("it.textContent.trim() === {}", json!(code)));
@@ -178,7 +178,7 @@ fn a_chart_can_be_used_and_read_as_a_table() {
     tab.wait_for(css(&format!("{REPLY} canvas")));
     tab.shows("Rain by month");
     tab.shows("That is all.");
-    // A series is taken out and put back with the keyboard.
+    // A series is hidden and shown by keyboard.
     tab.focus(role("button", "Oslo"));
     let pressed = tab.of(role("button", "Oslo"), "it.getAttribute('aria-pressed')");
     tab.press("Enter");
@@ -191,7 +191,7 @@ fn a_chart_can_be_used_and_read_as_a_table() {
     assert_eq!(rows[1], json!(["Jan", "49\u{a0}mm", "67\u{a0}mm"]), "{rows}");
     assert_eq!(rows[2], json!(["Feb", "36.5\u{a0}mm", "73\u{a0}mm"]), "{rows}");
     tab.audit("chat with a table behind a chart");
-    // What is not a chart is shown as it was written, with the reason.
+    // Invalid chart data is shown as written, with the reason.
     stage.say("Draw something else");
     tab.wait_of(css(REPLY), "it.textContent.includes('\"values\": [1, 2]')");
     assert_eq!(tab.count(css(&format!("{REPLY} canvas"))), 0);
@@ -211,7 +211,7 @@ fn a_command_is_answered_beside_the_conversation() {
     assert_eq!(tab.of(MESSAGE, "it.value"), "");
 }
 
-/// What had been written when somebody stopped it stays where they read it.
+/// The text before a stop stays visible.
 #[test]
 fn what_was_written_before_a_stop_stays_in_view() {
     let server = server(&[talk("One two three four five six.", "pieces = 6\nfault = \"stepped\""), title("Counting")]);
@@ -232,7 +232,7 @@ fn what_was_written_before_a_stop_stays_in_view() {
     tab.audit("a reply that was cut off");
 }
 
-/// Eight clicks away from a mouse: what is sent, stopped and tried again without one.
+/// The message is sent, stopped and tried again without a mouse.
 #[test]
 fn a_run_is_stopped_and_tried_again() {
     let server = server(&[
@@ -264,20 +264,20 @@ fn a_run_is_stopped_and_tried_again() {
     );
 }
 
-/// A menu that was just opened at the end of a conversation stays where it is while what stands above it grows: what was
-/// opened is not a text that somebody began to read.
+/// A menu opened at the end of a conversation stays in place while the content above it grows: an open menu is not text that
+/// somebody is reading.
 #[test]
 fn a_menu_stays_where_it_was_opened() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
     stage.open("menu");
-    // More than there is room for.
+    // More than fits into the window.
     for said in 1..=6 {
         stage.say("What can you do?");
         tab.wait("it is answered", || tab.count(css(".chat-reply .chat-acts")) == said);
     }
     let menu = css("[role=log] article:last-of-type .chat-acts .menu > button");
-    // In one go, so that no frame passes between the click and the growth.
+    // In one step, so that no frame is drawn between the click and the growth.
     let moved = tab.of(
         menu,
         "(async () => {
@@ -297,7 +297,7 @@ fn a_menu_stays_where_it_was_opened() {
     assert_eq!(moved, 0, "it moved by so many pixels");
 }
 
-/// Code that is too wide scrolls sideways, and does not hold up whoever scrolls over it.
+/// Code that is too wide scrolls sideways, and does not block vertical scrolling over it.
 #[test]
 fn the_wheel_over_code_scrolls_the_conversation() {
     let code = format!("```\n{}\n```", vec!["wider than a conversation ".repeat(20); 8].join("\n"));

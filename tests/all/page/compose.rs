@@ -1,4 +1,4 @@
-//! Where a message is written: what is offered while it is, what goes with it, and what is kept of it.
+//! The composer: suggestions, attachments, and saved drafts.
 
 use super::browser::{css, role};
 use super::script::{server, talk, title};
@@ -15,7 +15,7 @@ fn what_can_be_written_is_offered() {
     let Some(stage) = Stage::with(Home::new(), &format!("{QUICK}{PILLS}")) else { return };
     let tab = &stage.tab;
     stage.open("offers");
-    // Pills are buttons that are pressed or not.
+    // Pills are toggle buttons.
     tab.click(role("button", "digest"));
     tab.wait_of(MESSAGE, "it.value === '!digest '");
     tab.wait_of(role("button", "digest"), "it.getAttribute('aria-pressed') === 'true'");
@@ -23,7 +23,7 @@ fn what_can_be_written_is_offered() {
     tab.wait_of(MESSAGE, "it.value === '!kind '");
     tab.click(role("button", "kind"));
     tab.wait_of(MESSAGE, "it.value === ''");
-    // Words are completed; what is chosen is told to those who do not see it.
+    // Words are completed; the selected option is announced to screen readers.
     tab.focus(MESSAGE);
     for (typed, list, option, written) in [
         ("/mod", "Commands", "/model", "/model "),
@@ -38,7 +38,7 @@ fn what_can_be_written_is_offered() {
         if list == "Tags" {
             tab.audit("chat with completions");
         }
-        // The first one fits best; the arrows go around.
+        // The first option fits best; the arrow keys wrap around.
         tab.press("ArrowUp");
         tab.press("ArrowDown");
         tab.press("Tab");
@@ -47,7 +47,7 @@ fn what_can_be_written_is_offered() {
         tab.press("Delete");
         tab.wait_of(MESSAGE, "it.value === ''");
     }
-    // Escape closes what was offered, and it stays closed for that word.
+    // Escape closes the suggestions, and they stay closed for that word.
     tab.type_text("#da");
     tab.wait_for(role("listbox", "Tags"));
     tab.press("Escape");
@@ -109,7 +109,7 @@ fn a_draft_survives_a_reload_in_its_own_session() {
     tab.reload();
     tab.wait_for(role("button", "Copy reply"));
     tab.wait_of(MESSAGE, "it.value === ''");
-    // Nothing of it is left for the next one who uses this browser.
+    // Nothing of the draft is left for the next user of this browser.
     tab.focus(MESSAGE);
     tab.type_text("not for others");
     log_out(tab);
@@ -117,7 +117,7 @@ fn a_draft_survives_a_reload_in_its_own_session() {
     tab.wait_until("![localStorage, sessionStorage].some((place) => JSON.stringify(place).includes('not for others'))");
 }
 
-/// Shift+Enter is a new line; a large text is sent as it is.
+/// Shift+Enter inserts a line break; a large text is sent unchanged.
 #[test]
 fn a_message_of_many_lines_is_sent_as_it_is() {
     let server = server(&[talk("Thank you.", ""), title("Lines")]);
@@ -134,13 +134,13 @@ fn a_message_of_many_lines_is_sent_as_it_is() {
     super::script::finish(server);
 }
 
-/// Dropped, pasted and chosen: all of them are in the workspace under a name of their own, and the message says so.
+/// Dropped, pasted and chosen files are saved in the workspace under separate names, and the message names them.
 #[test]
 fn files_go_into_the_workspace() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
     stage.open("files");
-    // It looks whether a name is free.
+    // The page checks whether a name is free.
     tab.expects("answer: 404 /sessions/files/files/").expects("answer: 409 /sessions/files/files/");
     let (table, picture) = (root().join("examples/weather.csv"), root().join("docs/mean-temperature.svg"));
     tab.drop_file(css("main"), &table);
@@ -150,7 +150,7 @@ fn files_go_into_the_workspace() {
     tab.choose_file(css("input[type=file]"), &picture);
     tab.wait("who attached a file goes on with writing", || tab.eval("document.activeElement.tagName") == "TEXTAREA");
     tab.wait_for(role("button", "Remove mean-temperature.svg"));
-    // The same name again does not replace what is there.
+    // The same name does not replace the existing file.
     tab.drop_file(css("main"), &table);
     tab.wait_for(role("button", "Remove weather-2.csv"));
     tab.audit("chat with files to send");
@@ -166,7 +166,7 @@ fn files_go_into_the_workspace() {
     let work = stage.home.work("files");
     assert_eq!(std::fs::read(work.join("weather.csv")).unwrap(), std::fs::read(&table).unwrap());
     assert_eq!(std::fs::read(work.join("weather-2.csv")).unwrap(), std::fs::read(&table).unwrap());
-    // A folder with its files, hidden ones apart; an empty file; and a name from elsewhere.
+    // A folder with its files, except hidden ones; an empty file; and a name that comes from outside.
     let dir = tempfile::TempDir::new().unwrap();
     for name in ["folder/sub", "folder/.git"] {
         std::fs::create_dir_all(dir.path().join(name)).unwrap();
@@ -183,7 +183,7 @@ fn files_go_into_the_workspace() {
     tab.wait_of(css(".composer-files"), "it.innerText.includes('2 files')");
     assert_eq!(std::fs::read_to_string(work.join("folder/sub/b-c.txt")).unwrap(), "folder/sub/b c.txt");
     assert!(!work.join("folder/.git").exists() && !work.join("folder/.env").exists());
-    // Another one of the same name has a directory for itself, and takes its files with it when it is removed.
+    // Another folder of the same name gets its own directory, and removing it removes its files.
     tab.drop_file(css("main"), &dir.path().join("folder"));
     tab.wait_for(role("button", "Remove folder-2"));
     wait_until("its files to be there", || work.join("folder-2/sub/b-c.txt").exists());
@@ -226,7 +226,7 @@ fn a_long_paste_becomes_a_file() {
     assert_eq!((files.as_array().unwrap().len(), &files[0]["bytes"]), (1, &json!(20_000)));
 }
 
-/// What was written and not sent is there after a reload, in its session and in no other, until it is sent.
+/// A draft is restored after a reload, only in its session, until it is sent.
 #[test]
 fn a_draft_survives_a_reload() {
     let Some(stage) = Stage::reflex() else { return };
@@ -253,7 +253,7 @@ fn a_draft_survives_a_reload() {
     assert_eq!(tab.of(MESSAGE, "it.value"), "");
 }
 
-/// What was asked can be asked otherwise, in its place, or once more, and what was answered can be answered again.
+/// A question can be edited or sent again, and an answer can be repeated.
 #[test]
 fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     let Some(stage) = Stage::reflex() else { return };
@@ -268,7 +268,7 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
         };
         (of("user"), of("assistant").len())
     };
-    // In view at the last message and its reply, where nobody points at them.
+    // Visible for the last message and its reply, without hovering.
     let press = |kind: &str, name: &str| {
         let of_last = format!("[role=log] article:nth-last-child(1 of .{kind}) .chat-acts");
         tab.wait_of(css(&of_last), "getComputedStyle(it).opacity === '1'");
@@ -277,7 +277,7 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
             &format!("[...it.querySelectorAll('button')].find((one) => one.innerText === '{name}').click()"),
         );
     };
-    // As somebody does who has a keyboard, in the menu of the last message or reply.
+    // By keyboard, in the menu of the last message or reply.
     let choose = |kind: &str, item: &str| {
         let menu = format!("[role=log] article:nth-last-child(1 of .{kind}) .chat-acts .menu > button");
         tab.focus(css(&menu));
@@ -299,7 +299,7 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     tab.shows("Editing a message");
     tab.audit("chat while a message is edited");
     assert_eq!(said().0.len(), 1, "nothing is sent before it is edited");
-    // A command is carried out, and does not take the place of the message.
+    // A command is executed, and does not replace the message.
     tab.press("Control+a");
     tab.insert_text("/help");
     tab.press("Enter");
@@ -311,7 +311,7 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     tab.press("Control+a");
     tab.type_text("$ cat one.txt || echo none");
     tab.press("Enter");
-    // It has made a file, which can go with it.
+    // The run has created a file, which can be removed with it.
     tab.wait_for(role("dialog", "Make a new version?"));
     tab.shows("The earlier version and what followed it are kept.");
     tab.shows("one.txt");
@@ -322,14 +322,14 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     versions("Version 2 of 2");
     tab.audit("chat with versions");
     press("chat-reply", "Regenerate");
-    // Another answer to the same text is no other version of the message.
+    // Another answer to the same text is not another version of the message.
     versions("Answer 2 of 2");
     versions("Version 2 of 2");
     answered(&["$ cat one.txt || echo none"]);
     tab.audit("chat with answers");
     choose("chat-asked", "Send again");
     answered(&["$ cat one.txt || echo none", "$ cat one.txt || echo none"]);
-    // The other answer has what followed it, which is nothing; and that of this one comes back.
+    // The other answer has no follow-up messages; returning to this one restores its own.
     tab.click(role("button", "Previous answer"));
     versions("Answer 1 of 2");
     answered(&["$ cat one.txt || echo none"]);
@@ -342,7 +342,7 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     tab.click(role("button", "Next version"));
     answered(&["$ cat one.txt || echo none", "$ cat one.txt || echo none"]);
     versions("Answer 2 of 2");
-    // Both answers are shown beside each other, the older one first, and the chat is one click away.
+    // Both answers are shown side by side, the older one first, with a link back to the chat.
     tab.click(role("link", "Compare this answer with the one before"));
     tab.wait_for(role("heading", "Two runs compared"));
     tab.wait_for(css(".trace-sides a.mono"));

@@ -1,4 +1,4 @@
-//! From no model to one that answers, in the page alone.
+//! Connecting a first model, with the page only.
 
 use super::browser::{css, role};
 use super::script::{server, talk, title};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 const KEY: &str = "sk-connect-0123456789abcdef";
 
-/// The calls of a test of a model that reads no pictures.
+/// The calls of a check of a model without pictures.
 const CHECKED: &str = r#"
 [[reply]]
 role = "worker"
@@ -27,7 +27,7 @@ role = "worker"
 text = "0"
 "#;
 
-/// Whether the text stands anywhere in the page, also in what was typed.
+/// Whether the page contains the text, also in inputs.
 fn holds(stage: &Stage, text: &str) -> bool {
     let script = format!(
         "document.documentElement.outerHTML.includes({0}) || [...document.querySelectorAll('input')].some((one) => one.value.includes({0}))",
@@ -64,7 +64,7 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     tab.click(role("radio", "Other server"));
     fill(&stage, "Address", &server.base_url());
 
-    // A wrong key: said in words, with what to do, and gone from the page.
+    // A wrong key: the error says what to do, and the key is removed from the page.
     tab.expects("answer: 502");
     fill(&stage, "API key", "sk-wrong-0123456789abcdef");
     tab.click(role("button", "Connect"));
@@ -77,7 +77,7 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     // Another one can be entered at once.
     fill(&stage, "API key", KEY);
     tab.click(role("button", "Save"));
-    // The only model of the server is chosen.
+    // The server's only model is selected.
     tab.wait_of(role("radio", "test-model"), "it.checked");
     assert!(!holds(&stage, KEY), "the key is in the page");
     tab.wait_of(role("region", "Connected providers"), "it.innerText.includes('Works')");
@@ -95,7 +95,7 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     assert!(name.starts_with("127-0-0-1") || name.starts_with("server"), "{name}");
     assert!(name.ends_with(":test-model"), "{name}");
 
-    // Nothing says the key, and it is nowhere in clear.
+    // The key is in no response, and nowhere in plain text.
     for path in ["/providers", "/models", "/config"] {
         assert!(!stage.daemon.get(path).to_string().contains(KEY), "{path}");
     }
@@ -117,7 +117,7 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     tab.click(role("button", &format!("Model: {name}")));
     tab.click(role("menuitem", "More models…"));
     let provider = name.split(':').next().unwrap();
-    // Its models are a press away, without the key.
+    // Its models can be listed with one click, without entering the key.
     tab.click(role("button", &format!("Models of {provider}")));
     tab.wait_for(role("radio", "test-model default"));
     tab.click(role("button", &format!("Remove {provider}")));
@@ -128,7 +128,7 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     assert_eq!(stage.daemon.get("/providers")["items"], json!([]));
 }
 
-/// A model without its key keeps nothing else from working, and its card leads to the remedy.
+/// A model without its key does not disturb anything else, and its card leads to the solution.
 #[test]
 fn a_missing_key_is_a_card_with_its_remedy() {
     let config = format!(
@@ -149,7 +149,7 @@ fn a_missing_key_is_a_card_with_its_remedy() {
     tab.press("Escape");
     let warnings = stage.daemon.get("/health/details")["warnings"].to_string();
     assert!(warnings.contains("KISO_NO_SUCH_KEY"), "{warnings}");
-    // The file is the administrator's word: a connected model does not take its place.
+    // The configuration file has priority: a connected model does not replace its model.
     let body = json!({ "kind": "openai", "base_url": "http://127.0.0.1:9/v1" }).to_string();
     stage.daemon.request("PUT", "/providers/mine", Some(&body)).expect(200);
     let body = json!({ "model": "m", "default": true }).to_string();
@@ -159,7 +159,7 @@ fn a_missing_key_is_a_card_with_its_remedy() {
     stage.daemon.request("PUT", "/providers/cloud", Some(&body)).expect(400);
 }
 
-/// Thoughts stream into their fold, stay out of the reply, and are there after a reload.
+/// Reasoning is streamed into a folded section, is not part of the reply, and is kept after a reload.
 #[test]
 fn thoughts_are_folded_above_the_reply() {
     const THOUGHT: &str = "The user greets me, so I greet back.";
@@ -186,7 +186,7 @@ fn thoughts_are_folded_above_the_reply() {
     assert_eq!(reply["text"], "Good morning.");
     let run = stage.daemon.get(&format!("/runs/{}", reply["run"].as_str().unwrap()));
     assert_eq!((&run["reasoning"][0]["role"], &run["reasoning"][0]["text"]), (&json!("worker"), &json!(THOUGHT)));
-    // No later request has it.
+    // Later requests do not contain it.
     stage.tab.wait_for(MESSAGE);
     stage.say("write a greeting for the evening");
     tab.shows("Good evening.");

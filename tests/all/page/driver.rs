@@ -1,5 +1,4 @@
-//! The browser's driver, on small pages of its own: that it sees what it must see, so that a test that sees nothing of it
-//! means something.
+//! The browser's driver on small test pages: it detects every kind of problem, so that a test without problems is meaningful.
 
 use super::browser::{Browser, Tab, css, role};
 use std::collections::BTreeMap;
@@ -10,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// Serves these pages until the process ends; where.
+/// Serves these pages until the process ends. Returns the address.
 fn site(pages: &[(&str, &str)]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -61,7 +60,7 @@ for (const kind of ['drop', 'paste']) document.addEventListener(kind, async (eve
   status.textContent = `${kind} of ${file.name}: ${await file.text()}`;
 });";
 
-/// What is held over it is over something that goes away as soon as that is heard of.
+/// A page that removes the element under dragged files as soon as it handles the event.
 const CHANGING: &str = "const cover = document.createElement('div');
 cover.style.setProperty('position', 'fixed');
 cover.style.setProperty('inset', '0');
@@ -75,7 +74,7 @@ document.addEventListener('drop', (event) => {
   document.querySelector('[role=status]').textContent = `a drop of ${event.dataTransfer.files[0].name}`;
 });";
 
-/// A tab on a page with this script; none, loudly, where there is no browser.
+/// A tab on a page with this script. Returns `None`, with a message, if there is no browser.
 fn on(script: &str) -> Option<Tab> {
     let browser = Browser::get()?;
     let site = site(&[("/", PAGE), ("/page.js", script), ("/icon", ""), ("/other", "<title>Another</title>")]);
@@ -110,7 +109,7 @@ fn a_page_is_used_as_a_person_uses_it() {
     tab.audit("a page");
 }
 
-/// A document hears nothing of a drop on an element that it no longer has.
+/// A document receives no drop on a removed element.
 #[test]
 fn what_is_dropped_arrives_while_the_page_changes() {
     let Some(tab) = on(CHANGING) else { return };
@@ -152,12 +151,12 @@ fn requests_are_seen_and_the_network_can_be_cut() {
     tab.wait("the network is cut", || tab.eval(fails) == true);
     tab.set_offline(false);
     tab.wait("the network is mended", || tab.eval(fails) == false);
-    // Names are not even asked for.
+    // Names are not resolved.
     tab.expects("connect-src").expects("Content Security Policy");
     assert_eq!(tab.eval("fetch('https://example.org/').then(() => false, () => true)"), true);
 }
 
-/// The end of a tab that has seen something fails, and says what.
+/// The end of a tab with a problem fails, and reports it.
 #[test]
 fn what_should_not_be_fails_the_test() {
     if Browser::get().is_none() {

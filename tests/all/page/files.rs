@@ -1,4 +1,4 @@
-//! The files that all conversations share: uploaded, opened, deleted and put back.
+//! The files that all conversations share: uploaded, opened, deleted and restored.
 
 use super::browser::{css, role};
 use super::stage::{QUICK, Stage, manage};
@@ -7,7 +7,7 @@ use crate::harness::{Home, root};
 use crate::served::ask;
 use std::fs;
 
-/// Writes a screenshot where somebody wants to look at it.
+/// Saves a screenshot if screenshots are requested.
 fn picture(stage: &Stage, name: &str) {
     if std::env::var_os("KISO_SCREENSHOTS").is_some() {
         let shots = root().join("target/page");
@@ -30,7 +30,7 @@ fn shared_files_are_uploaded_opened_deleted_and_put_back() {
     tab.wait_for(role("link", "report.txt"));
     assert_eq!(stage.daemon.request("GET", "/files/report.txt", None).body, "figures\n");
     tab.click(role("button", "Dismiss"));
-    // The same name again: it is asked about first.
+    // An existing name needs a confirmation.
     fs::write(&report, "newer figures\n").unwrap();
     tab.expects("answer: 409 /files/report.txt");
     tab.choose_file(css("main input[type=file]"), &report);

@@ -1,15 +1,15 @@
-//! Sessions as months of use would leave them, written straight into the store.
+//! Sessions as after months of use, written directly to the store.
 
 use crate::harness::Home;
 use rusqlite::{Connection, params};
 
-/// When the first message of a filled session came: 2026-01-05, 09:00 UTC.
+/// Time of the first message in a filled session: 2026-01-05, 09:00 UTC.
 const BEGAN_MS: i64 = 1_767_603_600_000;
 
-/// Minutes between two messages of it.
+/// Time between two of its messages.
 const APART_MS: i64 = 60_000;
 
-/// Writes a session of these messages, the user's and the replies to them in turn, each pair with its run.
+/// Writes a session with these messages, alternating between the user's and the replies; each pair has its run.
 pub(super) fn session(home: &Home, name: &str, texts: impl IntoIterator<Item = String>) {
     let mut store = Connection::open(home.path().join("store.db")).expect("it is SQLite");
     let tx = store.transaction().expect("nobody else writes");

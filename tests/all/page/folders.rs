@@ -1,4 +1,4 @@
-//! A person's folder: what a run has changed in it waits above the composer.
+//! A person's folder: a run's changes are listed above the composer until they are accepted.
 
 use super::browser::role;
 use super::stage::Stage;

@@ -1,4 +1,4 @@
-//! Formulas are MathML, which a browser draws, selects and reads aloud, and footnotes lead to their text and back.
+//! Formulas are MathML, which a browser draws, selects and reads aloud; footnotes link to their text and back.
 
 use super::browser::{css, role};
 use super::fill;
@@ -6,7 +6,7 @@ use super::stage::{QUICK, Stage};
 use crate::harness::Home;
 use serde_json::{Value, json};
 
-/// TeX, and what it becomes: the elements with their texts.
+/// TeX, and the resulting elements with their texts.
 const FORMULAS: [(&str, &str); 18] = [
     (r"E = mc^2", "mrow(mi:E mo:= mi:m msup(mi:c mn:2))"),
     (r"x_i^2", "msubsup(mi:x mi:i mn:2)"),
@@ -30,12 +30,12 @@ const FORMULAS: [(&str, &str); 18] = [
     ),
     (r"\left( a \right]", "mrow(mo:( mi:a mo:])"),
     (r"a \not= b \unknown", "mrow(mi:a mo:≠ mi:b mtext:\\unknown)"),
-    // Names that every object of JavaScript has are commands like any other.
+    // Names of JavaScript's object properties are ordinary commands.
     (r"\constructor x", "mrow(mtext:\\constructor mi:x)"),
     (r"\not\text{toString}", "mtext:toString\u{338}"),
 ];
 
-/// An element as the table above has it.
+/// Writes an element in the form of the table above.
 const WRITTEN: &str = "(() => {
   const write = (it) => it.children.length ? `${it.localName}(${[...it.children].map(write).join(' ')})` : `${it.localName}:${it.textContent}`;
   return [...document.querySelectorAll('.md-display .md-math > math')].map((math) => write(math.firstElementChild));
@@ -61,7 +61,7 @@ fn formulas_are_mathml_and_footnotes_lead_there_and_back() {
         "[...document.querySelectorAll('.md-display math')].every((it) => it.getAttribute('display') === 'block')",
     );
     assert_eq!(display, true);
-    // The source stays within reach.
+    // The source is available.
     assert_eq!(tab.of(css(".md-display .md-math"), "it.title"), json!("E = mc^2"));
 
     assert_eq!(tab.count(css(".md-note")), 2);

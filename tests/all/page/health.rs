@@ -1,4 +1,4 @@
-//! How the daemon is, as the page says it.
+//! The daemon's state as shown by the page.
 
 use super::browser::{Browser, Tab, css, role};
 use super::stage::{Stage, manage};
@@ -54,7 +54,7 @@ fn health_says_what_the_daemon_says() {
     }
     let is_asked = !tab.requests_to("/fleet").is_empty();
     assert_eq!((tab.has(role("region", "Fleet")), is_asked), (everywhere::is_so(), everywhere::is_so()));
-    // What happens is seen without being asked for.
+    // Figures are updated without a reload.
     stage.daemon.reply(stage.daemon.send("main", "$ echo hello"));
     tab.wait("the figures are new", || {
         let now = figures(tab);
@@ -62,7 +62,7 @@ fn health_says_what_the_daemon_says() {
     });
     audit_in_both(tab, "health");
 
-    // The configuration is folded, fetched when it is opened, and searched.
+    // The configuration is folded, loaded when it is opened, and searchable.
     assert_eq!(tab.requests_to("/config").len(), 0);
     tab.click(css(".health-config > summary"));
     tab.wait_for(role("table", "Configuration"));
@@ -95,7 +95,7 @@ fn health_names_servers_outside_the_sandbox() {
     audit_in_both(tab, "health with servers");
 }
 
-/// A daemon that is gone is not called well.
+/// A stopped daemon is not shown as healthy.
 #[test]
 fn health_of_a_daemon_that_is_gone() {
     let Some(stage) = Stage::reflex() else { return };

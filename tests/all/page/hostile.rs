@@ -1,5 +1,5 @@
-//! What models, skills, files and people may say, and what must not come of it: nothing runs, nothing is asked for,
-//! nothing freezes, and all of it can still be read.
+//! Hostile texts of models, skills, files and people: nothing runs, no request is sent, nothing freezes, and all of it is
+//! readable.
 
 use super::browser::{Tab, role};
 use super::fill;
@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts who comes. Nobody may.
+/// Counts connections. There must be none.
 struct Trap {
     address: String,
     caught: Arc<AtomicUsize>,
@@ -35,7 +35,7 @@ impl Trap {
     }
 }
 
-/// Each would set `window.owned`, show a dialog, or call the trap, if it ran.
+/// Each would set `window.owned`, show a dialog, or send a request to the trap, if it ran.
 fn attacks(trap: &str) -> Vec<(&'static str, String)> {
     let run = format!("window.owned=1;alert(1);fetch('http://{trap}/')");
     let attacks = [
@@ -99,7 +99,7 @@ fn attacks(trap: &str) -> Vec<(&'static str, String)> {
     attacks.into_iter().collect()
 }
 
-/// Each would take a naive page minutes, or its whole stack.
+/// Each would keep a naive page busy for minutes, or exhaust its stack.
 fn floods() -> Vec<(&'static str, String)> {
     let chart = |value: &Value| format!("```chart\n{value}\n```");
     let many: Vec<usize> = (0..200_000).collect();
@@ -139,7 +139,7 @@ fn floods() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What may not be in the document, whoever said it.
+/// Lists elements and attributes that must not be in the document.
 const CLEAN: &str = "(() => {
   const found = [];
   const elements = [...document.querySelectorAll('*')];
@@ -171,7 +171,7 @@ fn is_harmless(tab: &Tab, trap: &Trap) {
     tab.check();
 }
 
-/// A text with marks around it, so that it is seen that it is shown, and that what comes behind it is shown too.
+/// A text between marks, to check that it and the text after it are shown.
 fn marked(name: &str, text: &str) -> String {
     format!("begin-{name}\n\n{text}\n\nend-{name}")
 }
@@ -189,7 +189,7 @@ fn a_hostile_transcript_runs_nothing() {
     let before = tab.navigations().len();
     stage.open("hostile");
     tab.shows("begin-unclosed");
-    // From the end to the beginning, as somebody scrolls who looks for something.
+    // From the end to the beginning, as a person scrolls back.
     for (name, _) in attacks.iter().rev() {
         tab.wait(&format!("{name} is shown"), || {
             let there = tab.text().contains(&format!("begin-{name}"));
@@ -221,7 +221,7 @@ fn a_flood_freezes_nothing() {
     for (name, _) in &floods {
         stage.open(name);
         tab.shows(&format!("begin-{name}"));
-        // The page still listens, whatever it still has to draw.
+        // The page still reacts, even while it is drawing.
         tab.focus(MESSAGE);
         tab.type_text("still here");
         tab.wait_of(MESSAGE, "it.value === 'still here'");
@@ -229,7 +229,7 @@ fn a_flood_freezes_nothing() {
     }
 }
 
-/// Titles, names of files, what commands print, and what a skill says of itself are texts as well.
+/// Titles, file names, command output and texts of a skill are shown as plain text, too.
 #[test]
 fn hostile_names_are_only_names() {
     let trap = Trap::set();

@@ -1,11 +1,11 @@
-//! Folders that config.toml lists: opened in a conversation, and files saved in them.
+//! Folders listed in config.toml: opened in a conversation, and used to save files.
 
 use super::browser::{css, role};
 use super::stage::{QUICK, Stage};
 use super::themes::audit_in_both;
 use crate::harness::{Home, root};
 
-/// Writes a screenshot where somebody wants to look at it.
+/// Saves a screenshot if screenshots are requested.
 fn picture(stage: &Stage, name: &str) {
     if std::env::var_os("KISO_SCREENSHOTS").is_some() {
         let shots = root().join("target/page");
@@ -47,7 +47,7 @@ fn listed_folders_are_opened_in_a_conversation_and_take_files() {
     tab.wait_for(role("region", &format!("Changes to {path}")));
     assert_eq!(std::fs::read_to_string(photos.join("a.txt")).unwrap(), "one\n");
 
-    // A file of the reply, with one click and the choice of the folder.
+    // A file of the reply, with one click and a choice of folder.
     tab.click(role("button", "Save pub/chart.csv to a folder or to the shared files"));
     tab.wait_for(role("dialog", "Save chart.csv"));
     assert!(!tab.has(role("button", "Save in books")), "it is for reading only");
@@ -57,7 +57,7 @@ fn listed_folders_are_opened_in_a_conversation_and_take_files() {
     tab.click(role("button", "Save in photos"));
     tab.shows("Saved as “chart.csv” in photos");
     assert_eq!(std::fs::read_to_string(photos.join("chart.csv")).unwrap(), "chart\n");
-    // The same from the list of all files; what waits still waits.
+    // The same from the list of all files; a pending file stays pending.
     menu("Files");
     tab.click(role("button", "Save pub/chart.csv to a folder or to the shared files"));
     tab.click(role("button", "Save in photos"));

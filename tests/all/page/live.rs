@@ -1,4 +1,4 @@
-//! Two tabs, a lost connection, a daemon that is started anew: nothing is lost, and all agree.
+//! Two tabs, a lost connection, a restarted daemon: nothing is lost, and all tabs agree.
 
 use super::browser::{css, role};
 use super::script::{server, talk, title};
@@ -27,7 +27,7 @@ fn two_tabs_agree() {
     for tab in [one, &two] {
         tab.wait_of(css("[role=log] article[aria-label^=kiso]"), "it.textContent.includes('three')");
     }
-    // Who comes in the middle has all that was said.
+    // A tab that is opened in the middle shows everything so far.
     let three = one.beside();
     stage.show(&three, "both");
     three.wait_of(
@@ -49,7 +49,7 @@ fn two_tabs_agree() {
     super::script::finish(server);
 }
 
-/// What is said during a run, and belongs to it, stands between the reply that was given by then and the one to it.
+/// A message that joins a run is shown between the earlier reply and its own.
 #[test]
 fn a_follow_up_stands_before_its_reply() {
     let server = server(&[
@@ -78,7 +78,7 @@ fn a_follow_up_stands_before_its_reply() {
     super::script::finish(server);
 }
 
-/// Who has pressed Enter is not left without a sign, and nobody else's message is waited for.
+/// A message shows a sign of progress at once, and does not wait for another client's message.
 #[test]
 fn a_message_is_worked_on_at_once() {
     let server = server(&[talk("Here.", "fault = \"stepped\""), title("Now")]);
@@ -88,7 +88,7 @@ fn a_message_is_worked_on_at_once() {
     let Some(stage) = Stage::with(home, &config) else { return };
     let tab = &stage.tab;
     stage.open("now");
-    // Of another door, and so first.
+    // From another client, and therefore first.
     let body = json!({ "session": "now", "text": "Before" }).to_string();
     stage.daemon.request("POST", "/msg", Some(&body)).expect(202);
     tab.shows("Before");
@@ -103,7 +103,7 @@ fn a_message_is_worked_on_at_once() {
     super::script::finish(server);
 }
 
-/// Between browser and daemon, and may break.
+/// A connection between browser and daemon that the test can break.
 struct Line {
     address: String,
     broken: Arc<AtomicBool>,
@@ -166,7 +166,7 @@ fn a_lost_connection_is_shown_and_heals() {
     line.cut();
     tab.shows("is offline");
     tab.audit("chat without a daemon");
-    // What is said meanwhile is missed, and there again afterwards.
+    // Replies in the meantime are missed, and loaded afterwards.
     server.release_many(2);
     say(&tab, "Do you hear me?");
     tab.shows("Waiting for kiso");
@@ -180,15 +180,14 @@ fn a_lost_connection_is_shown_and_heals() {
     tab.shows("You are back.");
     assert_eq!(tab.count(role("article", "You,")), 2, "each message was sent once\n{}", tab.describe());
     assert_eq!(tab.of(MESSAGE, "it.value"), "a draft");
-    // The page shows a reply while it comes; what is kept of it follows.
+    // The page shows a reply while it is streamed; it is stored a moment later.
     let sent = || stage.daemon.get("/sessions/away/messages")["items"].as_array().unwrap().len();
     tab.wait("both replies are kept", || sent() >= 4);
     assert_eq!(sent(), 4);
     super::script::finish(server);
 }
 
-/// The daemon is killed in the middle of a reply and started anew on the same port; the run goes on where it was, and the
-/// draft is still there.
+/// The daemon is killed in the middle of a reply and restarted on the same port; the run continues, and the draft is still there.
 #[test]
 fn a_restart_of_the_daemon_loses_neither_draft_nor_text() {
     let half = "The first half, and the second half.";
@@ -226,12 +225,12 @@ fn a_restart_of_the_daemon_loses_neither_draft_nor_text() {
     stage.tab.wait_of(MESSAGE, "it.value === 'a draft'");
 }
 
-/// What the models still have to say after a restart.
+/// The remaining answers of the models after a restart.
 fn server_again(text: &str) -> crate::model_server::ModelServer {
     server(&[super::script::reply("worker", text, ""), title("Halves")])
 }
 
-/// Of a session that is opened at the moment at which it begins, the listing may not know yet: it looks new, until it does.
+/// A session may be opened before the listing knows it: it looks new until the listing is updated.
 #[test]
 fn a_session_that_begins_as_it_is_opened_does_not_stay_empty() {
     let Some(stage) = Stage::reflex() else { return };
@@ -245,7 +244,7 @@ fn a_session_that_begins_as_it_is_opened_does_not_stay_empty() {
           const {{ sessions }} = {sessions};
           const known = sessions.get();
           const unknown = () => sessions.get().items.length && sessions.set({{ ...known, items: [] }});
-          // Also where another listing is on its way.
+          // Also while another listing is loading.
           const waits = sessions.watch(unknown);
           globalThis.comes = () => {{ waits(); sessions.set(known); }};
           unknown();
@@ -257,7 +256,7 @@ fn a_session_that_begins_as_it_is_opened_does_not_stay_empty() {
     tab.wait_of(role("log", ""), "it.innerText.includes('hello')");
 }
 
-/// A listing that was asked for before something happened does not undo it, and neither does one that overlaps with it.
+/// A listing requested before a change does not undo it, and neither does one that overlaps with it.
 #[test]
 fn an_older_listing_undoes_nothing() {
     let Some(stage) = Stage::reflex() else { return };
@@ -282,7 +281,7 @@ fn an_older_listing_undoes_nothing() {
     for session in ["chat-late", "chat-gone"] {
         stage.daemon.reply(stage.daemon.send(session, "$ echo hello"));
     }
-    // What the page has heard makes it ask; the answer waits.
+    // An event makes the page load the listing; the response is delayed.
     tab.wait_until("held.length > 0");
     let title = json!({ "title": "A better name" }).to_string();
     stage.daemon.request("PATCH", "/sessions/chat-late", Some(&title)).expect(200);
@@ -295,7 +294,7 @@ fn an_older_listing_undoes_nothing() {
     tab.wait_until("lib.sessions.get().items.map((one) => one.title).join() === 'A better name'");
 }
 
-/// What could not be loaded comes by itself when reconnected, and what was written meanwhile stays in view.
+/// Failed requests are repeated after a reconnect, and a text written meanwhile stays visible.
 #[test]
 fn what_could_not_be_loaded_comes_when_the_daemon_is_back() {
     let Some(stage) = Stage::reflex() else { return };

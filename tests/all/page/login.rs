@@ -1,11 +1,11 @@
-//! Who is let in, how, and what they leave behind.
+//! Logging in and out, and the data left behind.
 
 use super::browser::{Browser, css, role};
 use super::stage::{ACCOUNT, Stage, expects_new_sessions, log_out, say, unfold};
 use crate::harness::Home;
 use crate::served::Served;
 
-/// With a token, by keyboard alone; the wrong one is refused in words, and nothing of either stays in the address.
+/// Logging in with a token, by keyboard only; a wrong one is refused with a message, and neither stays in the address.
 #[test]
 fn a_token_logs_in_and_the_log_out_is_final() {
     let Some(stage) = Stage::reflex() else { return };
@@ -39,7 +39,7 @@ fn a_token_logs_in_and_the_log_out_is_final() {
     tab.wait_for(role("textbox", "Token"));
 }
 
-/// What `kiso open` prints works once; the code does not stay in the address.
+/// The link printed by `kiso open` works once; its code does not stay in the address.
 #[test]
 fn a_link_logs_in_once() {
     let Some(browser) = Browser::get() else { return };
@@ -58,7 +58,7 @@ fn a_link_logs_in_once() {
     other.goto(&link);
     other.wait_for(role("alert", ""));
     other.wait_for(role("textbox", "Token"));
-    // Who is logged in already is told at once, and not when they have logged out.
+    // A user who is already logged in sees that at once, but not after logging out.
     tab.expects("answer: 401");
     tab.goto("about:blank");
     tab.goto(&link);
@@ -69,7 +69,7 @@ fn a_link_logs_in_once() {
     assert!(!tab.has(css(".login [role=alert]")), "{}", tab.describe());
 }
 
-/// Who may chat is shown nothing that they may not do; a token that is revoked ends the log-in while it is used.
+/// A user with scope `chat` sees no controls that they may not use; revoking the token ends the login.
 #[test]
 fn rights_end_with_the_token() {
     let Some(stage) = Stage::reflex() else { return };
@@ -87,7 +87,7 @@ fn rights_end_with_the_token() {
     stage.tab.check();
 }
 
-/// Who may only chat begins a session of their own, and sees none of the owner's.
+/// A user with scope `chat` starts with an own session, and sees none of the owner's.
 #[test]
 fn a_guest_begins_with_an_empty_list() {
     let Some(stage) = Stage::reflex() else { return };

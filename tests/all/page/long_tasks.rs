@@ -1,18 +1,18 @@
-//! While a long answer streams, the page's main thread is free for who writes or scrolls.
+//! While a long answer streams, the page's main thread stays free for typing and scrolling.
 
 use super::browser::role;
 use super::script::{server, talk, title};
 use super::stage::Stage;
 use std::time::{Duration, Instant};
 
-/// Tokens of a long answer, and how many of them come in a second.
+/// Tokens of a long answer, and tokens for each second.
 const TOKENS: u32 = 20_000;
 const EACH_SECOND: u32 = 200;
 
-/// From here on a task is long (W3C Long Tasks).
+/// Minimum duration of a long task (W3C Long Tasks).
 const LONG: Duration = Duration::from_millis(50);
 
-/// The main thread is free for who writes or scrolls, whatever a model says. Alone: other tabs of the browser count as well.
+/// The main thread stays free during any answer. Runs alone: other tabs of the browser count as well.
 #[test]
 #[ignore = "it takes two minutes, and nothing else may run"]
 fn a_long_answer_makes_no_long_task() {

@@ -1,4 +1,4 @@
-//! Files in a conversation: chips of what was sent and made, and the panel beside it, where nothing of a file runs.
+//! Files in a conversation: chips of sent and created files, and the panel beside it, where no code of a file runs.
 
 use super::browser::{Tab, css, role};
 use super::stage::Stage;
@@ -10,7 +10,7 @@ const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06
 
 const RUNS: &str = "<script>window.owned = 1</script>";
 
-/// Files of the session, with a PDF and a workbook that the sandbox makes.
+/// Files of the session, with a PDF and a workbook that the sandbox creates.
 fn with_files() -> Option<Stage> {
     let stage = Stage::reflex()?;
     let work = stage.home.work("panel");
@@ -61,7 +61,7 @@ fn files_open_beside_the_conversation() {
             .send("panel", "what is in weather.csv?\n\nFiles: photo.png, weather.csv, notes.pdf, data.bin, sub/"),
     );
     stage.open("panel");
-    // What was sent are chips, and no line of names.
+    // Sent files are chips, not a line of names.
     let chips = css(".chat-asked .file-chips .file-chip");
     tab.wait("the chips are there", || tab.count(chips) == 5);
     let last = css(".chat-asked:nth-last-child(2 of article)");
@@ -88,7 +88,7 @@ fn files_open_beside_the_conversation() {
     tab.wait_of(css(".panel code"), "it.textContent.startsWith('date,city')");
     tab.click(role("button", "Open as table"));
     tab.wait_for(css(".panel table"));
-    // The address keeps it, and Escape leads back to where somebody was.
+    // The address contains the file, and Escape returns to the previous place.
     tab.reload();
     tab.wait_for(css(".panel table"));
     tab.press("Escape");
@@ -123,7 +123,7 @@ fn files_open_beside_the_conversation() {
     show(&stage, "empty.txt");
     tab.shows("This file is empty");
 
-    // Nothing of a file runs.
+    // No code of a file runs.
     show(&stage, "page.html");
     tab.wait_of(css(".panel code"), "it.textContent.includes('<script>') && !document.querySelector('.panel h1')");
     show(&stage, "drawing.svg");
@@ -160,7 +160,7 @@ fn files_open_beside_the_conversation() {
     tab.wait_of(css(".chat"), "!it.inert");
 }
 
-/// What stands in for the system's notifications, in a tab that nobody sees.
+/// A replacement of the system's notifications, in a background tab.
 const IN_THE_BACKGROUND: &str = "
   window.shown = [];
   window.asked = 0;
@@ -184,14 +184,14 @@ fn a_run_that_ends_in_the_background_is_told() {
     tab.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": IN_THE_BACKGROUND }));
     tab.reload();
     stage.open("told");
-    // Nobody is asked before a click.
+    // Permission is requested only after a click.
     assert_eq!(tab.eval("window.asked"), 0);
     tab.click(super::stage::ACCOUNT);
     tab.click(role("menuitem", "Turn on notifications"));
     tab.shows("Notifications are on");
     assert_eq!(tab.eval("window.asked"), 1);
     tab.eval("window.away = true");
-    // A run of fifteen seconds need not take them here.
+    // An event claims a run of fifteen seconds, so the test need not take so long.
     tab.wait_until("window.stream?.readyState === 1");
     let run = |id: &str, status: &str, took: u64| {
         let run =
@@ -217,7 +217,7 @@ fn a_run_that_ends_in_the_background_is_told() {
     assert_eq!(tab.eval("window.shown.length"), 2);
 }
 
-/// A browser offers to install the page: its manifest has what that needs, and icons that are there.
+/// A browser offers to install the page: its manifest is complete, and its icons exist.
 #[test]
 fn the_page_can_be_installed() {
     let Some(stage) = Stage::reflex() else { return };

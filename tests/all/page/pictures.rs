@@ -1,16 +1,16 @@
-//! Pictures of every screen of the page, after real runs of the built-in model. They are written only with `KISO_SCREENSHOTS=1`: those of
-//! the documentation into docs/, and each screen in light and dark, on a desk and on a phone, into target/page. Each run of the tests sees
-//! that they can be taken.
+//! Screenshots of every screen of the page, after real runs of the built-in model. They are saved only with `KISO_SCREENSHOTS=1`:
+//! those of the documentation in docs/, and each screen in light and dark, on desktop and phone, in target/page. Each test run
+//! checks that they can be taken.
 
 use super::browser::{Tab, css, role};
 use super::stage::{Stage, log_out};
 use kiso_tests::root;
 use serde_json::json;
 
-/// Bytes of a picture; the documentation is read on the machine that it is about.
+/// Maximum size of a screenshot in bytes, because the program serves the documentation itself.
 const LARGEST: usize = 300_000;
 
-/// What was asked before, each in a session of its own: messages that [reflex](../../../docs/reflex.md) carries out.
+/// Earlier messages, each in its own session, which [reflex](../../../docs/reflex.md) can process.
 const BEFORE: [(&str, &str); 6] = [
     ("prices", "plot close over day from market.csv"),
     ("volume", "compute the monthly sum of volume from market.csv"),
@@ -20,25 +20,25 @@ const BEFORE: [(&str, &str); 6] = [
     ("cities", "what columns does market.csv have?"),
 ];
 
-/// Two steps with a table and a chart, and a third that prints a line a second.
+/// Two steps with a table and a chart, and a third that prints a line each second.
 const REPORT: &str =
     "Compute the monthly mean temperature and total rain from weather.csv, then plot both as a line chart
 $ for month in $(seq -w 1 12); do grep -c \"^2024-$month\" weather.csv; sleep 1; done";
 
-/// The pictures that the documentation shows.
+/// Screenshots used in the documentation.
 const IN_DOCS: [&str; 6] = ["welcome", "chat", "dark", "plan", "phone", "trace"];
 
-/// Width and height of a desk's screen and of a phone's.
+/// Width and height of a desktop and a phone screen.
 const SIZES: [(&str, u32, u32); 2] = [("desk", 1_280, 800), ("phone", 390, 844)];
 
 fn is_wanted() -> bool {
     std::env::var_os("KISO_SCREENSHOTS").is_some()
 }
 
-/// A picture of what stands in the tab when all of it is drawn.
+/// A screenshot of the tab when everything is drawn.
 #[track_caller]
 fn shot(tab: &Tab, name: &str) -> Vec<u8> {
-    // What is drawn when the browser has nothing else to do is drawn, also where it always has, and what moves has come to rest.
+    // Wait for idle work, with a timeout for a busy page, and for the end of animations.
     tab.eval("document.fonts.ready.then(() => new Promise((done) => requestIdleCallback(done, { timeout: 2000 })))");
     tab.wait_until("!document.getAnimations().some((it) => it.playState === 'running' && it.effect.getComputedTiming().iterations !== Infinity)");
     let picture = tab.screenshot();
@@ -55,7 +55,7 @@ fn take(tab: &Tab, name: &str) {
     }
 }
 
-/// The same, and the screen in every look. Only where pictures are wanted, for each takes a moment.
+/// The same, and the screen in every theme and size, only if screenshots are requested: each takes a moment.
 #[track_caller]
 fn take_looks(tab: &Tab, name: &str) {
     take(tab, name);
@@ -82,13 +82,13 @@ fn with_tables(stage: &Stage, session: &str) {
     }
 }
 
-/// Goes to a screen as somebody does who follows a link.
+/// Opens a screen as by a link.
 fn screen(stage: &Stage, fragment: &str) {
     stage.tab.goto("about:blank");
     stage.tab.goto(&stage.url(fragment));
 }
 
-/// What a week of use leaves: conversations, facts, pills and schedules.
+/// A home after a week of use: conversations, facts, pills and schedules.
 fn used() -> Option<Stage> {
     let stage = Stage::reflex()?;
     for (session, message) in BEFORE {
@@ -145,7 +145,7 @@ fn every_screen_in_pictures() {
     tab.set_viewport(1280, 920, false);
     screen(&stage, "#/s/report");
     stage.say(REPORT);
-    // Its output is there while it runs.
+    // Its output is shown while it runs.
     tab.wait_of(css(".run-task.running"), "/62\\s+58/.test(it.textContent)");
     tab.eval("document.activeElement.blur()");
     take(tab, "plan");

@@ -1,4 +1,4 @@
-//! Pills made, changed, shared and deleted in the page; tags in a conversation, and what has the same.
+//! Creating, changing, sharing and deleting pills in the page; tags in a conversation, and items with the same tag.
 
 use super::browser::{css, role};
 use super::stage::{MESSAGE, Stage, say};
@@ -22,7 +22,7 @@ fn a_pill_is_made_changed_shared_and_deleted() {
     audit_in_both(tab, "no pills");
     tab.click(role("button", "New pill"));
     tab.wait("the name has the focus", || tab.focused() == "textbox \"Name\"");
-    // What is missing is said at its field; the daemon is not asked.
+    // Missing values are reported at their fields, without a request to the daemon.
     tab.press("Enter");
     for name in ["Name", "Prompt"] {
         tab.wait_of(role("textbox", name), "it.ariaInvalid === 'true'");
@@ -42,7 +42,7 @@ fn a_pill_is_made_changed_shared_and_deleted() {
         "['!shout', 'Says it louder', '$ echo {input} | tr a-z A-Z', 'high effort', 'Tools: all'].every((part) => it.innerText.includes(part))",
     );
     audit_in_both(tab, "pills");
-    // A name with spaces becomes one that a message can begin with.
+    // A name with spaces becomes one with which a message can begin.
     tab.click(role("button", "New pill"));
     tab.focus(role("textbox", "Name"));
     tab.insert_text("Weekly digest");
@@ -52,7 +52,7 @@ fn a_pill_is_made_changed_shared_and_deleted() {
     tab.click(role("button", "Create pill"));
     tab.wait_of(role("list", "Pills"), "it.innerText.includes('!weekly-digest')");
     assert_eq!(stage.daemon.request("DELETE", "/pills/weekly-digest", None).status, 204);
-    // It is there where messages are written, and does what it says.
+    // The pill is offered in the composer, and works.
     stage.open("kitchen");
     tab.click(role("button", "shout"));
     tab.wait_of(MESSAGE, "it.value === '!shout '");
@@ -60,7 +60,7 @@ fn a_pill_is_made_changed_shared_and_deleted() {
     tab.press("Enter");
     tab.shows("HELLO");
     tab.wait_gone(role("button", "Stop"));
-    // Changed, and shared as a line that another home takes.
+    // The pill is changed, and shared as a line that another home can import.
     tab.goto(&stage.url("#/pills"));
     tab.click(role("button", "Change shout"));
     tab.of(role("textbox", "Prompt"), "it.select()");
@@ -80,7 +80,7 @@ fn a_pill_is_made_changed_shared_and_deleted() {
     tab.insert_text("{\"name\": \"wave\", \"template\": \"$ echo bye {input}\"}");
     tab.click(role("button", "Add pills"));
     tab.wait_of(role("list", "Pills"), "it.innerText.includes('!wave')");
-    // One that is there is not made anew.
+    // An existing name is not used for a new pill.
     tab.click(role("button", "New pill"));
     tab.focus(role("textbox", "Name"));
     tab.insert_text("wave");
@@ -116,11 +116,11 @@ fn tags_are_marked_and_lead_to_what_has_the_same() {
     tab.click(css(".chat-tag.unknown"));
     tab.wait_of(css("#search"), "it.value === '#travel' && document.activeElement === it");
     tab.wait_of(css("nav.sessions"), "it.innerText.includes('the last trip') && it.innerText.includes('a boat')");
-    // The text itself is not changed by the marks.
+    // The marks do not change the text.
     assert_eq!(tab.of(css(".chat-asked .run-text"), "it.textContent"), "$ echo 'a boat (#travel, #data) and `#no`'");
 }
 
-/// Rule: "Charts: Live Chart.js visualization": of a run, as the chart skill gives it.
+/// Rule: "Charts: Live Chart.js visualization": the chart of a run, from the chart skill.
 #[test]
 fn the_chart_of_a_run_is_drawn() {
     let Some(stage) = Stage::reflex() else { return };

@@ -1,4 +1,4 @@
-//! What a run does, while it does it and afterwards: plan, tasks, outputs, verdicts, files.
+//! The display of a run, during it and afterwards: plan, tasks, outputs, verdicts, files.
 
 use super::browser::{css, role};
 use super::script::{plan, reply, scenario, server, title};
@@ -6,7 +6,7 @@ use super::stage::Stage;
 use kiso_tests::root;
 use serde_json::json;
 
-/// A task that is known, one that the actor works out, and the answer.
+/// A given task, one that the actor works out, and the answer.
 const THREE: &str = r#"<FINAL_PRD>{"goal": "Count the words of the notes", "tasks": [
   {"type": "exec", "detail": "printf 'one two three\n' > notes.txt; cat notes.txt", "expect": "three words", "review": true},
   {"type": "act", "detail": "Count the words of notes.txt", "expect": "a number", "review": true},
@@ -36,7 +36,7 @@ fn a_plan_is_seen_while_it_is_carried_out() {
         "[...document.querySelectorAll('[role=log] article')].map((it) => it.getAttribute('aria-label').split(',')[0])";
     assert_eq!(tab.eval(order), json!(["You", "kiso"]), "the answer stands below its question\n{}", tab.describe());
     tab.audit("plan in progress");
-    // Outputs are folded until somebody wants to see them.
+    // Outputs are folded until somebody opens them.
     let output = "[...document.querySelectorAll('.run-output')].some((it) => it.checkVisibility() && it.textContent.trim() === 'one two three')";
     assert_eq!(tab.eval(output), false, "{}", tab.describe());
     tab.click(css(".run-task.done summary"));
@@ -45,7 +45,7 @@ fn a_plan_is_seen_while_it_is_carried_out() {
     server.release();
     tab.shows("There are three words.");
     tab.wait_gone(role("button", "Stop"));
-    // Afterwards it is folded, and can be opened again.
+    // Afterwards the plan is folded, and can be opened again.
     tab.reload();
     tab.wait_for(role("button", "Copy reply"));
     tab.shows("There are three words.");
@@ -94,7 +94,7 @@ fn a_fix_stands_where_it_was_asked_for() {
     tab.shows("asks for a fix");
 }
 
-/// Files are previews and links; a picture opens in front of everything, also by keyboard.
+/// Files have previews and links; a picture opens in front of the page, also by keyboard.
 #[test]
 fn a_picture_opens_in_front_of_everything() {
     let Some(stage) = Stage::reflex() else { return };
@@ -120,7 +120,7 @@ fn a_picture_opens_in_front_of_everything() {
     tab.wait_for(role("dialog", ""));
     tab.wait_of(css("dialog img"), "it.naturalWidth > 0");
     tab.audit("lightbox");
-    // Which of them it is, and how large it is shown, by key: there are a picture of lines and one of points.
+    // Position and zoom are controlled by keys; there are a vector picture and a bitmap.
     let place = css("dialog header [role=status]");
     tab.wait_of(place, "/^1 of [2-9]$/.test(it.textContent)");
     let count = tab.of(place, "Number(it.textContent.split(' ').pop())").as_u64().unwrap();

@@ -1,4 +1,4 @@
-//! For everybody: on a phone, with the keyboard alone, in the dark, without motion.
+//! Accessibility: on a phone, with the keyboard only, in dark mode, without animations.
 
 use super::browser::{Tab, css, role};
 use super::fill;
@@ -30,7 +30,7 @@ fn stage() -> Option<Stage> {
     Stage::prepared(Home::new(), QUICK, |home| fill::session(home, "talk", ["Tell me".to_owned(), long]))
 }
 
-/// Nothing is wider than the window, but what scrolls in a box of its own.
+/// Nothing is wider than the window, except content that scrolls in its own box.
 #[track_caller]
 fn fits(tab: &Tab, screen: &str) {
     let wide = tab.eval("[document.documentElement.scrollWidth, innerWidth]");
@@ -54,33 +54,33 @@ fn every_screen_fits_a_phone() {
         fits(tab, screen);
         tab.audit(&format!("{screen} on a phone"));
     }
-    // One head at a time: a conversation has its own, every other screen that of the page.
+    // One header at a time: a conversation has its own, every other screen has that of the page.
     let heads = "[...document.querySelectorAll('.topbar, .chat-head')].filter((it) => it.checkVisibility()).map((it) => it.className)";
     for (screen, head) in [("#/usage", "topbar"), ("#/s/talk", "chat-head")] {
         show(&stage, screen);
         tab.wait_until(&format!("{heads}.join() === '{head}'"));
     }
-    // The menu opens over the screen, and closes when something was chosen in it.
+    // The menu opens over the screen, and closes after a choice.
     tab.click(role("button", "Open the menu"));
     tab.audit("the menu on a phone");
     manage(tab, "Usage");
     tab.wait_until("location.hash === '#/usage'");
     tab.wait_for(role("button", "Open the menu"));
     tab.wait_for(role("heading", "Usage"));
-    // Escape closes it, and leads back to where it was opened; behind it nothing takes the focus.
+    // Escape closes it, and returns the focus to its button; nothing behind it takes the focus.
     tab.click(role("button", "Open the menu"));
     tab.wait_until("document.getElementById('main').inert");
     tab.press("Escape");
     tab.wait("the button has the focus", || tab.focused() == "button \"Open the menu\"");
     assert_eq!(tab.eval("document.getElementById('main').inert"), false);
-    // On its side, everything is still there.
+    // In landscape format, everything is still accessible.
     tab.set_viewport(740, 360, true);
     show(&stage, "#/s/talk");
     tab.click(role("link", "talk"));
     tab.click(super::stage::ACCOUNT);
     tab.wait_for(role("menuitem", "Log out"));
     tab.press("Escape");
-    // The smallest that is sold.
+    // The smallest common screen.
     tab.set_viewport(320, 568, true);
     for screen in SCREENS {
         show(&stage, screen);
@@ -99,7 +99,7 @@ fn every_screen_is_readable_in_the_dark() {
     }
     let brightness = "getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).slice(0, 3).reduce((sum, n) => sum + Number(n), 0)";
     assert!(tab.eval(brightness).as_f64() < Some(200.0), "{}", tab.eval(brightness));
-    // Who chooses a theme has it whatever the system says, in every tab.
+    // A chosen theme overrides the system's, in every tab.
     let other = tab.beside();
     other.set_theme("dark");
     other.goto(&stage.url("#/health"));
@@ -112,11 +112,11 @@ fn every_screen_is_readable_in_the_dark() {
     tab.wait_until(&format!("{brightness} > 600"));
 }
 
-/// Whoever presses Tab next begins at the first stop.
+/// Resets the focus, so that the next Tab key goes to the first stop.
 const TO_THE_HEAD: &str =
     "document.body.tabIndex = -1, document.body.focus(), document.body.removeAttribute('tabindex')";
 
-/// Whether what has the focus, or the box around it, is seen to have it.
+/// Whether the focused element, or the box around it, shows the focus.
 const SHOWS_FOCUS: &str = "(() => {
   const it = document.activeElement;
   const boxes = [it, it.closest('.composer-box, .sessions-search, .skills-search, label')].filter(Boolean).map(getComputedStyle);
@@ -129,19 +129,19 @@ fn all_of_it_is_reached_by_keyboard() {
     let tab = &stage.tab;
     show(&stage, "#/s/talk");
     tab.wait_for(MESSAGE);
-    // The first stop leads past the menu.
+    // The first stop skips the menu.
     tab.eval(TO_THE_HEAD);
     tab.press("Tab");
     assert!(tab.focused().contains("Skip to the content"), "{}", tab.focused());
     tab.press("Enter");
     tab.wait("the content has the focus", || tab.eval("document.activeElement.id") == "main");
-    // Round once: everything that can be used is a stop, has a name, and is seen to have the focus.
+    // A full cycle: every control is a stop, has a name, and shows its focus.
     tab.eval(TO_THE_HEAD);
     let mut stops = Vec::new();
     for _ in 0..80 {
         tab.press("Tab");
         let stop = tab.focused();
-        // Behind the last one is the browser's own.
+        // The last stop is followed by the browser's own.
         if (stop.contains("Skip to the content") || stop.starts_with("none")) && !stops.is_empty() {
             break;
         }
@@ -183,7 +183,7 @@ fn nothing_moves_for_who_does_not_want_it() {
     assert_eq!(declared, serde_json::json!([]), "these still move");
 }
 
-/// What is heard by those who do not see: who says what, that a reply is there, and not each piece of it.
+/// Announcements for screen readers: the speaker, and a finished reply, but not each piece of it.
 #[test]
 fn a_reply_is_announced_once() {
     let Some(stage) = Stage::reflex() else { return };

@@ -1,4 +1,4 @@
-//! What a reply is made of: commands as a terminal shows them, tables, pictures and files, also after a reload.
+//! Parts of a reply: commands as in a terminal, tables, pictures and files, also after a reload.
 
 use super::browser::{css, role};
 use super::script::{reply, server, talk, title};
@@ -7,7 +7,7 @@ use crate::harness::Home;
 use kiso_tests::root;
 use serde_json::json;
 
-/// A command whose output was seen goes on when there is a file, so that nothing here depends on time.
+/// A command that waits for a file after its first output, so that the test does not depend on time.
 const WAITS: &str = "$ echo first; while [ ! -e go ]; do sleep 0.05; done; echo bad >&2; echo last; exit 3";
 
 #[test]
@@ -18,7 +18,7 @@ fn a_command_shows_its_output_while_it_runs_and_its_exit_code_in_the_end() {
     stage.say(WAITS);
     tab.wait_of(css(".terminal-live"), "it.textContent === 'first\\n'");
     tab.audit("a command that runs");
-    // Who comes in the middle sees what was written before.
+    // A tab that is opened in the middle shows the earlier output.
     let other = tab.beside();
     other.goto(&stage.url("#/s/terminal"));
     other.wait_of(css(".terminal-live"), "it.textContent === 'first\\n'");
@@ -34,14 +34,14 @@ fn a_command_shows_its_output_while_it_runs_and_its_exit_code_in_the_end() {
     }
     tab.wait_for(role("button", "Try again"));
     tab.audit("a command that failed");
-    // The events of a run tell its output, too, and the reply is told as data.
+    // The run's events contain its output, too, and the message contains the reply as data.
     let reply = stage.daemon.get("/sessions/terminal/messages")["items"][1].clone();
     assert_eq!(reply["status"], "failed");
     let command = json!({ "type": "command", "command": WAITS.trim_start_matches("$ "), "output": "first\nlast", "stderr": "bad", "exit_code": 3 });
     assert_eq!(reply["blocks"][0], command);
 }
 
-/// What was typed stands in the message, and nowhere else: not in the steps, not above what it wrote.
+/// The command is shown only in the message: not in the steps, and not above its output.
 #[test]
 fn a_command_stands_once() {
     let Some(stage) = Stage::reflex() else { return };
@@ -55,7 +55,7 @@ fn a_command_stands_once() {
     tab.wait_of(css(".terminal-live"), "it.textContent.includes('begun')");
     assert_eq!(seen("while ["), 1, "{}", tab.text());
     std::fs::write(stage.home.work("once").join("go"), "").unwrap();
-    // A failure leaves its steps open.
+    // After a failure, the steps stay open.
     tab.wait_of(css("figure.terminal.failed"), "it.innerText.includes('nowhere')");
     tab.wait_for(role("button", "Hide steps"));
     tab.wait_of(css(".run-now"), "it.innerText.includes('Failed after')");
@@ -75,7 +75,7 @@ fn a_command_stands_once() {
     assert_eq!(seen("echo second"), 1, "{}", tab.text());
 }
 
-/// That nothing was found is what grep was asked for.
+/// An exit code that means "not found", as of grep, is an answer.
 #[test]
 fn an_exit_code_that_is_an_answer_looks_like_no_failure() {
     let Some(stage) = Stage::reflex() else { return };
@@ -128,7 +128,7 @@ fn a_table_is_a_table_and_a_picture_stands_once() {
     stage.open("table");
     std::fs::create_dir_all(stage.home.work("table")).unwrap();
     std::fs::copy(root().join("examples/weather.csv"), stage.home.work("table").join("weather.csv")).unwrap();
-    // The file that it writes is smaller than a kilobyte.
+    // The created file is smaller than a kilobyte.
     stage.say("data file=weather.csv group=[\"city\"] compute=[\"sum(rain_mm)\"] save=sums.csv");
     tab.wait_of(css(".reply-table table"), "it.rows.length === 3 && it.rows[0].cells[0].textContent === 'city'");
     tab.wait_of(css(".reply-table td.md-right"), "it.textContent.length > 0");
@@ -179,7 +179,7 @@ fn a_picture_that_nothing_else_shows_stands_in_the_reply() {
     super::script::finish(server);
 }
 
-/// Each card of the built-in rules does what it says, as it is written, and shows what comes of it.
+/// Each card of the built-in rules works as written, and shows its result.
 #[test]
 fn the_cards_of_an_empty_session_show_what_the_program_answers() {
     let Some(stage) = Stage::reflex() else { return };
@@ -204,7 +204,7 @@ fn the_cards_of_an_empty_session_show_what_the_program_answers() {
         tab.wait_of(css(".chat-reply"), &format!("{}.every((word) => it.innerText.includes(word))", json!(words)));
     }
     tab.wait_for(css(".chat-reply figure"));
-    // The chart on the card is what the same skill draws of the same table, smaller.
+    // The chart on the card is a smaller version of the skill's chart of the same table.
     for theme in ["light", "dark"] {
         let call = format!(
             "chart file=mean-temperature-month.csv x=month y=[\"mean_temperature_c\"] width=480 height=240 theme={theme} \
@@ -218,7 +218,7 @@ fn the_cards_of_an_empty_session_show_what_the_program_answers() {
     }
 }
 
-/// With a model, the first screen offers tasks, in a grid without a hole.
+/// With a model, the first screen offers tasks, in a complete grid.
 #[test]
 fn tasks_are_offered_where_there_is_a_model() {
     let server = server(&[]);
@@ -230,7 +230,7 @@ fn tasks_are_offered_where_there_is_a_model() {
         "JSON.stringify([...document.querySelectorAll('.chat-welcome li')].map((it) => [it.offsetLeft, it.offsetTop]))",
     );
     let places: Vec<[f64; 2]> = serde_json::from_str(places.as_str().unwrap()).unwrap();
-    // No folder is listed in the configuration, so that none is offered.
+    // No folder is configured, so none is offered.
     assert_eq!(places.len(), 3, "{places:?}");
     assert!(places.iter().all(|place| place[1] == places[0][1]), "in one row: {places:?}");
     tab.click(role("button", "Ask about a file"));
@@ -254,7 +254,7 @@ fn the_model_of_a_session_is_chosen_in_its_head() {
     tab.audit("the model in the head");
 }
 
-/// Attached files make a session; the first screen goes with the first message, not with them.
+/// Attaching files creates the session; the first screen stays until the first message.
 #[test]
 fn the_first_screen_stays_while_files_are_attached() {
     let Some(stage) = Stage::reflex() else { return };
@@ -288,7 +288,7 @@ fn a_message_that_waits_says_so_after_a_reload() {
     assert!(!tab.has(css(".chat-state")));
 }
 
-/// A notice stands neither over what sends a message nor on a screen that it is not about.
+/// A notice does not cover the composer's button, and disappears with its screen.
 #[test]
 fn a_notice_covers_no_button_and_goes_with_its_screen() {
     let Some(stage) = Stage::reflex() else { return };
@@ -305,7 +305,7 @@ fn a_notice_covers_no_button_and_goes_with_its_screen() {
             return a.bottom <= b.top || a.top >= b.bottom || a.right <= b.left || a.left >= b.right; })()";
         assert_eq!(tab.eval(apart), true, "at {width} pixels");
     }
-    // It has been there for a while when somebody goes on.
+    // The notice has been shown for a while when the user goes to another screen.
     tab.eval("Date.now = ((now) => () => now() + 60_000)(Date.now), 0");
     tab.eval("location.hash = '#/usage', 0");
     tab.wait_gone(css(".toast"));

@@ -1,4 +1,4 @@
-//! The schedule: added by a form, run, paused and deleted, with what it says marked unread.
+//! The schedule: added by a form, run, paused and deleted; its replies are marked unread.
 
 use super::browser::{css, role};
 use super::stage::Stage;
@@ -21,7 +21,7 @@ fn a_schedule_is_added_by_a_form() {
     audit_in_both(tab, "an empty schedule");
     tab.click(role("button", "Add a schedule"));
     tab.wait("the name has the focus", || tab.focused() == "textbox \"Name\"");
-    // Its own scroll bar is a part of a dialog.
+    // A dialog's scroll bar is a part of the dialog.
     let pressed = |x: &str| {
         let at = format!("{{ clientX: {x}, clientY: it.getBoundingClientRect().top + 5, bubbles: true }}");
         tab.of(css("dialog"), &format!("it.dispatchEvent(new MouseEvent('mousedown', {at}))"));
@@ -32,7 +32,7 @@ fn a_schedule_is_added_by_a_form() {
     pressed("it.getBoundingClientRect().right + 5");
     tab.wait_gone(role("dialog", ""));
     tab.click(role("button", "Add a schedule"));
-    // What is missing is said at its field; the daemon is not asked.
+    // Missing values are reported at their fields, without a request to the daemon.
     tab.press("Enter");
     for name in ["Name", "Message"] {
         tab.wait_of(role("textbox", name), "it.ariaInvalid === 'true' && document.getElementById(it.getAttribute('aria-describedby').split(' ').at(-1))?.innerText.length > 3");
@@ -42,7 +42,7 @@ fn a_schedule_is_added_by_a_form() {
     tab.insert_text("tea");
     tab.focus(role("textbox", "Message"));
     tab.insert_text("$ echo tea is ready");
-    // An expression that nobody understands is said in the daemon's words, at the expression.
+    // The daemon's message about an invalid expression is shown at its field.
     tab.of(
         role("combobox", "How often"),
         "(it.value = 'cron', it.dispatchEvent(new Event('change', { bubbles: true })))",
@@ -59,7 +59,7 @@ fn a_schedule_is_added_by_a_form() {
     tab.of(role("textbox", "Cron expression"), "it.select()");
     tab.insert_text("30 8 * * MON-FRI");
     tab.wait_of(css("#schedule-when"), "it.innerText.includes('Monday to Friday at 8:30 AM')");
-    // The replies go to a new chat, which is called like the schedule, unless another one is chosen.
+    // Replies go to a new chat named after the schedule, unless another one is chosen.
     let chosen = tab.of(role("combobox", "Send replies to"), "it.selectedOptions[0].text");
     assert_eq!(chosen, "A new chat");
     assert_eq!(tab.of(role("combobox", "Time zone"), "it.value"), "UTC");
@@ -72,7 +72,7 @@ fn a_schedule_is_added_by_a_form() {
     let all = schedules(&stage);
     let made = ["name", "when", "message", "session", "zone", "paused"].map(|key| all[0][key].clone());
     assert_eq!(json!(made), json!(["tea", "30 8 * * MON-FRI", "$ echo tea is ready", "tea", "UTC", false]));
-    // A name is there once.
+    // Names are unique.
     tab.click(role("button", "Add a schedule"));
     tab.focus(role("textbox", "Name"));
     tab.insert_text("tea");
@@ -102,7 +102,7 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     tab.goto(&stage.url("#/schedule"));
     tab.wait_for(role("button", "Run now: tea"));
     audit_in_both(tab, "schedule");
-    // Run now: what it says is told in its session, and marked unread there.
+    // Run now: the reply goes to its session, and is marked unread there.
     tab.click(role("button", "Run now: tea"));
     tab.shows("tea was sent");
     tab.wait_of(css(".lists-facts"), "it.innerText.includes('done')");
@@ -110,10 +110,10 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     tab.wait("the sidebar says so", || {
         tab.names("link").iter().any(|name| name.starts_with("$ echo hello") && name.ends_with(", 1 unread"))
     });
-    // Its own session reports to that one, and is not listed beside it.
+    // The schedule's internal session is not listed beside it.
     assert!(tab.names("link").iter().all(|name| !name.starts_with("schedule.tea")));
     audit_in_both(tab, "schedule with an answer that nobody has read");
-    // Whoever looks has read it.
+    // Opening the session marks it as read.
     stage.open("kitchen");
     tab.shows("tea is ready");
     tab.wait("the answer is read", || unread("kitchen") == Some(json!(0)));
@@ -126,7 +126,7 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     tab.click(role("button", "Resume tea"));
     tab.wait_for(role("button", "Pause tea"));
     assert_eq!(schedules(&stage)[0]["paused"], false);
-    // What came of the last time is a link to its run.
+    // The result of the last time links to its run.
     tab.click(role("button", "History of tea"));
     tab.wait_for(role("dialog", "History of tea"));
     tab.wait_of(
@@ -138,7 +138,7 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     tab.wait_gone(role("dialog", ""));
     tab.click(css(".lists-facts a[href^='#/run/']"));
     tab.wait_for(role("heading", "$ echo tea is ready"));
-    // Its own session is not listed, and has all the same what was said in it.
+    // The schedule's own session is not listed, but its messages can be read.
     tab.goto(&stage.url("#/schedule"));
     tab.click(role("button", "Actions for tea"));
     tab.click(role("menuitem", "Open chat"));
@@ -147,7 +147,7 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     tab.wait_for(role("menuitem", "Export"));
     tab.press("Escape");
     tab.goto(&stage.url("#/schedule"));
-    // It is asked before it is deleted.
+    // Deleting needs a confirmation.
     tab.click(role("button", "Actions for tea"));
     tab.click(role("menuitem", "Delete"));
     tab.wait_for(role("dialog", "Delete the schedule tea?"));
@@ -162,7 +162,7 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     assert_eq!(schedules(&stage), Vec::<Value>::new());
 }
 
-/// What was scheduled is changed in the form it was made in; what stays is not sent.
+/// A schedule is edited in the form that created it; unchanged fields are not sent.
 #[test]
 fn a_schedule_is_edited() {
     let Some(stage) = Stage::reflex() else { return };
@@ -183,7 +183,7 @@ fn a_schedule_is_edited() {
     assert_eq!(tab.of(css("#schedule-time"), "it.value"), "16:00");
     assert!(!tab.has(role("textbox", "Name")), "the name is that of its session, and stays");
     audit_in_both(tab, "a schedule that is edited");
-    // Nothing was changed: nothing is sent.
+    // Without a change, nothing is sent.
     tab.click(role("button", "Save"));
     tab.wait_gone(role("dialog", ""));
     assert!(!tab.requests_to("/schedules/tea").iter().any(|request| request.method == "PATCH"));
@@ -199,7 +199,7 @@ fn a_schedule_is_edited() {
     let mut wanted = before.clone();
     wanted["message"] = json!("$ echo coffee");
     assert_eq!(schedules(&stage), [wanted]);
-    // What the daemon refuses is said at its field, and nothing changes.
+    // A refusal by the daemon is shown at its field, and nothing changes.
     edit();
     tab.of(css("#schedule-preset"), "(it.value = 'cron', it.dispatchEvent(new Event('change', { bubbles: true })))");
     tab.of(role("textbox", "Cron expression"), "it.select()");
@@ -222,7 +222,7 @@ fn a_schedule_is_edited() {
     assert!(changed["next_ms"].as_i64() < before["next_ms"].as_i64().map(|ms| ms + 1));
 }
 
-/// A name with spaces becomes one that kiso takes, a time is said in words, and a session is chosen by its title.
+/// A name with spaces is converted to a valid one, times are shown in words, and a session is chosen by its title.
 #[test]
 fn a_schedule_is_written_as_people_speak() {
     let Some(stage) = Stage::reflex() else { return };

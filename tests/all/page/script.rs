@@ -1,30 +1,30 @@
-//! What the scripted model says.
+//! Answers of the scripted model.
 
 use crate::model_server::{ModelServer, Script};
 use kiso_tests::root;
 
-/// The router's answer to a message that wants words and no tools.
+/// The router's answer to a message that needs only a text.
 const TALK: &str = r#"{"effort": "low", "categories": [], "tool_need": 0, "goal": "an answer", "durable": false}"#;
 
-/// The router's answer to a message that wants a plan.
+/// The router's answer to a message that needs a plan.
 const PLAN: &str = r#"{"effort": "high", "categories": [], "tool_need": 1, "goal": "an answer", "durable": false}"#;
 
-/// A reply of the script; `more` are other keys of it.
+/// A reply of the script; `more` are its other keys.
 pub(super) fn reply(role: &str, text: &str, more: &str) -> String {
     format!("[[reply]]\nrole = \"{role}\"\ntext = {text:?}\n{more}\n")
 }
 
-/// The calls of a message that is answered with words.
+/// The answers to a conversational message.
 pub(super) fn talk(text: &str, more: &str) -> String {
     reply("router", TALK, "") + &reply("worker", text, more)
 }
 
-/// The calls of a message until its plan is there.
+/// The answers until there is a plan.
 pub(super) fn plan(plan: &str) -> String {
     reply("router", PLAN, "") + &reply("planner", plan, "")
 }
 
-/// The session is named.
+/// The answer that names the session.
 pub(super) fn title(text: &str) -> String {
     reply("titler", text, "")
 }
@@ -33,7 +33,7 @@ pub(super) fn server(replies: &[String]) -> ModelServer {
     ModelServer::toml(&replies.concat())
 }
 
-/// What models answer in a scenario of tests/scenarios, and then what names the session.
+/// The answers of a scenario in tests/scenarios, and a title for the session.
 pub(super) fn scenario(name: &str) -> ModelServer {
     let text = std::fs::read_to_string(root().join("tests/scenarios").join(name)).expect("it is there");
     let table: toml::Table = toml::from_str(&text).expect("it is TOML");
@@ -43,7 +43,7 @@ pub(super) fn scenario(name: &str) -> ModelServer {
     ModelServer::start(script)
 }
 
-/// Waits until the script was told to its end, and panics if anything did not go as it says.
+/// Waits until the whole script was used, and panics if anything deviated from it.
 #[track_caller]
 pub(super) fn finish(server: ModelServer) {
     server.finish();

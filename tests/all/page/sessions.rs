@@ -1,4 +1,4 @@
-//! Sessions: found, named, exported, deleted, and marked when something in them is unread.
+//! Sessions: found, renamed, exported, deleted, and marked if something in them is unread.
 
 use super::browser::{Tab, css, role};
 use super::fill;
@@ -29,7 +29,7 @@ fn a_session_gets_its_title_and_can_be_renamed() {
     tab.press("F2");
     tab.wait("the title can be changed", || tab.focused().contains("Title of"));
     tab.insert_text("Capital <b>cities</b>");
-    // What happens in the session meanwhile takes nothing of it away.
+    // Events of the session do not disturb the edit.
     stage.daemon.send("default", "And of Italy?");
     tab.shows("Rome.");
     tab.press("Enter");
@@ -42,7 +42,7 @@ fn a_session_gets_its_title_and_can_be_renamed() {
     super::script::finish(server);
 }
 
-/// Two hundred sessions: those of today are there at once, older ones in groups by time, and one without a title is no number.
+/// Two hundred sessions: today's are shown at once, older ones in groups by time; one without a title does not show its number.
 #[test]
 fn many_sessions_stand_in_groups() {
     let fill = |home: &Home| {
@@ -67,13 +67,13 @@ fn many_sessions_stand_in_groups() {
     let groups: Vec<String> = serde_json::from_str(groups.as_str().unwrap()).unwrap();
     assert_eq!(groups[..4], ["Today", "Yesterday", "Previous 7 days", "Previous 30 days"], "{groups:?}");
     assert!(groups[4].split(' ').next_back().is_some_and(|year| year.parse::<u32>().is_ok()), "{groups:?}");
-    // The conversations have the room: the other screens are one line until somebody wants them.
+    // Most of the room belongs to the conversations: the other screens are one line until it is opened.
     let room = tab.eval("document.querySelector('nav.sessions').offsetHeight / innerHeight");
     assert!(room.as_f64().unwrap() > 0.5, "{room}");
     tab.audit("many sessions");
 }
 
-/// `?` lists the keys, unless somebody writes.
+/// `?` lists the keys, unless it is typed into a text.
 #[test]
 fn a_question_mark_lists_the_keys() {
     let Some(stage) = Stage::reflex() else { return };
@@ -121,9 +121,9 @@ fn what_was_said_is_found_again() {
         css("article.marked"),
         "it.getBoundingClientRect().top >= 0 && it.getBoundingClientRect().bottom <= innerHeight",
     );
-    // As often as somebody likes; who went to the end is not led back by a reload.
+    // This works repeatedly; after scrolling to the end, a reload does not return to the message.
     let in_view = "document.querySelector('article.marked')?.getBoundingClientRect().top >= 0";
-    // It is brought into view twice, the second time in the next frame.
+    // The message is scrolled into view twice, the second time in the next frame.
     tab.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
     tab.of(role("log", "Messages"), "it.scrollTop = 0");
     tab.wait_until(&format!(
@@ -163,10 +163,10 @@ fn a_session_is_exported_and_deleted() {
     assert!(tab.focused().contains("Delete"), "{}", tab.focused());
     tab.press("Enter");
     tab.wait_for(role("dialog", "gone"));
-    // What reports to it goes with it, which somebody may not want.
+    // Schedules that report to the session are deleted with it, which may be unwanted.
     tab.shows("1 schedule with replies in it is deleted, too: “tea”.");
     tab.audit("question before a session is deleted");
-    // Nothing is done by mistake.
+    // Escape cancels.
     tab.press("Escape");
     tab.wait_gone(role("dialog", ""));
     assert_eq!(stage.daemon.get("/sessions")["items"].as_array().unwrap().len(), 2);
@@ -179,7 +179,7 @@ fn a_session_is_exported_and_deleted() {
     stage.daemon.request("GET", "/sessions/gone/messages", None).refuses(404, "not_found");
 }
 
-/// Work that comes by itself marks its session until somebody has read it, in every tab.
+/// A reply of background work marks its session as unread in every tab, until it is read.
 #[test]
 fn a_reply_of_scheduled_work_is_unread_until_it_is_read() {
     let Some(stage) = Stage::reflex() else { return };
@@ -203,7 +203,7 @@ fn a_reply_of_scheduled_work_is_unread_until_it_is_read() {
     });
 }
 
-/// Thousands of sessions are fetched as they are scrolled to.
+/// Thousands of sessions are loaded during scrolling.
 #[test]
 fn many_sessions_are_fetched_as_they_are_needed() {
     let fill = |home: &Home| {
@@ -227,7 +227,7 @@ fn many_sessions_are_fetched_as_they_are_needed() {
     });
 }
 
-/// A session that is opened by its address, far behind what was listed, has its title and its time wherever it is named.
+/// A session opened by its address, far outside the loaded list, shows its title and time everywhere.
 #[test]
 fn a_session_that_is_not_listed_yet_is_called_by_its_title() {
     let fill = |home: &Home| {
@@ -262,7 +262,7 @@ fn a_session_that_is_not_listed_yet_is_called_by_its_title() {
     assert_eq!(stage.daemon.get("/sessions?limit=500")["items"].as_array().unwrap().len(), 500);
 }
 
-/// What the list of sessions is called by, from top to bottom, each with its sessions.
+/// The groups in the list of sessions, from top to bottom, each with its sessions.
 #[track_caller]
 fn groups(tab: &Tab) -> Value {
     tab.eval(
@@ -271,11 +271,11 @@ fn groups(tab: &Tab) -> Value {
     )
 }
 
-/// Chooses something in the menu of a session's row.
+/// Chooses an item in the menu of a session's row.
 #[track_caller]
 fn act(tab: &Tab, session: &str, action: &str) {
     let row = format!("nav.sessions li:has(a[href='#/s/{session}'])");
-    // The menu is there for who is at the row.
+    // The menu appears when the pointer is over the row.
     tab.hover(css(&format!("{row} > a")));
     tab.click(css(&format!("{row} .menu button")));
     tab.click(role("menuitem", action));
@@ -289,7 +289,7 @@ fn five(home: &Home) {
     }
 }
 
-/// A pin keeps a session above the others; what is archived is folded away, found by the search, and comes back.
+/// A pinned session stays above the others; an archived one is folded away, found by search, and can be restored.
 #[test]
 fn sessions_are_pinned_and_archived() {
     let Some(stage) = Stage::prepared(Home::new(), QUICK, five) else { return };
@@ -319,7 +319,7 @@ fn sessions_are_pinned_and_archived() {
         groups(tab).as_array().unwrap().last() == Some(&json!(["Archived", "The beta"]))
     });
     tab.click(role("button", "Archived"));
-    // By its title and by what was said in it.
+    // By title and by message text.
     tab.press("Control+k");
     tab.wait("the search has the focus", || tab.focused().contains("Search"));
     tab.insert_text("beta");
@@ -333,7 +333,7 @@ fn sessions_are_pinned_and_archived() {
     tab.press("Control+k");
     tab.wait("the search has the focus", || tab.focused().contains("Search"));
     tab.press("Escape");
-    // Who is in it sees where it stands.
+    // An archived session that is open is visible in its group.
     tab.wait_of(css("section[aria-label=Archived] li.current"), "it.innerText.includes('The beta')");
     act("beta", "Unarchive");
     tab.wait("it is back", || !groups(tab).to_string().contains("Archived"));
@@ -343,7 +343,7 @@ fn sessions_are_pinned_and_archived() {
     assert_eq!((placement("beta"), placement("gamma")), (json!("listed"), json!("listed")));
 }
 
-/// Several are ticked and deleted with one question, which names them all; one that works stays.
+/// Several selected sessions are deleted after one question that names them all; one with a running run stays.
 #[test]
 fn several_sessions_are_deleted_at_once() {
     let Some(stage) = Stage::prepared(Home::new(), QUICK, five) else { return };
@@ -381,7 +381,7 @@ fn several_sessions_are_deleted_at_once() {
     tab.click(css("dialog footer button.danger"));
     tab.shows("Deleted 3 chats");
     tab.wait("they are gone", || left() == ["gamma", "omega"]);
-    // The one in view went with them.
+    // The open session was deleted, too.
     tab.wait_until("['#/s/gamma', '#/s/omega'].includes(location.hash)");
     tab.wait_gone(role("group", "Selected chats"));
     tab.wait_gone(role("checkbox", ""));
@@ -389,7 +389,7 @@ fn several_sessions_are_deleted_at_once() {
     for name in ["nu", "xi", "pi"] {
         stage.daemon.reply(stage.daemon.send(name, "$ echo here"));
     }
-    // All of them: one that comes later would move the others from under the pointer.
+    // All of them: one that appears later would move the others away from the pointer.
     tab.wait("they are listed", || {
         ["nu", "xi", "pi"].iter().all(|name| tab.has(css(&format!("nav.sessions a[href='#/s/{name}']"))))
     });

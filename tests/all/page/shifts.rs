@@ -1,4 +1,4 @@
-//! Nothing that stands on a screen moves while the rest of it is fetched: who reaches for a button hits it.
+//! Nothing on a screen moves while the rest loads: a person who aims at a button hits it.
 
 use super::browser::{Tab, css};
 use super::fill;
@@ -6,10 +6,10 @@ use super::stage::{QUICK, Stage};
 use crate::harness::{Home, root};
 use serde_json::json;
 
-/// The sum of all shifts of a load, as Chromium measures each: half of what Google's Web Vitals call good.
+/// Maximum sum of all layout shifts of a load, as measured by Chromium: half of the limit for "good" in Google's Web Vitals.
 const MOST: f64 = 0.05;
 
-/// The sum of the shifts that nobody caused by a click or a key.
+/// The sum of the shifts that were not caused by a click or a key.
 const SHIFTED: &str = "new Promise((done) => {
   const found = [];
   const take = (entries) => found.push(...entries.filter((one) => !one.hadRecentInput));
@@ -22,7 +22,7 @@ const SHIFTED: &str = "new Promise((done) => {
   }));
 })";
 
-/// A month of use: what every screen has something to say of.
+/// A month of use, so that every screen has content.
 fn month(home: &Home) {
     for n in 0..30 {
         let texts =
@@ -40,7 +40,7 @@ fn month(home: &Home) {
     }
 }
 
-/// Waits until a screen stands there with all that it asked for.
+/// Waits until a screen has loaded everything.
 #[track_caller]
 pub(super) fn settled(tab: &Tab, screen: &str) {
     tab.wait(&format!("{screen} has all that it asked for"), || {
@@ -48,7 +48,7 @@ pub(super) fn settled(tab: &Tab, screen: &str) {
             && !tab.has(css("main .busy"))
             && tab.has(css("main :is(h1, h2)"))
     });
-    // What is drawn when the browser has nothing else to do is drawn.
+    // Wait for idle work.
     tab.eval("document.fonts.ready.then(() => new Promise((done) => requestIdleCallback(() => requestAnimationFrame(done))).then(() => true))");
 }
 
@@ -90,16 +90,16 @@ fn no_screen_shifts_while_it_comes() {
     ];
     for (width, height, phone) in [(412, 823, true), (1280, 800, false)] {
         tab.set_viewport(width, height, phone);
-        // What a fast line brings in one frame, that of a phone brings in several.
+        // Data that arrives in one frame on a fast line takes several on a phone's.
         let line = json!({
             "offline": false, "latency": if phone { 60 } else { 0 }, "downloadThroughput": -1, "uploadThroughput": -1,
         });
         tab.call("Network.emulateNetworkConditions", line);
         for screen in screens {
-            // And what a fast machine draws in one frame of a conversation, a phone draws in several.
+            // Drawing that takes one frame on a fast machine takes several on a phone.
             let slow = phone && screen.starts_with("#/s/");
             tab.call("Emulation.setCPUThrottlingRate", json!({ "rate": if slow { 4 } else { 1 } }));
-            // A document of its own for each, as for somebody who follows a link.
+            // A new document for each screen, as after following a link.
             tab.goto("about:blank");
             tab.goto(&stage.url(screen));
             settled(tab, screen);
@@ -110,7 +110,7 @@ fn no_screen_shifts_while_it_comes() {
     }
 }
 
-/// Where its texts are built in many frames.
+/// A slow machine draws the texts in many frames.
 #[test]
 fn a_conversation_does_not_shift_on_a_slow_machine() {
     let config = format!("model = \"reflex\"\n{QUICK}");

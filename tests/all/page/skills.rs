@@ -1,4 +1,4 @@
-//! Skills: what there is, what each asks for and was granted, how one comes in and how it is called by hand.
+//! Skills: the list, their requests and grants, installation, and calls by hand.
 
 mod calls;
 mod indexes;
@@ -11,7 +11,7 @@ use crate::harness::{Home, guest, root};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// A manifest for the component `echo` that asks for what only an administrator can give.
+/// A manifest for the component `echo` with requests that only an administrator can grant.
 pub(super) const ASKING: &str = "[kiso]
 type = \"skill\"
 name = \"echo\"
@@ -30,7 +30,7 @@ http = [{ host = \"api.example.org\", methods = [\"GET\"] }]
 memory_mib = 96
 ";
 
-/// `echo` with this manifest in it, as one file.
+/// `echo` with this manifest inside, as one file.
 #[track_caller]
 fn packed(home: &Home, file: &str, manifest: &str) -> PathBuf {
     let (wasm, manifest, out) = (guest("echo"), home.file("kiso.toml", manifest), home.dir.path().join(file));
@@ -44,7 +44,7 @@ fn grant(stage: &Stage) -> Value {
     stage.daemon.get("/skills/echo")["grant"].clone()
 }
 
-/// Whether a box is ticked.
+/// Whether a checkbox is checked.
 #[track_caller]
 fn ticked(tab: &Tab, name: &str) -> bool {
     tab.of(role("checkbox", name), "it.checked") == true
@@ -88,7 +88,7 @@ fn all_skills_are_listed_and_one_is_told_in_full() {
         "['api.example.org', 'token', '96 MiB'].every((part) => it.querySelector('[aria-label=\"Requested, not granted\"]').innerText.includes(part))",
     );
     audit_in_both(tab, "skills");
-    // What is not granted is allowed from here, after a look at what that is.
+    // A missing grant can be given here, after a review.
     tab.click(role("button", "Allow what echo requests"));
     tab.wait_for(role("dialog", "Change permissions of echo?"));
     tab.wait_of(role("list", "What changes"), "it.innerText.includes('api.example.org')");
@@ -125,7 +125,7 @@ fn all_skills_are_listed_and_one_is_told_in_full() {
     audit_in_both(tab, "a skill");
 }
 
-/// Asks for what was ticked, and is told just this before anything changes.
+/// Reviews the selected changes, and checks that exactly these are listed.
 #[track_caller]
 fn reviews(tab: &Tab, told: &[&str]) {
     tab.click(role("button", "Review changes"));
@@ -133,7 +133,7 @@ fn reviews(tab: &Tab, told: &[&str]) {
     assert_eq!(items(tab, "What changes"), told);
 }
 
-/// A folder with a component and its manifest is what somebody has who built one; nothing has to be packed by hand.
+/// A folder with a component and its manifest, as after a build; nothing has to be packed by hand.
 #[test]
 fn a_dropped_folder_installs_the_skill_with_its_manifest() {
     let Some(stage) = Stage::reflex() else { return };
@@ -158,8 +158,8 @@ fn a_dropped_folder_installs_the_skill_with_its_manifest() {
     tab.shows("No skill found");
 }
 
-/// The component and its manifest as two files, as a download brings them. The form asks for its arguments in the order in which
-/// the manifest has them, but what must be given first.
+/// The component and its manifest as two files, as after a download. The form shows arguments in the manifest's order, required
+/// ones first.
 #[test]
 fn two_dropped_files_are_one_skill_and_its_arguments_keep_their_order() {
     let Some(stage) = Stage::reflex() else { return };
@@ -194,7 +194,7 @@ before = { type = \"string\" }
         "[...it.querySelectorAll('[id^=\"arg.\"]:is(input, select, textarea)')].map((one) => one.id.slice(4))",
     );
     assert_eq!(asked, json!(["text", "zone", "amount", "mode", "before"]));
-    // Of two components nobody knows which one the manifest is of.
+    // With two components, the manifest could belong to either.
     let other = stage.home.dir.path().join("other.wasm");
     std::fs::copy(guest("calc"), &other).unwrap();
     tab.goto(&stage.url("#/skills"));
@@ -203,8 +203,7 @@ before = { type = \"string\" }
     tab.shows("Drop one skill at a time");
 }
 
-/// A component without a manifest that writes: from the page it comes in as a reader, whatever it was before, until somebody who may
-/// grants it more.
+/// A component without a manifest that writes: installed from the page, it may only read until an administrator grants more.
 #[test]
 fn a_component_without_manifest_does_not_write_because_it_was_installed() {
     let Some(stage) = Stage::reflex() else { return };
@@ -233,14 +232,14 @@ fn a_component_without_manifest_does_not_write_because_it_was_installed() {
     tab.shows("is installed");
     let refused = write();
     assert!(!written() && refused["ok"] == false, "{refused}");
-    // Its owner lets it write.
+    // The owner grants write access.
     stage.home.kiso(&["skill", "grant", "writer", "--write"]).ok();
     let allowed = write();
     assert!(written() && allowed["ok"] == true, "{allowed}");
     std::fs::remove_file(work.join("written.txt")).unwrap();
-    // Another file of that name may be anybody's: what the first one was granted, it does not get.
+    // Another file of that name may come from anybody, so it does not get the first one's grant.
     let mut bytes = std::fs::read(&file).unwrap();
-    // A custom section, which says nothing to the machine.
+    // A custom section, which has no effect.
     bytes.extend([0, 5, 4, b'n', b'o', b't', b'e']);
     install(&stage.home.file("second.wasm", bytes));
     tab.wait_for(role("dialog", "Install writer?"));
@@ -258,7 +257,7 @@ fn a_component_without_manifest_does_not_write_because_it_was_installed() {
     assert!(!written() && refused["ok"] == false, "{refused}");
 }
 
-/// A component comes in by a drop; what it asks for is asked, and granted, revoked and removed afterwards.
+/// A component is installed by a drop; its requests are reviewed, granted, revoked, and the skill is removed.
 #[test]
 fn a_dropped_skill_is_granted_what_was_ticked() {
     let Some(stage) = Stage::reflex() else { return };
@@ -282,7 +281,7 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
     assert_eq!(none["workspace"], Value::Null, "it sees the workspace as its manifest asks");
     assert_eq!((&none["http"], &none["secrets"]), (&json!([]), &json!([])));
 
-    // Granting: the difference is shown before, and nothing changes until it is confirmed.
+    // Granting: the changes are shown first, and nothing changes before the confirmation.
     tab.click(role("checkbox", "Reach api.example.org"));
     reviews(tab, &["echo may now reach api.example.org (GET)"]);
     audit_in_both(tab, "a change of a grant");
@@ -323,7 +322,7 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
     tab.wait_gone(role("dialog", ""));
     tab.wait("nothing is granted", || grant(&stage) == none);
 
-    // What is removed is gone, after a question.
+    // A skill is removed after a confirmation.
     tab.click(role("button", "Actions for echo"));
     tab.click(role("menuitem", "Remove"));
     tab.wait_for(role("dialog", "Remove echo?"));
@@ -333,8 +332,8 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
     assert_eq!(stage.daemon.request("GET", "/skills/echo", None).status, 404);
 }
 
-/// The same file again: only what it was not granted is asked, and what it has it keeps. Another file of its name may be another
-/// publisher's: that is said, nothing is kept, and everything is asked.
+/// Installing the same file again asks only for missing grants, and keeps the others. Another file of the same name may come from
+/// another publisher: the dialog says so, keeps nothing, and asks for everything.
 #[test]
 fn a_file_that_comes_again_asks_for_the_rest_and_another_one_for_all() {
     let Some(stage) = Stage::reflex() else { return };
@@ -376,7 +375,7 @@ fn a_file_that_comes_again_asks_for_the_rest_and_another_one_for_all() {
     let none = grant(&stage);
     assert_eq!((&none["http"], &none["secrets"], &none["memory_mib"]), (&json!([]), &json!([]), &Value::Null));
 
-    // And everything at once.
+    // All requests at once.
     tab.drop_file(css("main"), &other);
     tab.wait_for(role("dialog", "Install echo?"));
     tab.click(role("button", "Select all"));
@@ -395,7 +394,8 @@ fn what_cannot_be_installed_says_why() {
     tab.expects("answer: 400 /skills").expects("answer: 409 /skills").expects("answer: 422 /skills");
     tab.goto(&stage.url("#/skills"));
     tab.wait_for(role("button", "Install a skill"));
-    // An Agent Skill comes as an archive, or as its instructions alone. Another one of its name is asked about.
+    // An Agent Skill is an archive or a single file with instructions. Replacing one by another of the same name needs a
+    // confirmation.
     let greet = "---\nname: greet\ndescription: Greets.\n---\nSay hello.\n";
     tab.drop_file(css("main"), &stage.home.file("greet/SKILL.md", greet));
     tab.wait_until("location.hash === '#/skills/greet'");
@@ -420,7 +420,7 @@ fn what_cannot_be_installed_says_why() {
     tab.click(css("dialog footer button"));
     tab.wait_gone(role("dialog", ""));
 
-    // One without a name is asked for one, until it is a good one.
+    // A file without a skill name needs one; the dialog stays until it is valid.
     tab.drop_file(css("main"), &guest("calc"));
     tab.wait_for(role("dialog", "Name this skill"));
     tab.wait("the field has the focus", || tab.focused() == "textbox \"Name\"");
@@ -436,7 +436,7 @@ fn what_cannot_be_installed_says_why() {
     tab.wait_for(role("region", "Functions"));
     assert_eq!(stage.daemon.get("/skills?limit=500")["items"].as_array().unwrap().len(), count + 1);
 
-    // Plain functions are called by a form each.
+    // Each plain function has its own form.
     let tools = stage.daemon.get("/skills/sums")["tools"].clone();
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
     let offered = tab.of(role("combobox", "Function"), "[...it.options].map((one) => one.value)");

@@ -1,16 +1,16 @@
-//! Whether those can use a screen who cannot see it, or use no mouse: the rules of axe-core.
+//! Accessibility checks of a screen with the rules of axe-core.
 
 use super::tab::Tab;
 use serde_json::{Value, json};
 
-/// Waits for what moves and comes to an end: a colour on its way from one theme to the other belongs to neither.
+/// Waits for finite animations: a colour in transition belongs to neither theme.
 const SETTLED: &str = "(async () => {
   const after = (ms) => new Promise((done) => setTimeout(done, ms));
   const frame = () => Promise.race([new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))), after(200)]);
   const moving = () => document.getAnimations().filter((one) => one.playState === 'running'
     && one.effect.getComputedTiming().endTime !== Infinity);
   await frame();
-  // What is out of sight may stand still, and never ends.
+  // An animation out of view may be paused, and then never ends.
   for (let looks = 0; looks < 5 && moving().length; looks += 1) {
     await Promise.race([Promise.allSettled(moving().map((one) => one.finished)), after(500)]);
     await frame();
@@ -18,19 +18,19 @@ const SETTLED: &str = "(async () => {
   return true;
 })()";
 
-/// What is found by colours alone; everything else that axe-core looks at is the same in every theme.
+/// The rules about colours; all other rules of axe-core give the same result in every theme.
 const COLOURS: &str = "{ runOnly: ['color-contrast', 'link-in-text-block'], resultTypes: ['violations'] }";
 
 const EVERYTHING: &str = "{ resultTypes: ['violations'] }";
 
 impl Tab {
-    /// Asserts that axe-core finds nothing against the screen as it is. `screen` is its name in the report.
+    /// Asserts that axe-core finds no violation on the current screen. `screen` is its name in the report.
     #[track_caller]
     pub(crate) fn audit(&self, screen: &str) {
         self.finds_nothing(screen, EVERYTHING);
     }
 
-    /// The same of the colours alone, for a screen that was looked at in another theme.
+    /// Checks only the colours, for a screen that was checked in another theme.
     #[track_caller]
     pub(crate) fn audit_colours(&self, screen: &str) {
         self.finds_nothing(screen, COLOURS);
@@ -39,11 +39,11 @@ impl Tab {
     #[track_caller]
     fn finds_nothing(&self, screen: &str, options: &str) {
         self.eval(SETTLED);
-        // In a world beside the page's, where the page's policy does not hold and nothing of it can be in the way.
+        // In an isolated world, where the page's policy does not apply and the page cannot interfere.
         let frame = self.call("Page.getFrameTree", json!({}))["frameTree"]["frame"]["id"].take();
         let world = self.call("Page.createIsolatedWorld", json!({ "frameId": frame, "worldName": "audit" }));
         let world = &world["executionContextId"];
-        // The world of a document stays, with what was read into it.
+        // The isolated world stays with its document, so axe-core is loaded once.
         if self.in_world(world, "typeof axe === 'object'") != true {
             let axe = kiso_tests::root().join("tests/vendor/axe.min.js");
             self.in_world(world, &std::fs::read_to_string(axe).expect("it is vendored"));

@@ -1,24 +1,23 @@
-//! Finding what is on a page as those find it who hear it: by role and name in the browser's own accessibility tree.
+//! Finding elements as a screen reader does: by role and name in the browser's accessibility tree.
 
 use super::tab::Tab;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fmt::{Display, Formatter};
 
-/// What is looked for.
+/// A search for elements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Find<'a> {
     Role(&'a str, &'a str),
     Css(&'a str),
 }
 
-/// An element by its role and a part of its name, whatever its case; one whose whole name it is goes before. An empty
-/// name stands for any.
+/// Finds an element by its role and a part of its name, ignoring case; exact matches come first. An empty name matches any.
 pub(crate) fn role<'a>(role: &'a str, name: &'a str) -> Find<'a> {
     Find::Role(role, name)
 }
 
-/// An element by a selector, for what has no role.
+/// Finds an element by a selector, if it has no role.
 pub(crate) fn css(selector: &str) -> Find<'_> {
     Find::Css(selector)
 }
@@ -32,14 +31,14 @@ impl Display for Find<'_> {
     }
 }
 
-/// An element of the page, as long as its document is there.
+/// An element of the page, valid while its document exists.
 #[derive(Debug, Clone)]
 pub(crate) struct Element {
     pub(super) object: String,
 }
 
 impl Tab {
-    /// What is found now, in the order of the document.
+    /// The elements found now, in document order.
     pub(super) fn elements(&self, find: Find<'_>) -> Result<Vec<Element>, String> {
         match find {
             Find::Role(role, name) => self.by_role(role, name),
@@ -50,7 +49,7 @@ impl Tab {
         }
     }
 
-    /// The elements of an array of the page.
+    /// The elements of an array in the page.
     fn items(&self, answer: &Value) -> Result<Vec<Element>, String> {
         let Some(list) = answer["result"]["objectId"].as_str() else {
             return Err(format!("no list: {answer}"));
@@ -73,10 +72,10 @@ impl Tab {
         fits.iter().map(|node| self.element(&node["backendDOMNodeId"])).collect()
     }
 
-    /// The nodes of a role in the accessibility tree, without what is hidden.
+    /// The visible nodes of a role in the accessibility tree.
     fn nodes(&self, role: &str) -> Result<Vec<Value>, String> {
         let document = self.try_call("Runtime.evaluate", json!({ "expression": "document" }))?;
-        // The tree has a word of its own for pictures.
+        // The tree has another word for pictures.
         let role = if role == "img" { "image" } else { role };
         let asked = json!({ "objectId": document["result"]["objectId"], "role": role });
         let answer = self.try_call("Accessibility.queryAXTree", asked)?;
@@ -105,10 +104,10 @@ impl Tab {
         self.count(find) > 0
     }
 
-    /// Waits until it is there.
+    /// Waits until there is such an element.
     #[track_caller]
     pub(crate) fn wait_for(&self, find: Find<'_>) -> Element {
-        // The one that was seen: a text that is being written may be made anew before a second look.
+        // Returns the element of the first look: text that is still being written may be replaced before a second look.
         let found = RefCell::new(None);
         self.wait(&format!("there is {find}"), || {
             let first = self.elements(find).ok().and_then(|elements| elements.into_iter().next());
@@ -119,13 +118,13 @@ impl Tab {
         found.into_inner().expect("it was waited for")
     }
 
-    /// Waits until it is not there.
+    /// Waits until there is no such element.
     #[track_caller]
     pub(crate) fn wait_gone(&self, find: Find<'_>) {
         self.wait(&format!("{find} is gone"), || self.elements(find).is_ok_and(|elements| elements.is_empty()));
     }
 
-    /// What a function of the page returns for an element: `function (a, b) { return this… }`.
+    /// The result of a page function for an element: `function (a, b) { return this… }`.
     pub(super) fn on(&self, element: &Element, function: &str, args: &[Value]) -> Result<Value, String> {
         let args: Vec<Value> = args.iter().map(|value| json!({ "value": value })).collect();
         let asked = json!({
@@ -139,7 +138,7 @@ impl Tab {
         }
     }
 
-    /// The value of an expression of the first such element, `it`.
+    /// The value of an expression with the first such element as `it`.
     #[track_caller]
     pub(crate) fn of(&self, find: Find<'_>, expression: &str) -> Value {
         let element = self.wait_for(find);
@@ -147,7 +146,7 @@ impl Tab {
         self.on(&element, &function, &[]).unwrap_or_else(|error| panic!("{find}: {error}\n{}", self.describe()))
     }
 
-    /// Waits until an expression of the first such element, `it`, is true.
+    /// Waits until an expression with the first such element as `it` is true.
     #[track_caller]
     pub(crate) fn wait_of(&self, find: Find<'_>, expression: &str) {
         let function = format!("function () {{ const it = this; return !!({expression}); }}");
@@ -157,7 +156,7 @@ impl Tab {
         });
     }
 
-    /// Role and name of what has the focus, as in `button "Send"`.
+    /// Role and name of the focused element, as in `button "Send"`.
     pub(crate) fn focused(&self) -> String {
         let focused = || -> Result<String, String> {
             let active = self.try_call("Runtime.evaluate", json!({ "expression": "document.activeElement" }))?;

@@ -1,18 +1,18 @@
-//! What a person does: clicks, keys, files.
+//! Input of a person: clicks, keys, files.
 
 use super::find::{Element, Find};
 use super::tab::Tab;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Where an element can be hit, once it is in view: the middle of its first box. Null while it cannot: no box, disabled,
-/// or under something else.
+/// Scrolls an element into view and returns the point to click: the middle of its first box. Returns null if it cannot be
+/// clicked: no box, disabled, or covered.
 const POINT: &str = "async function () {
-  // What was drawn last may be followed by more, and what follows the end of a text is moved between frames.
+  // Wait two frames: drawing may continue, and elements after a growing text move between frames.
   const frames = new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   await Promise.race([frames, new Promise((done) => setTimeout(done, 200))]);
   if (this.matches(':disabled') || this.getAttribute('aria-disabled') === 'true') return null;
-  // At the edge of what scrolls, something may lie over it.
+  // At the edge of a scrolling area, another element may cover it.
   for (const block of ['nearest', 'center']) {
     this.scrollIntoView({ block, inline: 'nearest', behavior: 'instant' });
     const box = this.getClientRects()[0];
@@ -27,7 +27,7 @@ const POINT: &str = "async function () {
   return null;
 }";
 
-/// Notes whether a click reaches what was looked for, before the page hears of it: what lies there may move away just then.
+/// Records whether a click reaches the wanted element, before the page handles it: the element may move away just then.
 const HEAR_CLICK: &str = "function () {
   const [wanted, top] = [this, globalThis.kisoTop];
   globalThis.kisoMissed = false;
@@ -36,18 +36,18 @@ const HEAR_CLICK: &str = "function () {
   }, { capture: true, once: true });
 }";
 
-/// How often something is clicked that moves away.
+/// Maximum number of clicks on an element that moves away.
 const CLICKS: usize = 5;
 
-/// How often files are dropped until the page has heard of it. What a page refuses is never heard of.
+/// Maximum number of drops until the page receives one. A drop that the page refuses is never received.
 const DROPS: usize = 5;
 
-/// Notes a drop that reached the document, before the page hears of it.
+/// Records a drop that reached the document, before the page handles it.
 const HEAR_DROP: &str = "globalThis.kisoDropHeard = false;
 addEventListener('drop', () => { globalThis.kisoDropHeard = true; }, { capture: true, once: true })";
 
 impl Tab {
-    /// Waits until it can be clicked, and clicks it.
+    /// Waits until the element can be clicked, and clicks it.
     #[track_caller]
     pub(crate) fn click(&self, find: Find<'_>) {
         for _ in 0..CLICKS {
@@ -56,14 +56,14 @@ impl Tab {
             self.mouse("mouseMoved", x, y, 0);
             self.mouse("mousePressed", x, y, 1);
             self.mouse("mouseReleased", x, y, 1);
-            // Where another page is there now, nothing is known of it, and the click was not missed.
+            // If another page was loaded since, the click was received.
             if !hears || self.try_eval("globalThis.kisoMissed === true").is_ok_and(|missed| missed != true) {
                 return;
             }
         }
     }
 
-    /// Waits until it can be reached, and moves the pointer there.
+    /// Waits until the element can be reached, and moves the pointer there.
     #[track_caller]
     pub(crate) fn hover(&self, find: Find<'_>) {
         let (_, x, y) = self.point(find);
@@ -81,7 +81,7 @@ impl Tab {
         let found = std::cell::Cell::new(None);
         self.wait(&format!("{find} can be clicked"), || {
             let elements = self.elements(find).unwrap_or_default();
-            // Twice at the same place: what still moves is not where it was looked for.
+            // Twice at the same place: a moving element would not be hit.
             let at = |element: &Element| self.on(element, POINT, &[]).ok().filter(Value::is_array);
             let element = elements.into_iter().find_map(|element| {
                 let first = at(&element)?;
@@ -96,7 +96,7 @@ impl Tab {
         (element, x, y)
     }
 
-    /// Turns the wheel over it, down by so many pixels.
+    /// Turns the wheel over the element by this many pixels.
     #[track_caller]
     pub(crate) fn scroll(&self, find: Find<'_>, down: i32) {
         let (_, x, y) = self.point(find);
@@ -109,7 +109,7 @@ impl Tab {
         self.of(find, "it.focus()");
     }
 
-    /// Types into what has the focus, key by key.
+    /// Types into the focused element, key by key.
     pub(crate) fn type_text(&self, text: &str) {
         for c in text.chars() {
             if c == '\n' {
@@ -123,19 +123,19 @@ impl Tab {
         }
     }
 
-    /// Puts a text in at once where the focus is, as an input method does.
+    /// Inserts a text at the focus at once, as an input method does.
     pub(crate) fn insert_text(&self, text: &str) {
         self.call("Input.insertText", json!({ "text": text }));
     }
 
-    /// A key with its modifiers, as in "Control+Enter", "Shift+Tab", "Escape", "k".
+    /// Presses a key with its modifiers, as in "Control+Enter", "Shift+Tab", "Escape", "k".
     #[track_caller]
     pub(crate) fn press(&self, keys: &str) {
         let mut parts: Vec<&str> = keys.split('+').collect();
         let key = parts.pop().expect("split gives one");
         let modifiers: u8 = parts.iter().map(|part| modifier(part)).sum();
         let (code, number, text) = known(key);
-        // Chromium makes text of a key only where it is told which, and shortcuts make none.
+        // Chromium inserts text only if it is given, and shortcuts insert none.
         let text = if modifiers & !modifier("Shift") == 0 { text } else { String::new() };
         for kind in [if text.is_empty() { "rawKeyDown" } else { "keyDown" }, "keyUp"] {
             let key = if key == "Space" { " " } else { key };
@@ -150,14 +150,14 @@ impl Tab {
         }
     }
 
-    /// Drops a file of the disk on an element, as from the desktop.
+    /// Drops a file on an element, as from the desktop.
     #[track_caller]
     pub(crate) fn drop_file(&self, find: Find<'_>, file: &Path) {
         self.drop_files(find, &[file]);
     }
 
-    /// Drops files of the disk on an element, all at once. The page below may change while they are held, and what they
-    /// were let go over be gone; a person whose files were not taken does it again.
+    /// Drops several files on an element. The page may change meanwhile and the element under the files may disappear; a person
+    /// would then try again, and so does this.
     #[track_caller]
     pub(crate) fn drop_files(&self, find: Find<'_>, files: &[&Path]) {
         self.eval(HEAR_DROP);
@@ -173,14 +173,14 @@ impl Tab {
         }
     }
 
-    /// Chooses a file of the disk in an input for files.
+    /// Chooses a file in a file input.
     #[track_caller]
     pub(crate) fn choose_file(&self, find: Find<'_>, file: &Path) {
         let element = self.wait_for(find);
         self.call("DOM.setFileInputFiles", json!({ "files": [file], "objectId": element.object }));
     }
 
-    /// Pastes a file where the focus is, as a picture that was copied.
+    /// Pastes a file at the focus, as a copied picture.
     #[track_caller]
     pub(crate) fn paste_file(&self, find: Find<'_>, name: &str, media_type: &str, bytes: &[u8]) {
         let element = self.wait_for(find);
@@ -194,7 +194,7 @@ impl Tab {
     }
 }
 
-/// The bit that the protocol has for it.
+/// The modifier's bit in the protocol.
 #[track_caller]
 fn modifier(name: &str) -> u8 {
     match name {
@@ -242,7 +242,7 @@ fn known(key: &str) -> (String, u32, String) {
     (code.to_owned(), number, text.to_owned())
 }
 
-/// The bytes that the protocol sends as text.
+/// Decodes bytes that the protocol sends as text.
 pub(super) fn from_base64(text: &str) -> Vec<u8> {
     let value = |byte: u8| match byte {
         b'A'..=b'Z' => Some(u32::from(byte - b'A')),

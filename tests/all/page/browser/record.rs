@@ -1,34 +1,34 @@
-//! What happened in a tab, as the browser tells it.
+//! Events of a tab, as the browser reports them.
 
 use serde_json::Value;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// A request that the page made.
+/// A request of the page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Request {
     id: String,
-    /// The load of a document that it belongs to.
+    /// Id of the document load that caused it.
     pub loader: String,
     pub url: String,
     pub method: String,
     /// "Document", "Script", "Fetch" …
     pub kind: String,
     pub body: Option<String>,
-    /// None until the head of the answer came.
+    /// `None` until the response's head arrives.
     pub status: Option<u16>,
-    /// The headers of the answer, names in lower case.
+    /// Headers of the response, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// What came over the wire, head and compressed body.
+    /// Size of head and compressed body in bytes.
     pub bytes: u64,
-    /// The answer came from the browser's own cache.
+    /// Whether the response came from the browser's cache.
     pub cached: bool,
     pub ended: bool,
     pub failed: Option<String>,
 }
 
 impl Request {
-    /// What stands behind the host.
+    /// The part of the URL after the host.
     pub(crate) fn path(&self) -> &str {
         let rest = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
         rest.find('/').map_or("/", |at| &rest[at..])
@@ -42,19 +42,19 @@ impl Request {
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub requests: Vec<Request>,
-    /// What should not be: errors on the console, exceptions, breaches of the policy, dialogs, windows, frames, crashes.
+    /// Problems: console errors, exceptions, policy violations, dialogs, windows, frames, crashes.
     pub problems: Vec<String>,
     /// Everything on the console, with its level.
     pub console: Vec<String>,
-    /// Documents that are loaded, by the browser's id for it.
+    /// Ids of loaded documents.
     pub loaded: HashSet<String>,
-    /// Where the tab itself was led.
+    /// Addresses to which the tab navigated.
     pub navigations: Vec<String>,
-    /// Tasks of threads while they were traced: process, thread, microseconds.
+    /// Traced tasks of threads: process, thread, microseconds.
     tasks: Vec<(u64, u64, f64)>,
     /// Main threads of pages.
     mains: HashSet<(u64, u64)>,
-    /// All of what was traced is there.
+    /// Whether the trace is complete.
     pub traced: bool,
 }
 
@@ -114,7 +114,7 @@ impl Record {
         self.traced = false;
     }
 
-    /// How long the traced tasks of pages' main threads took.
+    /// Durations of the traced tasks on pages' main threads.
     pub(super) fn tasks(&self) -> Vec<Duration> {
         let of_mains = self.tasks.iter().filter(|(process, thread, _)| self.mains.contains(&(*process, *thread)));
         of_mains.map(|(_, _, micros)| Duration::from_secs_f64(micros / 1e6)).collect()
@@ -149,7 +149,7 @@ impl Record {
             "Network.dataReceived" => request.bytes += whole(&params["encodedDataLength"]),
             "Network.loadingFinished" => {
                 request.ended = true;
-                // Of the whole, and more exact than the sum of the parts.
+                // The total, which is more exact than the sum of the parts.
                 request.bytes = whole(&params["encodedDataLength"]);
             }
             "Network.loadingFailed" => {
@@ -162,14 +162,14 @@ impl Record {
     }
 }
 
-/// Of an answer with a status of 400 or more, which the browser itself puts on the console: "answer: 404 /path".
+/// A response with status 400 or more, which the browser reports on the console: "answer: 404 /path".
 fn refused(entry: &Value) -> Option<String> {
     let (_, status) = entry["text"].as_str()?.split_once("responded with a status of ")?;
     let url = Request { url: string(&entry["url"]), ..Request::default() };
     Some(format!("answer: {} {}", status.split(' ').next()?, url.path()))
 }
 
-/// An exception with where it came from.
+/// An exception with its location.
 pub(super) fn thrown(details: &Value) -> String {
     let description = details["exception"]["description"].as_str().or(details["exception"]["value"].as_str());
     let description = description.map_or_else(|| string(&details["text"]), str::to_owned);
@@ -188,7 +188,7 @@ fn string(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The browser counts in floats.
+/// Converts the browser's floats.
 fn whole(value: &Value) -> u64 {
     value.as_f64().map_or(0, |value| value as u64)
 }

@@ -1,4 +1,4 @@
-//! One tab: where it is led, what it is asked, what it looks like, and what must not have happened in it.
+//! A tab: navigation, evaluation, screenshots, and checks for unexpected events.
 
 use super::record::{Record, Request, thrown};
 use super::wire::{PATIENCE, Wire};
@@ -8,17 +8,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long between two looks at something that is waited for: at first, and where it takes longer. Each look costs the
-/// browser time that it needs to bring about what is looked for.
+/// Pause between two looks while waiting: at first, and after a while. Each look takes time that the browser could use for the
+/// awaited change.
 const LOOK: Duration = Duration::from_millis(10);
 const LONGEST_LOOK: Duration = Duration::from_millis(80);
 
-/// Runs before anything of a page does. What the policy refused is told by a binding, which no page can take away.
+/// Runs before the page's scripts. Policy violations are reported through a binding that the page cannot remove.
 const WATCH: &str = "(() => { const tell = globalThis.kisoViolation; delete globalThis.kisoViolation;
 document.addEventListener('securitypolicyviolation', (event) => tell(
   `${event.effectiveDirective} of ${event.blockedURI || 'inline'} at ${event.sourceFile || 'the document'}:${event.lineNumber} ${event.sample}`)); })()";
 
-/// A tab of the browser. When a test ends well and its tab has seen what should not be, the test fails after all.
+/// A tab of the browser. A test that passes fails after all if its tab recorded an unexpected problem.
 pub(crate) struct Tab {
     pub(super) wire: Arc<Wire>,
     pub(super) session: String,
@@ -49,7 +49,7 @@ impl Tab {
         Tab::open(wire, Arc::new(Profile { wire: wire.clone(), id }))
     }
 
-    /// Another tab of the same profile, as when a person opens the page twice.
+    /// Opens another tab of the same profile, as when a person opens the page twice.
     #[track_caller]
     pub(crate) fn beside(&self) -> Tab {
         let tab = Tab::open(&self.wire, self.profile.clone());
@@ -62,7 +62,7 @@ impl Tab {
         let ask = |method: &str, params: Value| {
             wire.call(None, method, &params).unwrap_or_else(|error| panic!("{method}: {error}"))
         };
-        // In a window of its own: a tab behind another one is not drawn.
+        // In a separate window: a tab behind another one is not drawn.
         let target = ask(
             "Target.createTarget",
             json!({ "url": "about:blank", "browserContextId": profile.id, "newWindow": true }),
@@ -75,7 +75,7 @@ impl Tab {
             &session,
             Arc::new(move |wire: &Wire, event: &str, params: &Value| {
                 if event == "Page.javascriptDialogOpening" {
-                    // Else the page stands still.
+                    // An open dialog would block the page.
                     wire.tell(Some(&of), "Page.handleJavaScriptDialog", &json!({ "accept": false }));
                 }
                 heard.lock().unwrap_or_else(PoisonError::into_inner).hear(event, params);
@@ -102,7 +102,7 @@ impl Tab {
         tab
     }
 
-    /// A method of the protocol.
+    /// Calls a method of the protocol.
     #[track_caller]
     pub(crate) fn call(&self, method: &str, params: Value) -> Value {
         self.try_call(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
@@ -116,7 +116,7 @@ impl Tab {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leads the tab to an address, and waits until the document is loaded.
+    /// Navigates to an address, and waits until the document is loaded.
     #[track_caller]
     pub(crate) fn goto(&self, url: &str) {
         let answer = self.call("Page.navigate", json!({ "url": url }));
@@ -134,7 +134,7 @@ impl Tab {
         self.wait("the document is loaded again", || self.record().loaded.len() > before);
     }
 
-    /// The value of an expression; of a promise, what it becomes.
+    /// The value of an expression; a promise is awaited.
     #[track_caller]
     pub(crate) fn eval(&self, expression: &str) -> Value {
         self.try_eval(expression).unwrap_or_else(|error| panic!("{expression}\n{error}\n{}", self.describe()))
@@ -152,11 +152,11 @@ impl Tab {
     /// Waits until an expression is true.
     #[track_caller]
     pub(crate) fn wait_until(&self, expression: &str) {
-        // A document that is being replaced has no answer yet.
+        // A document that is being replaced gives no answer.
         self.wait(expression, || self.try_eval(&format!("!!({expression})")).is_ok_and(|value| value == true));
     }
 
-    /// Waits until something that can be seen is so.
+    /// Waits until a condition holds.
     #[track_caller]
     pub(crate) fn wait(&self, what: &str, so: impl Fn() -> bool) {
         let (began, mut pause) = (Instant::now(), LOOK);
@@ -167,26 +167,26 @@ impl Tab {
         }
     }
 
-    /// The text that stands on the page.
+    /// The visible text of the page.
     pub(crate) fn text(&self) -> String {
         let text = self.try_eval("document.body?.innerText ?? ''").unwrap_or_else(Value::String);
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until a text stands on the page.
+    /// Waits until the page shows a text.
     #[track_caller]
     pub(crate) fn shows(&self, text: &str) {
         self.wait(&format!("the page shows {text:?}"), || self.text().contains(text));
     }
 
-    /// Width and height in pixels of CSS; `mobile` for a phone with a touch screen.
+    /// Sets width and height in CSS pixels; `mobile` for a phone with a touch screen.
     pub(crate) fn set_viewport(&self, width: u32, height: u32, mobile: bool) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
         self.call("Emulation.setDeviceMetricsOverride", size);
         self.call("Emulation.setTouchEmulationEnabled", json!({ "enabled": mobile }));
     }
 
-    /// "light" or "dark", as the system says it.
+    /// Sets the system's theme, "light" or "dark".
     pub(crate) fn set_theme(&self, theme: &'static str) {
         self.set_media(0, theme);
     }
@@ -201,21 +201,21 @@ impl Tab {
         self.call("Emulation.setEmulatedMedia", json!({ "features": features }));
     }
 
-    /// Cuts the network of this tab, or mends it.
+    /// Disconnects the tab's network, or connects it again.
     pub(crate) fn set_offline(&self, offline: bool) {
         let conditions = json!({ "offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
         self.call("Network.emulateNetworkConditions", conditions);
     }
 
-    /// Gives the tab's profile a cookie that no script can read.
+    /// Sets a cookie that scripts cannot read.
     #[track_caller]
     pub(crate) fn set_cookie(&self, url: &str, name: &str, value: &str) {
         let cookie = json!({ "name": name, "value": value, "url": url, "httpOnly": true, "sameSite": "Strict" });
         self.call("Network.setCookie", cookie);
     }
 
-    /// Lets the page and the test use the clipboard, which a person allows with a click. There is one for all tabs, so this one has it
-    /// alone until what is returned goes.
+    /// Allows the page and the test to use the clipboard, as a person does with a click. All tabs share one clipboard, so this
+    /// tab locks it until the returned guard is dropped.
     #[must_use = "others may use the clipboard when this is dropped"]
     #[track_caller]
     pub(crate) fn allow_clipboard(&self) -> MutexGuard<'static, ()> {
@@ -234,7 +234,7 @@ impl Tab {
         self.eval("navigator.clipboard.readText()").as_str().unwrap_or_default().to_owned()
     }
 
-    /// How long each task of the page's main thread took while something was done. Other tabs of the browser count as well.
+    /// Durations of tasks on the page's main thread during `work`. Other tabs of the browser count as well.
     #[track_caller]
     pub(crate) fn tasks_during(&self, work: impl FnOnce()) -> Vec<Duration> {
         let categories = json!(["toplevel"]);
@@ -247,27 +247,27 @@ impl Tab {
         self.record().tasks()
     }
 
-    /// What is seen, as PNG.
+    /// A screenshot as PNG.
     pub(crate) fn screenshot(&self) -> Vec<u8> {
         let shot = self.call("Page.captureScreenshot", json!({ "format": "png" }));
         super::input::from_base64(shot["data"].as_str().expect("it is a picture"))
     }
 
-    /// What the page has asked for so far, in order.
+    /// Requests of the page so far, in order.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.record().requests.clone()
     }
 
-    /// Those to paths that begin so.
+    /// Requests to paths with this prefix.
     pub(crate) fn requests_to(&self, path: &str) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.path().starts_with(path)).collect()
     }
 
-    /// Those since the document was loaded last.
+    /// Requests since the last document was loaded.
     pub(crate) fn requests_of_this_load(&self) -> Vec<Request> {
         let all = self.requests();
         let last = all.iter().rposition(|request| request.kind == "Document").unwrap_or(0);
-        // The document before may ask for something until the next one takes its place.
+        // The previous document may send requests until the next one replaces it.
         let (before, here) = all.split_at(last);
         let of_before = |request: &&Request| before.iter().any(|old| old.loader == request.loader);
         here.iter().filter(|request| !of_before(request)).cloned().collect()
@@ -277,7 +277,7 @@ impl Tab {
         self.record().requests.clear();
     }
 
-    /// Documents that the tab was led to so far.
+    /// Addresses to which the tab navigated so far.
     pub(crate) fn navigations(&self) -> Vec<String> {
         self.record().navigations.clone()
     }
@@ -287,20 +287,20 @@ impl Tab {
         self.record().console.clone()
     }
 
-    /// What should not be and was not expected.
+    /// Unexpected problems.
     pub(crate) fn problems(&self) -> Vec<String> {
         let expected = self.expected.borrow();
         let problems = self.record().problems.clone();
         problems.into_iter().filter(|problem| !expected.iter().any(|part| problem.contains(part.as_str()))).collect()
     }
 
-    /// A problem with this text in it belongs to the test.
+    /// Marks problems that contain this text as expected.
     pub(crate) fn expects(&self, part: &str) -> &Self {
         self.expected.borrow_mut().push(part.to_owned());
         self
     }
 
-    /// Fails if anything happened that should not; else done when the test ends.
+    /// Fails if there are unexpected problems. Otherwise runs at the end of the test.
     #[track_caller]
     pub(crate) fn check(&self) {
         self.checked.set(true);
@@ -313,7 +313,7 @@ impl Tab {
         self.checked.set(false);
     }
 
-    /// For the one who reads that a test failed: where the tab is, what it shows, what went wrong in it, and a picture.
+    /// A description for the report of a failed test: address, text, problems, and a screenshot.
     pub(crate) fn describe(&self) -> String {
         let url = self.try_eval("location.href").unwrap_or_else(Value::String);
         let mut text = self.text();
@@ -331,7 +331,7 @@ impl Tab {
         )
     }
 
-    /// A picture of the tab in target/page, by the name of the test.
+    /// A screenshot in target/page under the test's name.
     fn picture(&self) -> Result<PathBuf, String> {
         let shot = self.try_call("Page.captureScreenshot", json!({ "format": "png" }))?;
         let dir = kiso_tests::root().join("target/page");
@@ -346,7 +346,7 @@ impl Tab {
 
 impl Drop for Tab {
     fn drop(&mut self) {
-        // What a tab does while it is closed is not the test's.
+        // Problems while the tab is closing do not count.
         let problems = if std::thread::panicking() || self.checked.get() { Vec::new() } else { self.problems() };
         let description = if problems.is_empty() { String::new() } else { self.describe() };
         self.wire.leave(&self.session);

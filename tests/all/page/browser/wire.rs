@@ -12,14 +12,14 @@ use std::time::Duration;
 /// A guard against a browser that hangs; no test waits for it to pass.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Hears the events of one tab: name and parameters. It is called in the order of the wire, before any answer that
-/// comes after the event, and must not call and wait.
+/// Receives the events of one tab: name and parameters. It is called in the order of arrival, before any answer that comes after
+/// the event, and must not call a method and wait.
 pub(super) type Listener = dyn Fn(&Wire, &str, &Value) + Send + Sync;
 
 pub(super) struct Wire {
     out: Mutex<ChildStdin>,
     state: Mutex<State>,
-    /// Where the browser's own words are.
+    /// The file with the browser's output.
     said: PathBuf,
 }
 
@@ -47,7 +47,7 @@ impl Wire {
             }
             let mut state = reading.state();
             state.ended = true;
-            // Their calls see that nothing comes any more.
+            // Their calls notice that no answer will come.
             state.waiting.clear();
             drop(state);
             let _ = child.wait();
@@ -86,7 +86,7 @@ impl Wire {
         self.state().listeners.remove(session);
     }
 
-    /// Calls a method, of one tab or of the browser itself; its result, or what it says against it.
+    /// Calls a method of a tab or of the browser itself. Returns its result or error.
     pub(super) fn call(&self, session: Option<&str>, method: &str, params: &Value) -> Result<Value, String> {
         let (sender, answer) = channel();
         self.send(session, method, params, Some(sender))?;
@@ -97,7 +97,7 @@ impl Wire {
         }
     }
 
-    /// The same without waiting for the answer.
+    /// Calls a method without waiting for the answer.
     pub(super) fn tell(&self, session: Option<&str>, method: &str, params: &Value) {
         let _ = self.send(session, method, params, None);
     }
