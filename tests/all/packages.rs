@@ -42,7 +42,7 @@ impl Publisher<'_> {
             true => manifest.split("[[kiso.package.tests]]").next().unwrap().to_owned(),
             false => manifest,
         };
-        self.home.file("tool/kiso.toml", manifest).parent().unwrap().to_owned()
+        self.home.file("source/kiso.toml", manifest).parent().unwrap().to_owned()
     }
 }
 
@@ -58,7 +58,7 @@ fn a_package_of_somebody_else_is_installed_kept_and_updated() {
     let publisher = Publisher { home: &home };
     let (one, two) = (program("hello from one"), program("hello from two"));
     let (first, second) = (home.file("one.wasm", &one), home.file("two.wasm", &two));
-    home.file("tool/notes.txt", "read me");
+    home.file("source/notes.txt", "read me");
     let folder = publisher.folder("1.0", &one, "hello from one", "mount = \"/usr/share/tool\"\nfiles = [\"*.txt\"]");
 
     // Nobody vouches for a folder, so a person is asked, and in a script the answer has to be there.
@@ -85,6 +85,11 @@ fn a_package_of_somebody_else_is_installed_kept_and_updated() {
     home.kiso(&["skill", "outdated", "tool"]).ok().prints(&["current  tool 1.0"]);
     home.kiso(&["doctor"]).prints(&["skill tool"]);
 
+    let files = home.path().join("packages/tool/1.0");
+    std::fs::rename(&files, home.path().join("packages/tool/away")).unwrap();
+    home.kiso(&["doctor"]).prints(&["skill tool", "its files cannot be used"]);
+    std::fs::rename(home.path().join("packages/tool/away"), files).unwrap();
+
     // Another file of the same version, and a new version that fails, leave what is there.
     let other = publisher.folder("1.0", &two, "hello from two", "");
     add(&home, &other, &second, NONE).exit(4).says(&["tool 1.0 is installed with other contents"]);
@@ -97,7 +102,7 @@ fn a_package_of_somebody_else_is_installed_kept_and_updated() {
     let dir = home.file("hosted/x.txt", "").parent().unwrap().to_owned();
     let key = |name: &str| {
         let file = home.file(&format!("keys/{name}-x"), "").with_file_name(name);
-        let made = home.kiso(&["--json", "trust", "new", path(&file)]).json();
+        let made = home.kiso(&["--json", "skill", "trust", "new", path(&file)]).json();
         (path(&file).to_owned(), made["key"].as_str().unwrap().to_owned())
     };
     let ((index, public), (ada, _)) = (key("index"), key("ada"));
@@ -105,7 +110,7 @@ fn a_package_of_somebody_else_is_installed_kept_and_updated() {
     let zip = dir.join("tool-1.1.zip");
     home.kiso(&["skill", "pack", path(&next), "-o", path(&zip)]).ok().prints(&["packed tool into"]);
     home.kiso(&["skill", "sign", path(&zip), "--key", &ada]).ok();
-    home.kiso(&["trust", "add", &format!("{ada}.pub"), "--label", "ada"]).ok();
+    home.kiso(&["skill", "trust", "add", &format!("{ada}.pub"), "--label", "ada"]).ok();
     home.kiso(&["skill", "index", path(&dir), "--key", &index, "--name", "house"]).ok().prints(&["1 skill"]);
     home.config(&format!("[skills]\nindex = [\"{}/index.json#{public}\"]\n", path(&dir)));
     let found = home.kiso(&["--json", "skill", "search", "says", "hello"]).json();
@@ -161,7 +166,7 @@ fn a_package_takes_no_command_and_no_name_of_kiso() {
     }
     let manifest = publisher.folder("1.0", &component, "mine", "").join("kiso.toml");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    home.file("tool/kiso-commands", "");
+    home.file("source/kiso-commands", "");
     let control = "mount = \"/usr/share/tool\"\nfiles = [\"kiso-commands\"]\n[kiso.package.component]";
     for (from, to, why) in [
         ("name = \"tool\"", "name = \"python\"", "`python` is a package of kiso, and this one differs from it"),
