@@ -1,6 +1,7 @@
 //! `kiso` and `kiso chat`: the conversation in the terminal, over the real binary and the real daemon.
 
 mod attached;
+mod keys;
 
 use crate::harness::{Home, Ran};
 use crate::served::Served;

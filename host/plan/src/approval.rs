@@ -203,10 +203,18 @@ impl Card {
             true => format!("\n- `/refuse {number} always` refuses it for the rest of this session."),
             false => String::new(),
         };
+        let all = match self.effects.len() {
+            0 | 1 => "it".to_owned(),
+            _ => format!("all of it, and `/approve {number} 1 2` only these numbers"),
+        };
+        // An effect that is asked about because of labels is asked about each time.
+        let always = match self.effects.iter().any(|effect| effect.because.is_empty()) {
+            true => format!("\n- `/approve {number} always` also accepts the same for the rest of this session."),
+            false => String::new(),
+        };
         format!(
             "Approval {number}: this needs your approval before it is done.\n\n{}\n\n\
-             - `/approve {number}` accepts all of it, and `/approve {number} 1 2` only these numbers.\n\
-             - `/approve {number} always` also accepts the same for the rest of this session.\n\
+             - `/approve {number}` accepts {all}.{always}\n\
              - `/refuse {number}` refuses it.{never}",
             lines.join("\n")
         )
@@ -354,6 +362,19 @@ mod tests {
         ] {
             assert!(!other.is_within(&accepted), "{other:?}");
         }
+    }
+
+    #[test]
+    fn a_card_offers_the_answers_that_it_takes() {
+        let effect = CallEffect::new("fetch", vec![access("a.example", &["GET"])], &[], "{}");
+        let question = |effects| Card { effects, expires_ms: 9 }.question(3);
+        let one = question(vec![effect.clone()]);
+        assert!(one.contains("- `/approve 3` accepts it.\n- `/approve 3 always`"), "{one}");
+        let because = CallEffect { because: vec!["of a file's words".to_owned()], ..effect.clone() };
+        let each_time = question(vec![because.clone()]);
+        assert!(each_time.contains("- `/approve 3` accepts it.\n- `/refuse 3`"), "{each_time}");
+        let two = question(vec![effect, because]);
+        assert!(two.contains("`/approve 3 1 2` only these numbers") && two.contains("always"), "{two}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod waiting;
 
 use super::client::daemon::{begin, is_served};
 use super::folder::FolderArgs;
-use super::show::{Paint, is_dumb};
+use super::show::{Paint, is_dumb, wrap_to_terminal};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
 use kiso_base::home::{Home, PROJECT, SessionFolder, SessionName};
 use kiso_sandbox::skill::Quiet;
@@ -44,6 +44,20 @@ Examples:
   echo '/status' | kiso chat        without a terminal: a message for each line; ends as the last one did
 
 Tab completes /commands, !pills, #tags, skills and their arguments. A line that ends in \\ continues on the next one. Ctrl-C stops the current run; a second Ctrl-C, Ctrl-D or /quit leaves. See docs/chat.md.";
+
+/// What `/help` adds at a terminal.
+const KEYS: &str = "
+
+In this terminal:
+
+- `/quit` or Ctrl-D: leave the chat
+- Ctrl-C: stop the current run; the second time, leave the chat
+- `@PATH` in a message: attach a file; a line with nothing but a path attaches it to the next message
+- `$ COMMAND`: run a command line in the sandbox
+- Tab: complete `/commands`, `!pills`, `#tags`, `@skills` and `@files`
+- `\\` at the end of a line: continue on the next one
+- Up, Down, Ctrl-R: earlier lines
+";
 
 /// Words that leave the chat. They are commands of the terminal and not of the daemon.
 const LEAVING: [&str; 2] = ["/quit", "/exit"];
@@ -84,8 +98,8 @@ impl ChatArgs {
         block_on(async {
             let own = begin(&opened, "chat", paint).await?;
             if opened.config.model == "reflex" {
-                let words = "the model is `reflex`: rules that are built in, not a language model. To connect one, see `kiso config preset` and docs/models.md";
-                errln!("{}", paint.dim(words));
+                let words = "the model is `reflex`: rules that are built in, not a language model. To connect one, run `kiso open`, whose page asks for a provider, or see `kiso config preset`";
+                errln!("{}", paint.dim(&wrap_to_terminal(words)));
             }
             let ended = match plain {
                 true => plain::run(&place).await,
@@ -104,6 +118,6 @@ fn offer_this_folder(home: &Home, paint: Paint) {
     let Ok(here) = std::env::current_dir() else { return };
     if SessionFolder::new(home, &here, PROJECT, false).is_ok() {
         let words = format!("to work in {}, start with `kiso --dir .`; see docs/folders.md", here.display());
-        errln!("{}", paint.dim(&words));
+        errln!("{}", paint.dim(&wrap_to_terminal(&words)));
     }
 }

@@ -9,7 +9,7 @@ mod written;
 
 pub(super) use self::harmless::{Output, backstop, is_active, printable, printable_line};
 pub(super) use self::paint::{Paint, is_dumb};
-pub(super) use self::width::{clip, columns};
+pub(super) use self::width::{clip, columns, wrap, wrap_to_terminal};
 pub(super) use self::written::WrittenText;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};

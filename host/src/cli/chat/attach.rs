@@ -2,6 +2,7 @@
 //!
 //! Terminals paste a path quoted, with escaped spaces, or as a `file:` address.
 
+use crate::cli::show::printable_line;
 use kiso_agent::session::command::SlashCommand;
 use percent_encoding::percent_decode_str;
 use std::ops::Range;
@@ -9,6 +10,15 @@ use std::path::{Path, PathBuf};
 
 /// Files of one message.
 pub(super) const MAX_FILES: usize = 16;
+
+/// Lines about words of one message that are not what they look like.
+const MAX_DOUBTS: usize = 3;
+
+/// Marks that end a sentence, or belong to the name before them.
+const ENDS: [char; 10] = ['.', ',', ';', ':', '!', '?', ')', ']', '"', '\''];
+
+/// Directories of the sandbox, which a message may begin with.
+const SANDBOX: [&str; 5] = ["/work", "/shared", "/skills", "/project", "/tmp"];
 
 /// A path in a line.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,14 +65,48 @@ fn mentions(line: &str, existing: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathM
             continue;
         }
         let (word, length) = word(&line[at + 1..]);
-        // A full stop ends the sentence, or belongs to the name.
-        let trimmed = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '"', '\'']);
+        let trimmed = word.trim_end_matches(ENDS);
         let cut = word.len() - trimmed.len();
         let named = existing(&word).map(|path| (path, length));
         let named = named.or_else(|| Some((existing(trimmed)?, length.checked_sub(cut)?)));
         found.extend(named.map(|(path, length)| PathMention { place: at..at + 1 + length, path }));
     }
     found
+}
+
+/// Words of a message that look like a command or a file and are neither: a line about each, as they are sent as text.
+pub(super) fn find_doubts(line: &str, is_there: impl Fn(&Path) -> bool) -> Vec<String> {
+    let text = line.trim();
+    if text.starts_with('$') || text.contains('\n') || SlashCommand::parse(text).is_some() {
+        return Vec::new();
+    }
+    let mut doubts = Vec::new();
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let is_name = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains(['/', '.']);
+    if first.strip_prefix('/').is_some_and(is_name) && !SANDBOX.contains(&first) && !is_there(Path::new(first)) {
+        doubts.push(format!(
+            "{} is not a command, so this is sent as a message; /help lists the commands",
+            printable_line(first)
+        ));
+    }
+    for word in words_after_at(text) {
+        let named = word.trim_end_matches(ENDS);
+        let is_missing = |word: &str| resolved(word).is_some_and(|path| !is_there(&path));
+        if is_missing(&word) && is_missing(named) {
+            doubts.push(format!("there is no file {}, so @{0} is sent as text", printable_line(named)));
+        }
+    }
+    doubts.truncate(MAX_DOUBTS);
+    doubts
+}
+
+/// The words that follow an `@` at their beginning.
+fn words_after_at(line: &str) -> impl Iterator<Item = String> {
+    line.match_indices('@').filter_map(move |(at, _)| {
+        let before = line[..at].chars().next_back();
+        let begins = before.is_none_or(|before| before.is_whitespace() || "([\"'".contains(before));
+        begins.then(|| word(&line[at + 1..]).0)
+    })
 }
 
 /// The path that a word means; `None` for a word that is a name of something else.
@@ -157,6 +201,29 @@ mod tests {
         ] {
             let LinePaths::Within(files) = found(line) else { panic!("{line}") };
             assert_eq!(files.iter().map(|file| &line[file.place.clone()]).collect::<Vec<_>>(), named, "{line}");
+        }
+    }
+    #[test]
+    fn words_that_look_like_a_command_or_a_file_are_reported() {
+        let doubts = |line: &str| find_doubts(line, |path| FILES.iter().any(|known| Path::new(known) == path));
+        assert_eq!(
+            doubts("/attach photo"),
+            ["/attach is not a command, so this is sent as a message; /help lists the commands"]
+        );
+        assert_eq!(doubts("what is in @none.pdf?"), ["there is no file none.pdf, so @none.pdf is sent as text"]);
+        assert_eq!(doubts("@a.b @c.d @e.f @g.h").len(), MAX_DOUBTS);
+        for line in [
+            "/etc is full",
+            "/work has what?",
+            "/model x",
+            "/none/such.pdf",
+            "$ cat @none.pdf",
+            "with @chart and me@none.pdf",
+            "read @notes.md, and @/a/rent.pdf.",
+            "pasted\n@none.pdf",
+            "",
+        ] {
+            assert_eq!(doubts(line), [""; 0], "{line}");
         }
     }
 }

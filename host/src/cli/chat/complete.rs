@@ -5,6 +5,10 @@ use kiso_agent::session::command::COMMANDS;
 use kiso_base::config::Config;
 use kiso_sandbox::skill::Skills;
 use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Entries of a directory that are looked through for a file's name.
+const MAX_FILES: usize = 2_000;
 
 /// The names that there are.
 #[derive(Debug, Default)]
@@ -54,7 +58,7 @@ impl Names {
                 COMMANDS.iter().map(|(name, _, _)| format!("/{name} ")).chain(leaving).collect()
             }
             (None, Some('!')) => self.pills.iter().map(|pill| format!("!{pill} ")).collect(),
-            (_, Some('@')) => self.tools.keys().map(|tool| format!("@{tool} ")).collect(),
+            (_, Some('@')) => self.tools.keys().map(|tool| format!("@{tool} ")).chain(list_files(&word[1..])).collect(),
             (_, Some('#')) => self.tags.iter().map(|tag| format!("#{tag} ")).collect(),
             (Some("/model"), _) if others == 0 => {
                 self.models.iter().map(String::as_str).chain(["default"]).map(|model| format!("{model} ")).collect()
@@ -71,6 +75,28 @@ impl Names {
         found.retain(|name| name.starts_with(word));
         (start, found)
     }
+}
+
+/// Files and directories whose path begins like this, with the `@` that attaches a file.
+fn list_files(begun: &str) -> Vec<String> {
+    let (folder, name) = begun.rsplit_once('/').map_or(("", begun), |(folder, name)| (&begun[..=folder.len()], name));
+    let place = match folder.strip_prefix("~/") {
+        Some(rest) => std::env::home_dir().map(|own| own.join(rest)),
+        None => Some(Path::new(if folder.is_empty() { "." } else { folder }).to_owned()),
+    };
+    let entries = place.and_then(|place| std::fs::read_dir(place).ok()).into_iter().flatten().flatten().take(MAX_FILES);
+    let path = |entry: std::fs::DirEntry| {
+        let found = entry.file_name().into_string().ok()?;
+        // A name with spaces would end at the first one.
+        let is_meant = found.starts_with(name) && (name.starts_with('.') || !found.starts_with('.'));
+        if !is_meant || found.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return None;
+        }
+        Some(format!("@{folder}{found}{}", if entry.path().is_dir() { "/" } else { " " }))
+    };
+    let mut found: Vec<String> = entries.filter_map(path).collect();
+    found.sort();
+    found
 }
 
 #[cfg(test)]
@@ -104,5 +130,19 @@ mod tests {
         for line in ["/model reflex d", "a /mo", "ask !d", "what d", "data file=x"] {
             assert_eq!(completed(line), [""; 0], "{line}");
         }
+    }
+    #[test]
+    fn an_at_sign_also_completes_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("data")).unwrap();
+        for name in ["date.csv", ".hidden", "two words.txt"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let path = folder.path().display();
+        let begun = |rest: &str| completed(&format!("read @{path}/{rest}"));
+        assert_eq!(begun("da"), [format!("read @{path}/data/"), format!("read @{path}/date.csv ")]);
+        assert_eq!(begun("").len(), 2);
+        assert_eq!(begun(".h"), [format!("read @{path}/.hidden ")]);
+        assert_eq!(begun("none/x"), [""; 0]);
     }
 }

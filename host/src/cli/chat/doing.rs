@@ -5,6 +5,8 @@ use kiso_graph::Why;
 use kiso_graph::step::{Event, StepResult};
 use kiso_plan::plan::TaskKind;
 use kiso_plan::report::FileNote;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// A run that is under way.
 #[derive(Debug)]
@@ -47,4 +49,9 @@ pub(super) fn made_by(event: &Event) -> Vec<FileNote> {
         StepResult::Called { results } => results.iter().flat_map(|result| result.files.clone()).collect(),
         _ => Vec::new(),
     }
+}
+
+/// A shape that a later daemon may have changed: what cannot be read is left out.
+pub(super) fn read<T: DeserializeOwned>(data: Value) -> Option<T> {
+    serde_json::from_value(data).ok()
 }

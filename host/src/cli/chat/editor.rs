@@ -1,9 +1,9 @@
 //! Reading lines, in a thread of its own: history, completion, several lines, and the line above that says what goes on.
 
 use super::complete::Names;
-use super::screen::StatusLine;
+use super::screen::{StatusLine, width};
 use crate::cli::history::{InputHistory, LINES};
-use crate::cli::show::Paint;
+use crate::cli::show::{Paint, columns};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::{CmdKind, Highlighter};
@@ -12,7 +12,7 @@ use rustyline::history::MemHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{ColorMode, CompletionType, Config, Context, Editor, ExternalPrinter, Helper};
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use tokio::sync::mpsc;
@@ -55,10 +55,10 @@ impl LineReader {
         history.load().iter().for_each(|line| {
             let _ = editor.add_history_entry(line.as_str());
         });
-        let submitted = AtomicBool::new(false);
+        let (submitted, listed) = (AtomicBool::new(false), AtomicUsize::new(0));
         // The first row is the status's; the editor must know that it is there.
         let raw = format!("\n{prompt}");
-        editor.set_helper(Some(Prompt { names, status, paint, prompt, submitted }));
+        editor.set_helper(Some(Prompt { names, status, paint, prompt, submitted, rows: AtomicUsize::new(1), listed }));
         let printer = editor.create_external_printer()?;
         let (tell, typed) = mpsc::channel(1);
         let (go, gone) = sync_channel(1);
@@ -111,6 +111,22 @@ struct Prompt {
     prompt: String,
     /// The line is at its end: what goes on is not part of what stays on the screen.
     submitted: AtomicBool,
+    /// Rows that the prompt and the line take below the first one, when Tab was pressed last.
+    rows: AtomicUsize,
+    /// Rows to add below a list of candidates that was printed since the last redraw.
+    listed: AtomicUsize,
+}
+
+impl Prompt {
+    /// Rows below the status that the prompt and a line take.
+    fn rows(&self, line: &str) -> usize {
+        let width = width();
+        let rows = |text: &str| columns(text) / width + 1;
+        line.split('\n')
+            .enumerate()
+            .map(|(at, text)| if at == 0 { rows(&format!("{}{text}", self.prompt)) } else { rows(text) })
+            .sum()
+    }
 }
 
 impl Helper for Prompt {}
@@ -123,6 +139,7 @@ impl Completer for Prompt {
     type Candidate = String;
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        self.rows.store(self.rows(line), Ordering::Relaxed);
         Ok(self.names.complete(line, at))
     }
 }
@@ -134,7 +151,8 @@ impl Validator for Prompt {
             return Ok(ValidationResult::Incomplete);
         }
         self.submitted.store(true, Ordering::Relaxed);
-        Ok(ValidationResult::Valid(None))
+        // A message, even an empty one, has the editor redraw the prompt, which removes the status.
+        Ok(ValidationResult::Valid((!self.status.get().is_empty()).then(String::new)))
     }
 }
 
@@ -143,8 +161,18 @@ impl Highlighter for Prompt {
         if !default {
             return Cow::Borrowed(prompt);
         }
+        // The redraw after a list clears the rows of the old prompt above the cursor, which are the list's last ones.
+        let below = self.listed.swap(0, Ordering::Relaxed);
+        if below > 0 {
+            out!("{}", "\n".repeat(below));
+        }
         let status = if self.submitted.load(Ordering::Relaxed) { String::new() } else { self.status.get() };
         Cow::Owned(format!("{status}\n{}", self.paint.bold(&self.prompt)))
+    }
+
+    fn highlight_candidate<'c>(&self, candidate: &'c str, _: CompletionType) -> Cow<'c, str> {
+        self.listed.store(self.rows.load(Ordering::Relaxed), Ordering::Relaxed);
+        Cow::Borrowed(candidate)
     }
 
     fn highlight_char(&self, _: &str, _: usize, kind: CmdKind) -> bool {

@@ -3,6 +3,7 @@
 //! That line is a part of the prompt, so that the editor, which knows where everything stands, draws it with the line that
 //! is being typed and removes both when something is printed above. Nothing else ever moves the cursor.
 
+use super::markdown::WIDTH;
 use super::talk::Activity;
 use crate::cli::show::{Paint, backstop, clip, columns, elapsed, printable_line};
 use rustyline::ExternalPrinter;
@@ -110,18 +111,26 @@ fn add(text: &mut String, draw: Draw) {
     }
 }
 
-/// "⠹ 1/3 data file=weather.csv 3.2 s".
+/// "⠹ 1/3 data file=weather.csv · 3.2 s".
 fn line(paint: Paint, busy: &Activity, now_ms: i64, width: usize) -> String {
     let ms = u64::try_from(now_ms - busy.since_ms).unwrap_or(0);
     let frame = FRAMES[usize::try_from(ms / FRAME_MS).unwrap_or(0) % FRAMES.len()];
     let elapsed = elapsed(ms);
     // The last column stays free: some terminals break the line behind it.
-    let room = width.saturating_sub(columns(frame) + columns(&elapsed) + 3);
+    let room = width.saturating_sub(columns(frame) + columns(&elapsed) + 5);
     if room == 0 {
         return String::new();
     }
     let what = printable_line(&busy.what);
-    format!("{} {} {}", paint.with("36", frame), paint.dim(&clip(&what, room)), paint.dim(&elapsed))
+    format!("{} {} {}", paint.with("36", frame), paint.dim(&clip(&what, room)), paint.dim(&format!("· {elapsed}")))
+}
+
+/// Columns of the terminal.
+pub(super) fn width() -> usize {
+    rustix::termios::tcgetwinsize(std::io::stdout()).map_or(WIDTH, |size| match size.ws_col {
+        0 => WIDTH,
+        columns => usize::from(columns),
+    })
 }
 
 #[cfg(test)]
@@ -135,9 +144,9 @@ mod tests {
     #[test]
     fn the_line_says_what_goes_on_and_for_how_long() {
         let line = |ms, width| line(Paint::never(), &busy("1/3 data\tfile=weather.csv"), ms, width);
-        assert_eq!(line(1_000, 80), "⠋ 1/3 data file=weather.csv 0.0 s");
-        assert_eq!(line(126_300, 80), "⠹ 1/3 data file=weather.csv 2 min 5.3 s");
-        assert_eq!(line(1_000, 16), "⠋ 1/3 da… 0.0 s");
+        assert_eq!(line(1_000, 80), "⠋ 1/3 data file=weather.csv · 0.0 s");
+        assert_eq!(line(126_300, 80), "⠹ 1/3 data file=weather.csv · 2 min 5.3 s");
+        assert_eq!(line(1_000, 16), "⠋ 1/3… · 0.0 s");
         assert_eq!(line(0, 5), "", "a clock that was set back, a terminal without room");
     }
 

@@ -1,7 +1,7 @@
 //! A text that comes in pieces, as it is shown while it is written.
 
 use super::markdown::{Looks, Markdown};
-use crate::cli::show::{WrittenText, printable};
+use crate::cli::show::{WrittenText, printable, wrap};
 
 /// How texts are shown.
 #[derive(Debug, Clone, Copy)]
@@ -10,6 +10,16 @@ pub(super) enum TextForm {
     Rendered(Looks),
     /// As they are, when they are complete.
     Raw,
+}
+
+impl TextForm {
+    /// A line as it is shown: broken between words where it is rendered.
+    pub(super) fn wrap(self, line: &str) -> String {
+        match self {
+            TextForm::Rendered(looks) => wrap(line, looks.width),
+            TextForm::Raw => line.to_owned(),
+        }
+    }
 }
 
 /// A text while it is written.

@@ -1,7 +1,8 @@
 //! The conversation: what was said, what is under way, and what of it a person sees. Without a terminal, a socket or a
 //! clock.
 
-use super::doing::{Doing, is_written, made_by};
+use super::KEYS;
+use super::doing::{Doing, is_written, made_by, read};
 use super::order::EventOrder;
 use super::stream::{Stream, TextForm};
 use crate::cli::Exit;
@@ -14,7 +15,6 @@ use kiso_agent::session::command::SlashCommand;
 use kiso_graph::step::{Event, StepResult};
 use kiso_plan::report::{FileNote, MAX_DELIVERED};
 use kiso_sandbox::skill::Skills;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -283,7 +283,11 @@ impl Talk {
         let asked = outbound.reference.as_ref().and_then(|reference| self.asked.remove(reference));
         let mut shown = Vec::new();
         // What was stopped says so itself.
-        if let Some(answer) = outbound.answer.filter(|_| !matches!(asked, Some(Request::Stop))) {
+        if let Some(mut answer) = outbound.answer.filter(|_| !matches!(asked, Some(Request::Stop))) {
+            if matches!((&asked, self.form), (Some(Request::Command { name }), TextForm::Rendered(_)) if name == "help")
+            {
+                answer.push_str(KEYS);
+            }
             shown.push(ScreenText::Text(Stream::new(self.form).end(None, &answer)));
         }
         if let Some(message) = outbound.message {
@@ -396,6 +400,10 @@ impl Talk {
             file.add_to(&mut self.files, MAX_DELIVERED);
         }
         let mut shown: Vec<ScreenText> = text(self.planner.leave()).into_iter().collect();
+        // What was written before a call is shown before the line about it.
+        if matches!(&event.result, StepResult::Acted { calls, .. } if !calls.is_empty()) && self.reply.role == "actor" {
+            shown.extend(text(self.reply.leave()));
+        }
         shown.extend(told::lines(self.paint, &event, &self.skills).into_iter().map(ScreenText::Note));
         // What a model wrote for the user was shown while it was written, and notices are among the lines.
         if let Some(said) = event.notification().filter(|_| !is_written(&event)) {
@@ -476,18 +484,13 @@ impl Talk {
 
     /// A word about what goes on, less bright than the rest.
     pub(super) fn quiet(&self, text: &str) -> ScreenText {
-        ScreenText::Note(self.paint.dim(text))
+        ScreenText::Note(self.paint.dim(&self.form.wrap(text)))
     }
 
     fn reference(&mut self) -> String {
         self.said += 1;
         self.said.to_string()
     }
-}
-
-/// A shape that a later daemon may have changed: what cannot be read is left out.
-fn read<T: DeserializeOwned>(data: Value) -> Option<T> {
-    serde_json::from_value(data).ok()
 }
 
 fn text(text: String) -> Option<ScreenText> {
@@ -638,6 +641,31 @@ mod tests {
         assert!(shown.contains("a  b") && shown.contains("1  2"), "{shown}");
         let rest = scene.reply("| a | b |\n|---|---|\n| 1 | 2 |\n\nThat is all.");
         assert!(rest.trim() == "That is all.", "{rest}");
+    }
+
+    #[test]
+    fn what_was_written_before_a_call_stands_above_it() {
+        let mut scene = scene();
+        scene.ask();
+        scene.run("running");
+        assert_eq!(scene.live(json!({ "type": "token", "role": "actor", "text": "I look." })), "");
+        let call = kiso_plan::call::ToolCall {
+            name: "exec".to_owned(),
+            args: json!({ "command": "ls" }).to_string(),
+            ..Default::default()
+        };
+        let mut acted = |calls: Vec<_>| {
+            let acted = StepResult::Acted { text: String::new(), calls, call: kiso_graph::step::Call::default() };
+            let mut body = serde_json::to_value(acted).unwrap();
+            body["moves"] = json!([]);
+            scene.event("event", json!({ "run": "r1", "seq": 2, "body": body }))
+        };
+        assert_eq!(acted(vec![call]), "\nI look.\n  → $ ls\n");
+        scene.live(json!({ "type": "token", "role": "actor", "text": "Two files." }));
+        let mut body = serde_json::to_value(StepResult::CallsStarted).unwrap();
+        body["moves"] = json!([]);
+        scene.event("event", json!({ "run": "r1", "seq": 3, "body": body }));
+        assert_eq!(scene.reply("Two files."), "\nTwo files.\n", "the reply is printed once");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use super::asking::Asking;
 use super::attach::{self, LinePaths, PathMention};
 use super::complete::Names;
 use super::editor::{KeyboardInput, LineReader};
-use super::markdown::{Looks, WIDTH};
-use super::screen::{FRAME_MS, Screen, StatusLine};
+use super::markdown::Looks;
+use super::screen::{FRAME_MS, Screen, StatusLine, width};
 use super::stream::TextForm;
 use super::talk::{ScreenText, Talk};
 use super::waiting::WaitingReport;
@@ -14,13 +14,13 @@ use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::upload::{UploadReceipt, upload};
 use crate::cli::client::{Client, News};
 use crate::cli::history::InputHistory;
-use crate::cli::show::{Paint, printable_line};
+use crate::cli::show::{Paint, printable_line, wrap_to_terminal};
 use crate::cli::{Exit, Failure, Opened};
 use kiso_agent::tool::pills::Pills;
-use kiso_base::clock::now_ms;
+use kiso_base::clock::{minute, now_ms};
 use kiso_plan::report::size;
 use kiso_store::secret::Secrets;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::path::Path;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -37,6 +37,7 @@ pub(super) async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exi
     let pills = pills.into_iter().map(|(pill, _)| pill.name).collect();
     let names = Names::new(&place.opened.config, &place.opened.skills, pills);
     let (status, history) = (StatusLine::default(), InputHistory::of_chat(&place.opened.home, secrets));
+    greet(place, &history, paint).await?;
     let prompt = format!("{}> ", place.session);
     let mut signals = Signals::new()?;
     let mut client = Client::start("chat", place.opened.home.socket_path(), place.session, true);
@@ -58,6 +59,27 @@ pub(super) async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exi
         left: false,
     };
     conversation.hold(&mut signals).await
+}
+
+/// Prints where help is, the first time, and the time of the conversation's last message.
+async fn greet(place: &ChatSession<'_>, history: &InputHistory, paint: Paint) -> Result<(), Failure> {
+    let session = place.session.clone();
+    let last = place.opened.store.read(move |view| view.messages_before(&session, None, 1)).await?;
+    if let Some(last) = last.last() {
+        let words = format!(
+            "continuing the conversation {0}, last message {1}; `kiso session show {0}` shows it",
+            place.session,
+            minute(last.at_ms)
+        );
+        errln!("{}", paint.dim(&wrap_to_terminal(&words)));
+    }
+    if history.load().is_empty() {
+        errln!(
+            "{}",
+            paint.dim(&wrap_to_terminal("/help lists the commands and keys, @PATH attaches a file, /quit leaves"))
+        );
+    }
+    Ok(())
 }
 
 struct Conversation<'a> {
@@ -85,7 +107,10 @@ impl Conversation<'_> {
                 self.asking.look(&self.place.opened.store, self.place.session).await?;
             }
             let busy = self.asking.activity().or_else(|| self.talk.busy());
-            self.screen.busy(busy.as_ref(), now_ms(), width());
+            let columns = width();
+            // Asked each time: while a line is read, the editor's handler takes the signal of a resize.
+            self.talk.resize(columns);
+            self.screen.busy(busy.as_ref(), now_ms(), columns);
             let mut shown = tokio::select! {
                 news = self.client.news() => match news {
                     News::Connected { again } => self.talk.connected(again),
@@ -106,10 +131,6 @@ impl Conversation<'_> {
                         Some(shown) => shown,
                         None => break Exit::Done,
                     },
-                    Signalled::Resize => {
-                        self.talk.resize(width());
-                        continue;
-                    }
                 },
             };
             if self.talk.has_ended() {
@@ -142,7 +163,11 @@ impl Conversation<'_> {
         }
         let (line, shown) = match self.asking.command(&line) {
             Some(command) => (Some(command), Vec::new()),
-            None => self.attach(line).await,
+            None => {
+                let doubts = attach::find_doubts(&line, Path::exists);
+                let (line, shown) = self.attach(line).await;
+                (line, doubts.iter().map(|doubt| self.talk.quiet(doubt)).chain(shown).collect())
+            }
         };
         if let Some(line) = line {
             let say = self.talk.say(&line, new_key("chat")?, now_ms());
@@ -229,7 +254,6 @@ enum Signalled {
     End,
     /// Ctrl-C, between two lines.
     Interrupt,
-    Resize,
 }
 
 /// What the system may say.
@@ -237,7 +261,6 @@ struct Signals {
     terminate: Signal,
     hangup: Signal,
     interrupt: Signal,
-    resize: Signal,
 }
 
 impl Signals {
@@ -249,7 +272,6 @@ impl Signals {
             hangup: listen(SignalKind::hangup())?,
             // Ctrl-C is a key while a line is typed, and a signal between two lines.
             interrupt: listen(SignalKind::interrupt())?,
-            resize: listen(SignalKind::window_change())?,
         })
     }
 
@@ -259,17 +281,8 @@ impl Signals {
             _ = self.terminate.recv() => Signalled::End,
             _ = self.hangup.recv() => Signalled::End,
             _ = self.interrupt.recv() => Signalled::Interrupt,
-            _ = self.resize.recv() => Signalled::Resize,
         }
     }
-}
-
-/// Columns of the terminal.
-fn width() -> usize {
-    tcgetwinsize(std::io::stdout()).map_or(WIDTH, |size| match size.ws_col {
-        0 => WIDTH,
-        columns => usize::from(columns),
-    })
 }
 
 /// Leaves the terminal as it was, also where a line is being typed when the end comes.

@@ -2,7 +2,7 @@
 
 use super::wire::ServerLine;
 use crate::channel::Port;
-use crate::cli::show::Paint;
+use crate::cli::show::{Paint, wrap_to_terminal};
 use crate::cli::{Exit, Failure, Opened, environment_secrets};
 use crate::daemon::{Daemon, StartError};
 use data_encoding::HEXLOWER;
@@ -35,7 +35,7 @@ pub(crate) async fn begin(opened: &Opened, what: &str, paint: Paint) -> Result<O
                     opened.home.path().display(),
                     daemon.address()
                 );
-                errln!("{}", paint.dim(&words));
+                errln!("{}", paint.dim(&wrap_to_terminal(&words)));
                 return Ok(Some(daemon));
             }
             // Another one is just beginning or ending.

@@ -142,7 +142,7 @@ fn trouble(result: &ToolResult) -> Option<String> {
     Some(format!("{how}{why}"))
 }
 
-/// The plan; no line for one that is nothing but the reply.
+/// The plan; no line for one that is nothing but the reply, or a command line that was typed.
 fn plan_lines(paint: Paint, goal: &str, tasks: &[Task], skills: &Skills) -> Vec<String> {
     if matches!(tasks, [only] if only.kind == TaskKind::Msg) {
         return Vec::new();
@@ -153,6 +153,9 @@ fn plan_lines(paint: Paint, goal: &str, tasks: &[Task], skills: &Skills) -> Vec<
         [before @ .., last] if last.kind == TaskKind::Msg => before,
         all => all,
     };
+    if matches!(tasks, [only] if only.kind == TaskKind::Exec && describe(only, skills) == goal) {
+        return Vec::new();
+    }
     let tasks = tasks.iter().enumerate().map(|(i, task)| {
         let review = if task.review { paint.dim("  (reviewed)") } else { String::new() };
         format!("  {}. {}{review}", i + 1, describe(task, skills))
@@ -332,5 +335,8 @@ mod tests {
         ];
         assert_eq!(lines(&tasks), ["Plan: sorted", "  1. Sort …", "  2. reply", "  3. $ python3 - <<'E' …"]);
         assert_eq!(lines(&tasks[3..]), [""; 0]);
+        let typed = [Task::new(TaskKind::Exec, "ls"), Task::new(TaskKind::Msg, "Say it")];
+        assert_eq!(plan_lines(Paint::never(), "$ ls", &typed, &skills), [""; 0]);
+        assert_eq!(lines(&typed), ["Plan: sorted", "  1. $ ls"]);
     }
 }

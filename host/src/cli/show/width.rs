@@ -24,6 +24,38 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
     clipped
 }
 
+/// Breaks a line between words into lines of at most so many columns. They are indented like the first.
+pub(crate) fn wrap(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let indent = &text[..text.len() - text.trim_start().len()];
+    let (mut out, mut taken, mut is_empty) = (indent.to_owned(), indent.len(), true);
+    for word in text.split_whitespace() {
+        let wide = columns(word);
+        if !is_empty && taken + 1 + wide > width {
+            out.push('\n');
+            out.push_str(indent);
+            (taken, is_empty) = (indent.len(), true);
+        }
+        if !is_empty {
+            out.push(' ');
+            taken += 1;
+        }
+        out.push_str(word);
+        (taken, is_empty) = (taken + wide, false);
+    }
+    out
+}
+
+/// Breaks a line for standard error between words, if that is a terminal.
+pub(crate) fn wrap_to_terminal(text: &str) -> String {
+    match rustix::termios::tcgetwinsize(std::io::stderr()) {
+        Ok(size) if size.ws_col > 0 => wrap(text, usize::from(size.ws_col)),
+        _ => text.to_owned(),
+    }
+}
+
 /// Two for East Asian wide characters and emoji, none for what is drawn onto the character before.
 fn columns_of(c: char) -> usize {
     match u32::from(c) {
@@ -63,5 +95,13 @@ mod tests {
         let clipped: Vec<_> = ["abc", "abcd", "日本語"].iter().map(|text| clip(text, 3)).collect();
         assert_eq!(clipped, ["abc", "ab…", "日…"]);
         assert_eq!((clip("abc", 0), clip("abc", 1)), (String::new(), "…".to_owned()));
+    }
+    #[test]
+    fn a_line_is_broken_between_words() {
+        assert_eq!(wrap("a  b", 4), "a  b");
+        assert_eq!(wrap("one two three", 7), "one two\nthree");
+        assert_eq!(wrap("  one two", 6), "  one\n  two");
+        assert_eq!(wrap("日本 日本 extraordinary", 9), "日本 日本\nextraordinary");
+        assert_eq!((wrap("", 5), wrap("one", 0)), (String::new(), "one".to_owned()));
     }
 }
