@@ -45,7 +45,7 @@ Examples:
 
 Tab completes /commands, !pills, #tags, skills and their arguments. A line that ends in \\ continues on the next one. Ctrl-C stops the current run; a second Ctrl-C, Ctrl-D or /quit leaves. See docs/chat.md.";
 
-/// What `/help` adds at a terminal.
+/// Text that `/help` adds at a terminal.
 const KEYS: &str = "
 
 In this terminal:

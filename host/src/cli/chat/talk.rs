@@ -400,7 +400,7 @@ impl Talk {
             file.add_to(&mut self.files, MAX_DELIVERED);
         }
         let mut shown: Vec<ScreenText> = text(self.planner.leave()).into_iter().collect();
-        // What was written before a call is shown before the line about it.
+        // Text written before a call is shown above the line about the call.
         if matches!(&event.result, StepResult::Acted { calls, .. } if !calls.is_empty()) && self.reply.role == "actor" {
             shown.extend(text(self.reply.leave()));
         }
