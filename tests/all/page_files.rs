@@ -1,4 +1,4 @@
-//! The files of the page, as a browser gets them.
+//! The files of the page as a browser receives them.
 
 use crate::harness::{Home, root};
 use crate::served::Served;
@@ -10,13 +10,13 @@ use std::path::Path;
 
 const WEB: &str = "host/gateway/src/page/web";
 
-/// What `style.css` is put together from.
+/// The parts of `style.css`.
 const STYLES: [&str; 6] = ["base.css", "sessions.css", "chat.css", "composer.css", "vendor/uplot.css", "markdown.css"];
 
-/// What a first visit may transfer, in bytes of bodies.
+/// Maximum size of a first visit in bytes of bodies.
 const FIRST_LOAD: usize = 150_000;
 
-/// An answer with the bytes of its body.
+/// A response with its body as bytes.
 struct Got {
     status: u16,
     head: String,
@@ -59,7 +59,7 @@ fn get(served: &Served, path: &str) -> Got {
     ask(served, "GET", path, "")
 }
 
-/// The addresses below `/page/` that an HTML file names.
+/// The addresses below `/page/` in an HTML file.
 fn references(html: &str) -> Vec<String> {
     let quoted = html.split(['"', '\'']).filter(|part| part.starts_with("/page/"));
     quoted.map(str::to_owned).collect()
@@ -98,7 +98,7 @@ fn everybody_gets_the_page_and_nothing_else_can_run_in_it() {
         assert!(!html.contains(inline), "the policy would refuse {inline:?}:\n{html}");
     }
     let scripts: Vec<&str> = html.split("<script").skip(1).collect();
-    // A block of data is no script, whatever its element is called.
+    // A data block is not executed, although its element is a script.
     let loads = |tag: &str| tag.contains("src=") || tag.contains("type=\"application/json\"");
     assert!(scripts.iter().all(|rest| loads(rest.split('>').next().unwrap())), "{html}");
     let found = references(&html);
@@ -122,7 +122,7 @@ fn everybody_gets_the_page_and_nothing_else_can_run_in_it() {
             assert_eq!(sent, source, "{path}");
             continue;
         }
-        // A script is sent with all that it needs, and without what is only for those who read it.
+        // A script contains its dependencies, and no comments.
         let lines: BTreeSet<&str> = sent.lines().collect();
         let comment = |line: &str| ["//", "/*", "*"].iter().any(|begin| line.trim().starts_with(begin));
         let other = |line: &&str| !comment(line) && !line.contains("import");
@@ -131,7 +131,7 @@ fn everybody_gets_the_page_and_nothing_else_can_run_in_it() {
     }
 }
 
-/// Who is logged in is told by the document, and to nobody but them.
+/// The document contains the user's data, and only for that user.
 #[test]
 fn the_document_says_who_is_logged_in() {
     let home = home();
@@ -223,7 +223,7 @@ fn a_file_is_the_same_with_gzip_and_without() {
     }
 }
 
-/// What a module imports when it is loaded, as addresses; what it imports later, with `import(…)`, is not among them.
+/// The addresses of a module's static imports, without dynamic ones by `import(…)`.
 fn imports(path: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for word in ["from", "import"] {
@@ -242,7 +242,7 @@ fn imports(path: &str, text: &str) -> Vec<String> {
     found
 }
 
-/// `name` as it is meant in the file at `path`.
+/// The path of `name` relative to the file at `path`.
 fn beside(path: &str, name: &str) -> String {
     let mut parts: Vec<&str> = path.split('/').collect();
     parts.pop();
@@ -279,13 +279,13 @@ fn a_first_visit_transfers_little() {
     }
     assert!(seen.len() > 1, "{seen:?}");
     assert!(total < FIRST_LOAD, "{total} bytes, of {seen:#?}");
-    // That imports are found at all.
+    // Check that imports are found at all.
     let text = "import { a } from './lib/a.js';\nexport {b} from\"../b.js\";import'./c.js';\nawait import('./d.js'); 'from ./e.js'";
     let found: BTreeSet<String> = imports("/page/0/x/y.js", text).into_iter().collect();
     assert_eq!(found.into_iter().collect::<Vec<_>>(), ["/page/0/b.js", "/page/0/x/c.js", "/page/0/x/lib/a.js"]);
 }
 
-/// In a debug build, a folder can stand in for what was compiled in.
+/// In a debug build, a folder can replace the compiled-in files.
 #[test]
 fn a_folder_is_served_while_the_page_is_written() {
     if !cfg!(debug_assertions) {
@@ -308,13 +308,13 @@ fn a_folder_is_served_while_the_page_is_written() {
     assert_eq!(get(&served, "/").status, 500);
 }
 
-/// Every library that the page brings is known by name, version, license and source, and is what was fetched from there.
+/// Every vendored library has a name, version, license, source and digest.
 #[test]
 fn what_is_vendored_is_what_its_manifest_says() {
     let folder = root().join(WEB).join("vendor");
     let wrong = wrong_in(&folder);
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // A change that the manifest does not know is found.
+    // A changed file is detected.
     let home = home();
     let sum = digest(b"code");
     let entry = |file: &str, sum: &str, version: &str| serde_json::json!({ "file": file, "name": "n", "version": version, "license": "MIT", "source": "s", "sha256": sum });

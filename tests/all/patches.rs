@@ -1,15 +1,15 @@
-//! The patches of `tests/house`: each adds one thing as CONTRIBUTING.md says, in as few files as its header promises.
-//! `tests/house/run` builds what they make and tests it; here they are only held against the tree, which takes no time.
+//! The patches of `tests/house`: each adds one feature as CONTRIBUTING.md describes, with no more files than its header allows.
+//! `tests/house/run` builds and tests them; this test only checks that they apply, which takes no time.
 
 use crate::harness::{missing_tool, root};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What a patch says of itself before its first file.
+/// The header of a patch, before its first file.
 struct Header {
-    /// `Files of code:`, most that it may touch.
+    /// `Files of code:`, the maximum number of code files.
     max_code: usize,
-    /// `Tests:`, filters for the tests that show it.
+    /// `Tests:`, filters for the tests of the patch.
     tests: Vec<String>,
 }
 
@@ -28,12 +28,12 @@ fn header(text: &str) -> Result<Header, &'static str> {
     if tests.is_empty() { Err("it has no line `Tests: FILTER...`") } else { Ok(Header { max_code, tests }) }
 }
 
-/// The files that a patch touches, as in its `diff --git` lines.
+/// The files of a patch, from its `diff --git` lines.
 fn files(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.strip_prefix("diff --git a/")?.rsplit_once(" b/")).map(|(_, b)| b).collect()
 }
 
-/// Neither tests nor what people read; a role's prompt is read by models.
+/// Whether a file is code: neither a test nor a text for people. A role's prompt is a text for models.
 fn is_code(file: &str) -> bool {
     !file.starts_with("tests/") && !file.starts_with("docs/") && !file.ends_with(".md")
 }

@@ -1,4 +1,4 @@
-//! Pictures on their way to a model: attached to a message, looked at by a tool, and described for a model that takes none.
+//! Pictures for models: attached to a message, loaded by a tool, and described for a model without vision.
 
 use crate::harness::Home;
 use crate::hooks::Sender;
@@ -13,7 +13,7 @@ use std::sync::mpsc;
 
 /// A picture of 90 x 60 pixels in one shade of gray, as a BMP file.
 pub(crate) fn bmp(gray: u8) -> Vec<u8> {
-    // Rows end at a multiple of four bytes.
+    // Rows are padded to a multiple of four bytes.
     let pixels: Vec<u8> = (0..60).flat_map(|_| [vec![gray; 3 * 90], vec![0; 2]].concat()).collect();
     let mut bytes = b"BM".to_vec();
     for number in
@@ -53,7 +53,7 @@ fn asked(server: &ModelServer, role: &str) -> Vec<Seen> {
     server.requests().into_iter().filter(|seen| seen.role() == role).collect()
 }
 
-/// The addresses of the pictures of a request.
+/// The addresses of the pictures in a request.
 fn shown(seen: &Seen) -> Vec<String> {
     let messages = seen.body["messages"].as_array().unwrap();
     let parts = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
@@ -77,7 +77,7 @@ fn an_attached_picture_is_shown_and_stays_in_the_conversation() {
     let [url] = &shown(first)[..] else { panic!("{:#}", first.body) };
     assert!(url.starts_with("data:image/"), "{url:.40}");
     assert_eq!(shown(second), [url.as_str()], "what was sent once is kept");
-    // What the first request has of the message, the second has at the same place.
+    // Both requests have the message's parts at the same place.
     let begins = |seen: &Seen| seen.body["messages"][1]["content"].as_array().unwrap()[..2].to_vec();
     assert_eq!(begins(first), begins(second));
     let trace = home.kiso(&["trace", "last", "--prompts"]);
@@ -120,7 +120,7 @@ fn the_actor_looks_at_what_it_names() {
     server.finish();
 }
 
-/// A provider that takes no pictures, and says so.
+/// The error of a provider without support for pictures.
 const NONE: &str = "Invalid content type. image_url is only supported by certain models.";
 
 #[test]
@@ -138,7 +138,7 @@ fn a_model_without_eyes_says_so_or_has_another_look_for_it() {
     assert!(asked(&alone, "actor")[1].prompt().contains("You cannot see pictures"));
     alone.finish();
 
-    // One that can describe it does so once, for this request and all after it.
+    // A model with vision describes the picture once, for this request and all later ones.
     let grey = json!({ "role": "actor", "text": "Grey.", "expect_contains": ["One grey field, 4271."] });
     let first = server(json!([medium(), grey.clone(), title(), medium(), grey]));
     let seeing =
@@ -161,12 +161,12 @@ fn a_model_without_eyes_says_so_or_has_another_look_for_it() {
     first.finish();
 }
 
-/// Rule: an answer after a test that said "blind" does not teach "sees".
+/// Rule: an answer after a test with the result "blind" does not change that to "sees".
 #[test]
 fn a_server_that_drops_pictures_is_found_out_by_a_test() {
     let look = json!({ "role": "actor", "calls": [{ "name": "look", "args": { "path": "field.bmp" } }] });
     let grey = json!({ "role": "actor", "text": "Grey.", "expect_contains": ["One grey field, 4271."] });
-    // The test is a request like others, and the server answers it without having seen anything.
+    // The test is an ordinary request, and the server answers it without having seen the picture.
     let dropping = server(json!([medium(), { "role": "worker", "text": "0" }, look, grey, title()]));
     let seeing = server(json!([{ "role": "eyes", "text": "One grey field, 4271." }]));
     let home = Home::new();
@@ -185,7 +185,7 @@ fn a_server_that_drops_pictures_is_found_out_by_a_test() {
     seeing.finish();
 }
 
-/// Their words come with the message, a table with its columns, and a page that is a picture is shown.
+/// Their text comes with the message, a table with its columns; a page without text is shown as a picture.
 #[test]
 fn attached_documents_stand_in_the_first_prompt() {
     let server = server(json!([medium(), { "role": "actor", "text": "500 EUR." }, title()]));
@@ -207,7 +207,7 @@ fn attached_documents_stand_in_the_first_prompt() {
     server.finish();
 }
 
-/// A server that writes down every recording as the same text; its address, and what it was sent.
+/// A server that transcribes every recording as the same text. Returns its address, and the received requests.
 pub(crate) fn transcriber(text: &'static str) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -296,7 +296,7 @@ fn a_recording_is_played_to_a_model_that_takes_it() {
     server.finish();
 }
 
-/// A password in the message opens the file that comes with it, for its text and for its pages.
+/// A password in the message opens the attached file, for its text and its pages.
 #[test]
 fn an_attached_document_is_opened_with_a_password() {
     let look = json!({ "role": "actor", "calls": [{ "name": "look", "args": { "path": "locked.pdf" } }] });
@@ -339,7 +339,7 @@ fn memory_takes_a_document_in() {
     server.finish();
 }
 
-/// An event is worked on as a subagent's message: its picture is shown like one that a person attaches.
+/// An event is processed as a subagent's message: its picture is shown like an attached one.
 #[test]
 fn a_picture_of_an_event_is_shown() {
     let server = server(json!([medium(), { "role": "actor", "text": "Nobody." }, title()]));

@@ -1,11 +1,11 @@
-//! Pills that people make: over HTTP and with `kiso pill`, in every message of a turn.
+//! Pills that users define: over HTTP and with `kiso pill`, in every message of a turn.
 
 use crate::harness::{Home, wait_until};
 use crate::model_server::{ModelServer, Reply, Script};
 use crate::served::Served;
 use serde_json::{Value, json};
 
-/// Of messages that are joined into one turn, each may begin with one.
+/// Each message of a joined turn may start with a pill.
 #[test]
 fn each_message_of_a_joined_turn_may_begin_with_a_pill() {
     let reply = Reply { role: Some("worker".to_owned()), text: "Done.".to_owned(), ..Reply::default() };
@@ -24,7 +24,7 @@ fn each_message_of_a_joined_turn_may_begin_with_a_pill() {
     for text in ["hello there", "!kind the cat", "!short five"] {
         served.send("main", text);
     }
-    // The time of the debounce is not waited for: a daemon that ends and begins again gives the turn to what waits.
+    // The test does not wait for the debounce: after a restart, the daemon processes waiting messages in one turn.
     assert_eq!(served.terminate(), 0);
     home.config(&format!(
         "model = \"lab:m\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"{}\"\n[models]\ntitler = \"reflex\"\n\
@@ -43,7 +43,7 @@ fn each_message_of_a_joined_turn_may_begin_with_a_pill() {
     assert_eq!(served.get("/runs")["items"].as_array().unwrap().len(), 1, "one turn");
 }
 
-/// Those of somebody without an administrator's rights are not expanded in an administrator's message.
+/// Pills of a user without an administrator's rights are not expanded in an administrator's message.
 #[test]
 fn a_users_pill_is_none_for_an_administrator() {
     let home = Home::new();
@@ -64,7 +64,7 @@ fn a_users_pill_is_none_for_an_administrator() {
     assert!(!served.reply(served.send("main", "!say hello")).contains("expanded hello"));
     assert_eq!(names(&served), ["fixed"]);
     assert_eq!(served.get("/pills")["items"].as_array().unwrap().len(), 2, "the list shows all");
-    // An administrator makes it theirs.
+    // An administrator replaces it by an own one.
     let mine = json!({ "template": "$ echo mine {input}", "replace": true }).to_string();
     assert_eq!(served.request("PUT", "/pills/say", Some(&mine)).expect(200)["origin"], "admin");
     assert!(served.reply(served.send("main", "!say hello")).contains("mine hello"));

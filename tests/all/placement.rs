@@ -1,4 +1,4 @@
-//! Sessions that are pinned, archived and deleted, on the command line and over HTTP.
+//! Pinning, archiving and deleting sessions, on the command line and over HTTP.
 
 use crate::harness::Home;
 use crate::served::Served;
@@ -33,10 +33,10 @@ fn a_session_stands_where_it_was_put() {
     assert_eq!((listed(&[]), listed(&["--archived"])), (vec!["b".to_owned()], vec!["a".to_owned(), "c".to_owned()]));
     home.kiso(&["session", "list"]).ok().prints(&["[pinned]"]);
     assert_eq!(home.kiso(&["--json", "session", "list"]).ok().json()["placement"], "pinned");
-    // Of several names one is wrong: nothing is done.
+    // If one of several names is wrong, nothing is done.
     home.kiso(&["session", "unarchive", "a", "nobody"]).exit(2).says(&["there is no session \"nobody\""]);
     assert_eq!(listed(&["--archived"]).len(), 2);
-    // What is archived goes on and stays where it is, and a pin that is not there is not taken away.
+    // An archived session works and stays archived, and removing a missing pin changes nothing.
     home.kiso(&["run", "-s", "a", "$ echo again"]).ok().prints(&["again"]);
     home.kiso(&["session", "unpin", "a"]).ok().prints(&["a is archived"]);
     home.kiso(&["session", "unarchive", "a", "b"]).ok().prints(&["a is listed", "b is pinned"]);
@@ -72,7 +72,7 @@ fn several_sessions_are_deleted_with_one_question() {
         home.kiso(&["run", "-s", session, "$ echo here"]).ok();
     }
     home.kiso(&["session", "delete", "a", "nobody", "--yes"]).exit(2).says(&["there is no session \"nobody\""]);
-    // Nobody can be asked.
+    // Without a terminal, nobody can be asked.
     home.kiso(&["session", "delete", "a", "b"]).exit(2).says(&["Permanently delete these 2 sessions", "--yes"]);
     assert_eq!(home.kiso(&["--json", "session", "list"]).ok().json_lines().len(), 3);
     home.kiso(&["session", "delete", "a", "b", "--yes"]).ok().prints(&["deleted a", "deleted b"]);

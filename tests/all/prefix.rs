@@ -1,5 +1,6 @@
-//! What models have to read: how much of a request the one before it did not begin with, and how long the first prompts are on a
-//! fresh home. A local model reads some fifty tokens a second, and every other one is paid for them.
+//! The amount of input that models have to process: the part of each request that was not the beginning of an earlier one, and
+//! the length of the first prompts on a fresh home. A local model reads some fifty tokens a second, and other models charge for
+//! them.
 
 use crate::harness::{Home, KISO};
 use crate::model_server::{self, ModelServer, Script};
@@ -20,7 +21,7 @@ fn at_most(course: Course, most: f64) -> Figures {
     found
 }
 
-/// The least is 1: each request is read once, as far as it is new.
+/// The minimum is 1: every part of a request is read once.
 #[test]
 fn a_loop_is_read_once() {
     for (rounds, course) in [(8, tool_loop("8 rounds", 8)), (16, tool_loop("16 rounds", 16))] {
@@ -48,15 +49,15 @@ fn a_talk_is_read_once() {
     assert_eq!(found.roles["worker"].requests, 12);
 }
 
-/// A window that is full goes on from half of itself, so that only some messages have it read anew.
+/// A full window is cut to half its size, so that only some messages make the model read it again.
 #[test]
 fn a_talk_that_outgrows_its_window_is_read_anew_now_and_then() {
-    // Were each message to push out the oldest, it were about 13.
+    // If each message pushed out the oldest one, it would be about 13.
     at_most(talk("24 turns", "[context]\nsummarize_threshold = 1_000\n", 24, 3), 4.0);
 }
 
-/// They once had 2,640 tokens for the planner and 670 for the router. What the router is told of the categories spares the planner and
-/// the actor tools that are of no use.
+/// They once had 2,640 tokens for the planner and 670 for the router. The router's description of the categories allows leaving
+/// out useless tools for planner and actor.
 #[test]
 fn the_first_prompts_on_a_fresh_home_are_short() {
     let routing =
@@ -88,7 +89,7 @@ fn the_first_prompts_on_a_fresh_home_are_short() {
     server.finish();
 }
 
-/// They once were half of some prompts. A fresh home has six skills, and every category is offered.
+/// Tools once were half of some prompts. A fresh home has six skills, and every category is offered.
 #[test]
 fn the_tools_of_the_medium_route_on_a_fresh_home_are_short() {
     let routing =
@@ -125,7 +126,7 @@ fn the_tools_of_the_medium_route_on_a_fresh_home_are_short() {
     server.finish();
 }
 
-/// A provider that counts what it had kept is believed: its tokens are stored, cost what they cost, and are shown.
+/// Cached tokens reported by a provider are stored, priced and shown.
 #[test]
 fn cached_tokens_are_counted_priced_and_shown() {
     for kind in ["openai", "anthropic"] {
@@ -142,7 +143,7 @@ fn cached_tokens_are_counted_priced_and_shown() {
             server.base_url()
         ));
         home.kiso(&["run", "what is a tide?"]).ok();
-        // Two hundred at ten dollars a million, eight hundred at one.
+        // Two hundred tokens at ten dollars a million, eight hundred at one.
         home.kiso(&["trace", "last"]).ok().prints(&["1000 (800 cached) + 5 tokens, $0.0028"]);
         let served = Served::start(&home);
         let day = served.get("/usage")["items"][0].clone();

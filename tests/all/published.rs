@@ -1,4 +1,4 @@
-//! Published files, as browsers and players ask for them.
+//! Published files, as browsers and players request them.
 
 use crate::harness::Home;
 use crate::served::Served;
@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 
 const QUICK: &str = "model = \"reflex\"\n";
 
-/// Puts a file into the workspace and publishes it, as a skill does; its link.
+/// Writes a file to the workspace and publishes it, as a skill does. Returns its link.
 pub(crate) fn publish(home: &Home, name: &str, media_type: &'static str, bytes: &[u8]) -> String {
     let dir = home.work("main").join("pub");
     std::fs::create_dir_all(&dir).unwrap();
@@ -27,7 +27,7 @@ pub(crate) fn publish(home: &Home, name: &str, media_type: &'static str, bytes: 
     format!("/pub/{id}")
 }
 
-/// Status, headers in lower case, and body.
+/// Status, headers in lower case, and body of a response.
 pub(crate) fn ask(served: &Served, method: &str, path: &str, more: &str) -> (u16, String, String) {
     let mut stream = served.connect();
     let head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n{more}\r\n", served.address);
@@ -77,12 +77,12 @@ fn a_file_is_shown_played_or_downloaded_and_nothing_in_it_runs() {
     has(&head, &["content-type: application/octet-stream"]);
     assert!(!head.contains("x-evil"), "{head}");
 
-    // What is gone, or no file any more, is told apart from nothing that never was.
+    // A file that was deleted or replaced by a link gets another answer than one that was never published.
     let dir = home.work("main").join("pub");
     std::fs::remove_file(dir.join("song.mp3")).unwrap();
     std::fs::remove_file(dir.join("page.html")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", dir.join("page.html")).unwrap();
-    // Nor is it what a task has put a link to in its place: that was not published.
+    // A link in its place is not served either: its target was not published.
     std::fs::write(home.work("main").join("private.txt"), "private").unwrap();
     std::os::unix::fs::symlink("../private.txt", dir.join("song.mp3")).unwrap();
     for gone in [&song, &page, "/pub/00000000000000000000000000"] {
@@ -94,7 +94,7 @@ fn a_file_is_shown_played_or_downloaded_and_nothing_in_it_runs() {
 fn a_part_of_a_file_is_sent_and_what_the_client_has_is_not() {
     let home = Home::new();
     home.config(QUICK);
-    // More than is read at once.
+    // More than one read returns.
     let bytes: String = (0..40_000).map(|n| format!("{n:05}")).collect();
     let song = publish(&home, "song.ogg", "audio/ogg", bytes.as_bytes());
     let served = Served::start(&home);
@@ -121,7 +121,7 @@ fn a_part_of_a_file_is_sent_and_what_the_client_has_is_not() {
     has(&head, &[&format!("etag: {tag}")]);
     let resumed = format!("range: bytes=10-\r\nif-range: {tag}\r\n");
     assert_eq!(ask(&served, "GET", &song, &resumed).0, 206);
-    // The file is another one: the rest of the old one is not an use.
+    // The file was replaced: the rest of the old one cannot be served.
     publish(&home, "song.ogg", "audio/ogg", b"la");
     let (status, _, body) = ask(&served, "GET", &song, &resumed);
     assert_eq!((status, body.as_str()), (200, "la"));

@@ -1,14 +1,14 @@
-//! Python with the libraries of science: refused where it could not be compiled, and what programs do with it.
+//! Python with scientific libraries: refused if it could not be compiled, and used by programs.
 
 use crate::harness::Home;
 use crate::python::kept::different_when_started;
 use crate::python::{different, wheel};
 use std::sync::OnceLock;
 
-/// More than compiling takes, and what it must be raised from.
+/// Limits that are high enough to compile it.
 const LIMITS: &str = "[engine]\ncompile_memory_mib = 3072\ncompile_timeout_s = 600\n";
 
-/// A home with it. Compiling takes minutes, so what needs it is left to `.ci/long`.
+/// A home with it installed. Compiling takes minutes, so these tests run in `.ci/long`.
 fn home() -> Option<&'static Home> {
     static HOME: OnceLock<Home> = OnceLock::new();
     let wheel = wheel("python-sci")?;
@@ -30,7 +30,7 @@ fn what_could_not_be_compiled_is_not_fetched() {
     add()
         .exit(4)
         .says(&["takes up to 3072 MiB of memory and 600 seconds", "1024 MiB and 120 seconds are allowed here"]);
-    // What it says is to be copied.
+    // The message contains lines to copy.
     add().exit(4).says(&LIMITS.lines().collect::<Vec<_>>());
     home.config(LIMITS);
     add().exit(2).says(&["cannot read /nowhere"]);
@@ -78,7 +78,7 @@ print(round(brentq(lambda x: x * x - 2, 0, 2), 6), LinearRegression().fit([[0], 
 print(sympy.factor(\"x**2 - 1\"), networkx.shortest_path(networkx.path_graph(3), 0, 2))'")
     .ok()
     .prints(&["1.414214 [2.]\n(x - 1)*(x + 1) [0, 1, 2]\n"]);
-    // What throws in C++ and jumps in C comes back as an error.
+    // C++ exceptions and C jumps become errors.
     run("python3 -c '
 from lxml import etree
 from PIL import Image
@@ -151,14 +151,16 @@ python3 here.py one; cd .. && python3 -u b/here.py; python3 ./b/here.py; PYTHONP
 #[ignore = "compiles for minutes"]
 fn programs_do_what_they_do_on_the_host() {
     let Some(home) = home() else { return };
-    // Two print what is another thing in CPython 3.15 than in older ones: `str | None` for `Optional[str]`, and where JSON has an error.
+    // Two print something else in CPython 3.15 than in older versions: `str | None` for `Optional[str]`, and the position of JSON
+    // errors.
     let different = different(home);
     let newer = ["p_enum_typing.py", "p_json_round.py"];
     let others: Vec<_> = different.iter().filter(|(name, _)| !newer.contains(&name.as_str())).collect();
     assert!(others.is_empty(), "{others:#?}");
 }
 
-/// Programs that use what is kept with the interpreter. Those before the last ones have files beside them that are like parts of it.
+/// Programs that use the libraries in the snapshot. All but the last ones have files beside them with the names of library
+/// modules.
 const LIBRARY_LINES: &[&str] = &[
     "python3 -c 'import sys, numpy; print([name in sys.modules for name in (\"numpy.linalg\", \"pandas\", \"scipy\", \"json\", \"__mp_main__\")])'",
     "python3 -c 'import sys; print(sorted(name for name in sys.modules if name.startswith((\"numpy\", \"scipy\", \"PIL\"))))'",
@@ -191,7 +193,7 @@ fn what_is_kept_with_its_interpreter_is_as_if_it_were_imported() {
         let (one, other) = two.trim().split_once('\n').unwrap();
         assert_ne!(one, other, "{code}");
     }
-    // A folder at another place starts an interpreter, which finds its program as well.
+    // A folder at another place starts the interpreter normally, and its program is found.
     let folder = home
         .file("desk/module.py", "import numpy, sys\nprint(numpy.arange(3).sum(), sys.argv)\n")
         .parent()
@@ -200,7 +202,7 @@ fn what_is_kept_with_its_interpreter_is_as_if_it_were_imported() {
     let line = "$ python3 module.py x";
     let there = ["run", "--session", "desk", "--dir", folder.to_str().unwrap(), "--at", "/desk", line];
     home.kiso(&there).ok().prints(&["3 ['module.py', 'x']"]);
-    // With its name, and by the name that says which one.
+    // By the package's name, and by the command that selects it.
     let info = home.kiso(&["skill", "info", "python-sci"]);
     info.ok().prints(&["commands: python3-sci, python3, python, python3.15\n"]);
     run("python3.15 -c 'import sys; print(sys.version_info[:2])'").ok().prints(&["(3, 15)"]);

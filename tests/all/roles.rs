@@ -1,12 +1,12 @@
-//! The prompts of the roles: `kiso role` from outside, what an override does to a run, and the page that says who is
-//! told what.
+//! The prompts of the roles: `kiso role` from outside, the effect of an override on a run, and the page that says which role sees
+//! which text.
 
 use crate::harness::{Home, Ran, root};
 use kiso_agent::node::built_in_prompt;
 use kiso_base::role::Role;
 use std::path::PathBuf;
 
-/// Where the override of a role belongs, as the command itself says.
+/// The path of a role's override, as printed by the command.
 #[track_caller]
 fn path(home: &Home, role: &str) -> PathBuf {
     PathBuf::from(home.kiso(&["role", "path", role]).ok().stdout.trim_end())
@@ -92,7 +92,7 @@ fn a_reset_puts_the_override_aside_and_loses_none() {
     assert!(home.kiso(&["role", "reset", "router", "--json"]).json()["kept"].is_null());
 }
 
-/// An override that cannot be used stops a run before anything happens, whichever role it belongs to.
+/// An invalid override of any role stops a run before anything happens.
 #[test]
 fn an_override_that_cannot_be_used_is_an_error() {
     for (role, bytes, why) in [
@@ -134,7 +134,7 @@ fn a_role_that_is_none_is_wrong_use() {
     home.kiso(&["role"]).exit(2);
 }
 
-/// The commands of the page, typed as they stand there.
+/// The commands of the page work as written.
 #[test]
 fn the_commands_of_the_page_work() {
     let home = Home::new();
@@ -152,7 +152,7 @@ fn the_commands_of_the_page_work() {
     assert_eq!(std::fs::read_to_string(kept).unwrap(), built_in_prompt(Role::Planner));
 }
 
-/// What is documented is what the program does: the table in the page is the one that it selects by.
+/// The documented table is generated from the program's table.
 #[test]
 fn the_page_has_the_table_of_who_is_told_what() {
     let page = std::fs::read_to_string(root().join("docs/how-it-works.md")).unwrap();

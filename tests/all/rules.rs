@@ -1,5 +1,6 @@
-//! The tables of `docs/how-it-works.md` say which scenario shows which rule. Here they are held to it: no rule without a
-//! scenario, or an integration test where many processes are needed to show it, no scenario without a rule, and no way through the graph and no limit that none shows.
+//! The tables of `docs/how-it-works.md` name the scenario for each rule. This test checks that each rule has a scenario, or an
+//! integration test if it needs many processes, that each scenario has a rule, and that every edge of the graph and every limit
+//! is covered.
 
 use crate::harness::root;
 use crate::scenarios::{Scenario, scenarios};
@@ -8,18 +9,18 @@ use kiso_graph::{Node, Why, edge};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where the tables begin.
+/// The heading of the tables.
 const SECTION: &str = "\n## Rules and the scenarios that show them\n";
 
-/// Ways that no user can take on purpose: a run is at its input for an instant, and nothing waits there.
+/// Edges that a user cannot cause on purpose: a run is at its input only for an instant.
 const UNSEEN: [(Node, Why); 1] = [(Node::Input, Why::Cancelled)];
 
 /// A line of a table.
 struct Row {
     text: String,
-    /// Of the first cell, if it names a way through the graph.
+    /// The edge in the first cell, if it names one.
     edge: Option<String>,
-    /// Names of scenarios, without their ending.
+    /// Names of scenarios, without extension.
     shown_by: Vec<String>,
     /// Integration tests, such as `job_limit::ten_jobs_run_at_once_and_the_eleventh_waits`.
     tests: Vec<String>,
@@ -49,7 +50,7 @@ fn rows() -> Vec<Row> {
     rows.map(row).collect()
 }
 
-/// The variants of an enum of `graph.rs`, read from there so that none is forgotten.
+/// The variants of an enum in `graph.rs`, read from its source so that none is missed.
 fn variants<T: DeserializeOwned>(name: &str) -> Vec<T> {
     let source = std::fs::read_to_string(root().join("host/graph/src/lib.rs")).expect("the graph is there");
     let (_, after) = source.split_once(&format!("pub enum {name} {{\n")).expect("it has this enum");
@@ -68,7 +69,7 @@ fn variants<T: DeserializeOwned>(name: &str) -> Vec<T> {
     words.map(|word| serde_json::from_value(word.clone().into()).unwrap_or_else(|e| panic!("{word}: {e}"))).collect()
 }
 
-/// Whether the integration tests have a test of this name.
+/// Whether there is an integration test of this name.
 fn is_test(name: &str) -> bool {
     let (file, function) = name.rsplit_once("::").expect("it has a module");
     let path = root().join(format!("tests/all/{}.rs", file.replace("::", "/")));
@@ -144,7 +145,7 @@ fn every_limit_of_a_run_is_reached_in_a_scenario() {
     let scenarios = scenarios();
     let reached: BTreeSet<&str> = scenarios.iter().flat_map(|(_, scenario)| scenario.limits()).collect();
     let limits = KEYS.iter().filter(|key| key.section == "limits" && key.name.starts_with("max_"));
-    // How many sessions there may be is a limit of the home (capacity.rs).
+    // The maximum number of sessions is a limit of the home (capacity.rs).
     let limits = limits.filter(|key| key.name != "max_sessions");
     let missing: Vec<_> = limits.map(|key| key.name).filter(|name| !reached.contains(name)).collect();
     assert!(missing.is_empty(), "no scenario has these among its limits: {missing:?}");

@@ -1,4 +1,4 @@
-//! Whole runs through the command line: from a message to the file that it leaves behind.
+//! Whole runs on the command line: from a message to the created file.
 
 use crate::harness::{Home, Ran, root};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ fn example(name: &str) -> String {
     root().join("examples").join(name).to_str().unwrap().to_owned()
 }
 
-/// The README's first command, as the README has it.
+/// The first command of README.md works as written.
 #[test]
 fn the_readmes_first_command_computes_draws_and_reviews() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
@@ -48,7 +48,7 @@ fn the_readmes_first_command_computes_draws_and_reviews() {
     ran.prints(&["pub/", ".svg", ".png", "2024-07"]);
 }
 
-/// What the chart shows are the means of the data: recomputed here from the file.
+/// The chart shows the means of the data, which this test computes from the file.
 #[test]
 fn the_numbers_are_right() {
     let home = Home::new();
@@ -99,7 +99,7 @@ fn what_is_not_understood_is_said_and_ends_with_1() {
     home.kiso(&["run", "hello"]).ok().prints(&["reflex"]);
 }
 
-/// `kiso run … | head -1`: the work is done all the same, and the next message is answered with its own reply.
+/// `kiso run … | head -1`: the work is done, and the next message gets its own reply.
 #[test]
 fn a_run_goes_on_when_nobody_reads_its_reply() {
     let home = Home::new();
@@ -122,7 +122,7 @@ fn a_run_goes_on_when_nobody_reads_its_reply() {
     }
 }
 
-/// A full disk is another thing: who reads the file must learn that the reply is not in it.
+/// On a full disk, an error must tell the reader of the output file that the reply is missing.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_reply_that_cannot_be_written_is_an_error_and_the_run_is_done() {
@@ -182,7 +182,7 @@ fn json_has_one_documented_object_per_line() {
     assert!(std::path::Path::new(svg).exists(), "{svg}");
 }
 
-/// The objects that a source file writes: the type of each, and its members as far as they stand in the text.
+/// The JSON objects in a source file: type and literal members of each.
 fn objects(source: &str) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     for at in source.match_indices("json!({").map(|(at, macro_)| at + macro_.len() - 1) {
@@ -213,7 +213,7 @@ fn objects(source: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// Every line that any command prints with `--json`, read out of the code that prints it.
+/// Every line that a command prints with `--json`, found in the code that prints it.
 #[test]
 fn every_object_is_documented_with_all_its_members() {
     let docs = std::fs::read_to_string(root().join("docs/json.md")).unwrap();
@@ -222,19 +222,19 @@ fn every_object_is_documented_with_all_its_members() {
     while let Some(dir) = pending.pop() {
         for path in std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path()) {
             if path.is_dir() {
-                // What an editor is sent are messages of its protocol, which describes them itself.
+                // Messages to an editor follow its protocol, which has its own documentation.
                 if path.file_name() != Some("acp".as_ref()) {
                     pending.push(path);
                 }
                 continue;
             }
-            // What a kiso that measures another sends to it is described in docs/socket.md.
+            // docs/socket.md describes the messages between a measuring kiso and the measured one.
             if path.ends_with("bench/running.rs") {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
             let text = text.split("#[cfg(test)]").next().unwrap();
-            // What HTTP shows, too, gets its type where it is printed.
+            // Objects shared with HTTP get their type where they are printed.
             for kind in text.split("typed(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
                 assert!(docs.contains(&format!("| `{kind}`")), "{}: {kind} is not documented", path.display());
                 kinds.push(kind.to_owned());
@@ -297,7 +297,7 @@ fn a_trace_shows_a_run_after_the_fact() {
     );
 }
 
-/// A model that answers from a file: the run is real, only the model is not.
+/// A scripted model that answers from a file; the run is real.
 fn scripted(home: &Home, calls: &[(&str, Value)], message: &str) -> Ran {
     let lines: String = calls
         .iter()
@@ -393,7 +393,7 @@ fn a_limit_that_ends_the_work_ends_the_command_with_5() {
     ran.exit(5).says(&["64 MiB", "write_mib"]);
 }
 
-/// Secrets that a message brings are in no file of the home afterwards.
+/// Secrets in a message are in no file of the home afterwards.
 #[test]
 fn a_secret_in_a_plan_is_written_nowhere() {
     let home = Home::new();
@@ -421,7 +421,7 @@ fn a_secret_in_a_plan_is_written_nowhere() {
     }
 }
 
-/// The planner cannot see a credential that the host took out of the message; it names it as the skill does.
+/// The planner does not see a credential that the host took out of the message; it gets the name that the skill uses.
 #[test]
 fn a_credential_gets_the_name_that_a_skill_asks_for() {
     let home = Home::new();
@@ -439,7 +439,7 @@ fn a_credential_gets_the_name_that_a_skill_asks_for() {
     }
 }
 
-/// Ctrl-C ends a run at once, and the log says so.
+/// Ctrl-C ends a run at once, and the run is recorded as cancelled.
 #[test]
 fn an_interrupted_run_is_recorded_as_cancelled() {
     let home = Home::new();
@@ -456,7 +456,7 @@ fn an_interrupted_run_is_recorded_as_cancelled() {
     home.kiso(&["trace", "last"]).ok().prints(&["cancelled"]);
 }
 
-/// As a kill leaves it, and with events that no version can read.
+/// Leaves a run as a kill does, with unreadable events.
 fn cut_off(home: &Home, spoil: &str) {
     let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
     store

@@ -1,41 +1,41 @@
-//! Runs `tests/scenarios/*.toml`: what a user says, what models answer, and what must come of it. Each runs the binary
+//! Runs `tests/scenarios/*.toml`: messages of a user, answers of models, and the expected results. Each scenario runs the binary
 //! against a `ModelServer` over HTTP.
 //!
 //! ```toml
 //! shows = "One sentence: the rule that this scenario shows"
-//! formats = ["openai", "anthropic"]      # openai alone without it
+//! formats = ["openai", "anthropic"]      # default: openai
 //! skills = ["echo"]                      # guests that are installed
-//! config = '[limits]…'                   # behind the provider and its time-outs
-//! daemon = true                          # a daemon is told what is said, commands too, and no `kiso run`
+//! config = '[limits]…'                   # added after the provider and its timeouts
+//! daemon = true                          # messages and commands go to a daemon instead of `kiso run`
 //!
-//! [[turn]]                               # one command after the other
+//! [[turn]]                               # one command; turns run in order
 //! say = "hello"                          # `kiso run` in the session; or `args = ["trace"]` for any other command
 //! exit = 0
 //! stdout = ["text that is printed"]
 //! edges = ["input admitted retrieval"]   # every move of the run, in order
 //! kinds = ["admitted"]                   # every event of the run, in order
-//! events = [{ kind = "routed" }]         # some of its events, in order, with at least these fields
+//! events = [{ kind = "routed" }]         # some of the run's events, in order, with at least these fields
 //! limits = []                            # every limit that was reached
 //!
-//! [[reply]]                              # what the models answer; see `model_server.rs`. Every reply must be asked for
-//! role = "router"                        # and every request must have one, so their number is that of the requests
+//! [[reply]]                              # an answer of a model; see `model_server.rs`. Every reply must be used,
+//! role = "router"                        # and every request needs one, so their numbers are equal
 //!
-//! [[request]]                            # what a model was asked, beside what its reply expects
+//! [[request]]                            # a request to a model, in addition to its reply's expectations
 //! role = "actor"
 //! nth = 1
 //! tools = ["exec"]
 //!
-//! [[store]]                              # what is left in the database
+//! [[store]]                              # a query of the database afterwards
 //! query = "SELECT text FROM facts"
 //! rows = [["a fact"]]
 //!
-//! [[delivery]]                           # what the webhook of the daemon was sent; deliveries have no order
+//! [[delivery]]                           # a request to the daemon's webhook; deliveries have no order
 //! event = "notify"
 //! text = "Starting."
 //! ```
 //!
-//! In expected values, a text that begins with `…` stands for any text that contains the rest of it. Titles are asked
-//! for after each first run; where a scenario says nothing about it, the titler is answered as well.
+//! In expected values, a text that begins with `…` matches any text that contains the rest. Each first run requests a title;
+//! scenarios without a reply for the titler get a default one.
 
 mod check;
 mod play;
@@ -50,7 +50,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Scenarios at once: each is a process that mostly waits for this one.
+/// Parallel scenarios: each is a process that mostly waits for this one.
 const AT_ONCE: usize = 3;
 
 #[derive(Debug, Deserialize)]
@@ -63,15 +63,15 @@ pub(crate) struct Scenario {
     skills: Vec<String>,
     #[serde(default)]
     config: String,
-    /// Files that turns give with `--file`, by name.
+    /// Files for `--file` by name.
     #[serde(default)]
     files: BTreeMap<String, String>,
-    /// Files of the home, by their path in it.
+    /// Files of the home by path.
     #[serde(default)]
     home: BTreeMap<String, String>,
     #[serde(default)]
     daemon: bool,
-    /// All that the webhook of the daemon was sent, with at least these fields.
+    /// All deliveries to the daemon's webhook, with at least these fields.
     #[serde(default)]
     delivery: Vec<Value>,
     /// Fields that the server refuses.
@@ -84,10 +84,10 @@ pub(crate) struct Scenario {
     request: Vec<Request>,
     #[serde(default)]
     store: Vec<Query>,
-    /// Texts that stand in no byte of the home, sealed or not, once all is done.
+    /// Texts that must be in no file of the home afterwards, encrypted or not.
     #[serde(default)]
     nowhere: Vec<String>,
-    /// Files in the workspace afterwards, with what they contain.
+    /// Expected files in the workspace and their content.
     #[serde(default)]
     work: BTreeMap<String, String>,
 }
@@ -96,39 +96,39 @@ pub(crate) struct Scenario {
 #[serde(deny_unknown_fields, default)]
 struct Turn {
     say: Option<String>,
-    /// Said behind `say`, this often.
+    /// A text and how often it is appended to `say`.
     repeat: Option<(String, usize)>,
-    /// What the roles that act, write or judge are told of `say`, where that is not all of it: a pill, a secret or the gatekeeper
-    /// has changed it.
+    /// The text that acting, writing and judging roles receive instead of `say`, if a pill, a secret or the gatekeeper changes
+    /// it.
     told: Option<String>,
     args: Vec<String>,
     files: Vec<String>,
     env: BTreeMap<String, String>,
     json: bool,
-    /// Put into the database before, for what has no command yet.
+    /// SQL to run on the database first, if no command can make the change.
     sql: String,
     /// An answer waits until all of `stdout` is printed.
     prints_first: bool,
-    /// A command that is run while an answer waits.
+    /// A command to run while an answer waits.
     meanwhile: Vec<String>,
     exit: i32,
     stdout: Vec<String>,
     stdout_absent: Vec<String>,
     stderr: Vec<String>,
     stderr_absent: Vec<String>,
-    /// Objects on standard output, in order, others between them.
+    /// Objects on standard output, in order, possibly with others between them.
     lines: Vec<Value>,
-    /// No object on standard output has all of these. What is streamed comes in pieces: `streamed` looks at it as a whole.
+    /// Objects that standard output must not contain. Streamed text comes in pieces; use `streamed` for its whole.
     lines_absent: Vec<Value>,
-    /// Texts of standard output, with how often each stands in it.
+    /// Texts of standard output with their number of occurrences.
     stdout_times: BTreeMap<String, usize>,
-    /// All that a role streamed, with its pieces put together.
+    /// All text that a role streamed, joined.
     streamed: BTreeMap<String, String>,
     edges: Option<Vec<String>>,
     kinds: Option<Vec<String>>,
     events: Vec<Value>,
     limits: Option<Vec<String>>,
-    /// Of the run.
+    /// Status of the run.
     status: Option<String>,
 }
 
@@ -146,14 +146,14 @@ struct Request {
     /// Texts of the prompt, in this order.
     #[serde(default)]
     in_order: Vec<String>,
-    /// All headings of the prompt, in order: which pieces the role was given.
+    /// All headings of the prompt, in order: the pieces that the role received.
     headings: Option<Vec<String>>,
-    /// Texts that stand under a heading, and texts that do not.
+    /// Texts that must be under a heading, and texts that must not.
     #[serde(default)]
     under: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     under_absent: BTreeMap<String, Vec<String>>,
-    /// Texts of the prompt, with how often each stands in it.
+    /// Texts of the prompt with their number of occurrences.
     #[serde(default)]
     times: BTreeMap<String, usize>,
     #[serde(default)]
@@ -200,7 +200,7 @@ fn every_scenario_goes_as_it_says() {
 }
 
 impl Scenario {
-    /// The moves that its turns must make.
+    /// The edges that its turns must take.
     pub(crate) fn edges(&self) -> impl Iterator<Item = &str> {
         self.turn.iter().filter_map(|turn| turn.edges.as_ref()).flatten().map(String::as_str)
     }
@@ -211,7 +211,7 @@ impl Scenario {
     }
 }
 
-/// Every scenario by its file's name, without the ending.
+/// Every scenario by its file's name, without extension.
 pub(crate) fn scenarios() -> Vec<(String, Scenario)> {
     let dir = root().join("tests/scenarios");
     let entries = std::fs::read_dir(&dir).expect("the scenarios are there");

@@ -1,4 +1,4 @@
-//! `GET /search`: messages by their words and tags, over an index, page by page.
+//! `GET /search`: messages by words and tags, with an index, page by page.
 
 use crate::harness::Home;
 use crate::served::Served;
@@ -8,7 +8,7 @@ fn texts(page: &Value) -> Vec<&str> {
     page["items"].as_array().unwrap().iter().map(|one| one["text"].as_str().unwrap()).collect()
 }
 
-/// A store in which messages were written before there was an index, and one that is sealed.
+/// A store with messages from before there was an index, and a sealed one.
 #[test]
 fn an_old_message_among_many_is_on_the_first_page() {
     let home = Home::new();
@@ -24,14 +24,14 @@ fn an_old_message_among_many_is_on_the_first_page() {
     tx.commit().unwrap();
     drop(store);
     let served = Served::start(&home);
-    // One request, where it took three that looked through 5,000 messages each.
+    // One request, where it once took three that searched 5,000 messages each.
     let page = served.get("/search?q=gondola");
     assert_eq!(texts(&page).last(), Some(&"$ echo the gondola is #blue"), "{page}");
     assert_eq!(page["next"], Value::Null);
     assert_eq!(texts(&served.get("/search?q=%23blue"))[..], ["$ echo the gondola is #blue"]);
     assert_eq!(texts(&served.get("/search?q=%23is+gondola")), [""; 0]);
     assert_eq!(texts(&served.get("/search?q=NUMB+11999")), ["number 11999 of many"]);
-    // Page by page, from the newest, nothing twice and nothing left out.
+    // Page by page, from the newest, without repetitions or gaps.
     let (mut seen, mut before) = (Vec::new(), String::new());
     loop {
         let page = served.get(&format!("/search?q=number&session=trip&limit=500{before}"));
@@ -41,11 +41,11 @@ fn an_old_message_among_many_is_on_the_first_page() {
     }
     let all: Vec<String> = (0..12_000).rev().map(|n| format!("number {n} of many")).collect();
     assert_eq!(seen, all);
-    // What no model has looked at is found by its owner, too.
+    // The owner also finds messages that no model has processed.
     let id = served.send("trip", "an errand: the zeppelin");
     assert!(served.get("/search?q=zeppelin")["items"].as_array().unwrap().iter().any(|one| one["id"] == json!(id)));
     served.reply(id);
-    // Deleting takes the words out.
+    // Deleting a session removes its words.
     home.kiso(&["session", "delete", "trip", "--yes"]).ok();
     assert_eq!(texts(&served.get("/search?q=number")), [""; 0]);
 }

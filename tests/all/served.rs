@@ -1,4 +1,4 @@
-//! A daemon of a home, and a client that does no more than the protocol asks for.
+//! A home's daemon, and a client that does only what the protocol requires.
 
 use crate::harness::{Home, everywhere, wait_for, wait_until};
 use serde_json::{Value, json};
@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 /// A guard against answers that never come; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// `kiso serve` on a port that the system chose.
+/// `kiso serve` on a port chosen by the system.
 pub(crate) struct Served {
     child: Child,
     _stdout: BufReader<ChildStdout>,
     pub address: String,
     log: Arc<Mutex<String>>,
-    /// Sent with each request.
+    /// The token sent with each request.
     pub token: Option<String>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub status: u16,
@@ -35,13 +35,13 @@ impl Served {
         Served::start_with(home, &[], |_| {})
     }
 
-    /// The same with more arguments, and a say in the environment.
+    /// The same with more arguments; `adjust` changes the command.
     #[track_caller]
     pub(crate) fn start_with(home: &Home, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Served {
         Served::start_on(0, home, args, adjust)
     }
 
-    /// The same on a port that another daemon of this home can have after it.
+    /// The same on a fixed port, which another daemon of this home can use later.
     #[track_caller]
     pub(crate) fn start_on(port: u16, home: &Home, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Served {
         everywhere::join(home);
@@ -49,7 +49,7 @@ impl Served {
         adjust(&mut command);
         let served = Served::spawn(command);
         if everywhere::is_so() {
-            // A member stands by until it knows that the process before it is gone.
+            // A member is on standby until it notices that the previous process ended.
             wait_until("the home to be served", || {
                 served.ask("GET", "/health", None).is_ok_and(|answer| answer.status == 200)
             });
@@ -57,7 +57,7 @@ impl Served {
         served
     }
 
-    /// The daemon that a command is.
+    /// Starts a command that is a daemon.
     #[track_caller]
     pub(crate) fn spawn(mut command: Command) -> Served {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("kiso starts");
@@ -69,7 +69,7 @@ impl Served {
             let _ = child.stderr.take().expect("it is a pipe").read_to_string(&mut said);
             panic!("the daemon does not start: {line}{said}");
         };
-        // Whatever it logs is read, so that it never waits for a reader.
+        // Reads the log, so that the daemon never blocks on it.
         let stderr = BufReader::new(child.stderr.take().expect("it is a pipe"));
         let log: Arc<Mutex<String>> = Arc::default();
         let lines = log.clone();
@@ -81,7 +81,7 @@ impl Served {
         Served { child, _stdout: stdout, address, log, token: None }
     }
 
-    /// Ends it as `kill -9` does.
+    /// Kills it with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
@@ -101,17 +101,17 @@ impl Served {
         self.child.id()
     }
 
-    /// Waits until it has ended; its exit code.
+    /// Waits until it has ended. Returns its exit code.
     pub(crate) fn ended(&mut self) -> i32 {
         self.child.wait().expect("it can be waited for").code().unwrap_or(-1)
     }
 
-    /// What it has logged so far.
+    /// The log so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
-    /// Waits until it has logged this text that often.
+    /// Waits until the log contains this text that often.
     #[track_caller]
     pub(crate) fn logs(&self, text: &str, times: usize) -> String {
         let began = Instant::now();
@@ -137,12 +137,12 @@ impl Served {
         self.ask(method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    /// The same, for a daemon that may be gone.
+    /// The same, for a daemon that may have ended.
     pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&str>) -> std::io::Result<Answer> {
         ask(&self.address, self.token.as_deref(), method, path, body)
     }
 
-    /// What comes back for a GET with this token, as it is.
+    /// The raw response to a GET with this token.
     pub(crate) fn ask_with(&self, token: &str, path: &str) -> String {
         let mut stream = self.connect();
         let head = format!(
@@ -160,28 +160,28 @@ impl Served {
         self.request("GET", path, None).expect(200)
     }
 
-    /// The folders of a session once no run works there.
+    /// The folders of a session after its runs.
     #[track_caller]
     pub(crate) fn folders(&self, session: &str) -> Value {
         let list = || self.get(&format!("/sessions/{session}/folders"));
         wait_for("the end of the run", || Some(list()).filter(|list| list["at_work"] == false))
     }
 
-    /// Sends a message; its id.
+    /// Sends a message. Returns its id.
     #[track_caller]
     pub(crate) fn send(&self, session: &str, text: &str) -> i64 {
         let body = json!({ "session": session, "text": text }).to_string();
         self.request("POST", "/msg", Some(&body)).expect(202)["message"].as_i64().expect("it has an id")
     }
 
-    /// What a command answers.
+    /// The answer to a command.
     #[track_caller]
     pub(crate) fn command(&self, session: &str, text: &str) -> String {
         let body = json!({ "session": session, "text": text }).to_string();
         self.request("POST", "/msg", Some(&body)).expect(200)["answer"].as_str().expect("it answers").to_owned()
     }
 
-    /// Waits until a message is answered; its reply.
+    /// Waits for the reply to a message.
     #[track_caller]
     pub(crate) fn reply(&self, message: i64) -> String {
         let began = Instant::now();
@@ -195,21 +195,21 @@ impl Served {
         }
     }
 
-    /// KiB of memory that the daemon has.
+    /// Memory of the daemon in KiB.
     pub(crate) fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs, on Linux");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says how much it has");
         line.trim().trim_end_matches(" kB").parse().expect("a number")
     }
 
-    /// Follows `/events`.
+    /// Opens a stream of `/events`.
     pub(crate) fn follow(&self, query: &str, last: Option<i64>) -> Events {
         let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
         let token = self.token.as_ref().map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
         self.follow_with(query, &format!("{token}{last}"))
     }
 
-    /// The same with these headers and no others.
+    /// The same with only these headers.
     pub(crate) fn follow_with(&self, query: &str, headers: &str) -> Events {
         let mut stream = self.connect();
         let head = format!("GET /events{query} HTTP/1.1\r\nhost: {}\r\n{headers}\r\n", self.address);
@@ -223,7 +223,7 @@ impl Served {
     }
 }
 
-/// One request, to a daemon that may be gone.
+/// Sends one request to a daemon that may have ended.
 pub(crate) fn ask(
     address: &str,
     token: Option<&str>,
@@ -266,7 +266,7 @@ impl Answer {
         Some(Answer { status, headers: headers.to_lowercase(), body: body.to_owned() })
     }
 
-    /// The cookie that it sets, as a request shows it.
+    /// The cookie that the response sets, in the form for a request.
     #[track_caller]
     pub(crate) fn cookie(&self) -> String {
         let line = self.headers.lines().find_map(|line| line.strip_prefix("set-cookie: "));
@@ -274,7 +274,7 @@ impl Answer {
         line.split(';').next().expect("there is a first part").to_owned()
     }
 
-    /// The JSON of an answer with this status.
+    /// The JSON body of a response with this status.
     #[track_caller]
     pub(crate) fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{self:?}");
@@ -290,10 +290,10 @@ impl Answer {
     }
 }
 
-/// Server-sent events as they come.
+/// Server-sent events as they arrive.
 pub(crate) struct Events(BufReader<TcpStream>);
 
-/// One of them.
+/// An event.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     pub id: Option<i64>,
@@ -302,13 +302,13 @@ pub(crate) struct Heard {
 }
 
 impl Events {
-    /// Whether nothing comes any more, after what is left of the stream.
+    /// Reads the rest of the stream. Returns whether it has ended.
     pub(crate) fn ended(&mut self) -> bool {
         let mut left = String::new();
         self.0.read_to_string(&mut left).is_ok() && !left.contains("event:")
     }
 
-    /// The next event of one of these names.
+    /// The next event with one of these names.
     #[track_caller]
     pub(crate) fn next(&mut self, names: &[&str]) -> Heard {
         let mut heard = Heard::default();
@@ -320,7 +320,7 @@ impl Events {
                 Some(("id", id)) => heard.id = id.parse().ok(),
                 Some(("event", name)) => heard.name = name.to_owned(),
                 Some(("data", data)) => heard.data = serde_json::from_str(data).expect("data is JSON"),
-                // The lines of chunks stand between, and the empty line behind each event.
+                // The lines of HTTP chunks come between, and an empty line follows each event.
                 _ if line.is_empty() && !heard.name.is_empty() => {
                     if names.contains(&heard.name.as_str()) {
                         return heard;

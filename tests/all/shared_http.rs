@@ -1,4 +1,4 @@
-//! The files that all sessions share, over HTTP: listed, read, put there, deleted and put back.
+//! The files that all sessions share, over HTTP: listed, read, written, deleted and restored.
 
 use crate::harness::{Home, wait_until};
 use crate::served::{Answer, Served, ask};
@@ -16,7 +16,7 @@ fn served(more: &str) -> (Home, Served) {
     (home, served)
 }
 
-/// The entries of a directory as path, size and whether they are from outside.
+/// The entries of a directory: path, size and whether they come from outside.
 #[track_caller]
 fn entries(served: &Served, dir: &str) -> Vec<(String, u64, bool)> {
     let query = if dir.is_empty() { String::new() } else { format!("?path={dir}") };
@@ -48,7 +48,7 @@ fn a_file_comes_in_goes_out_is_deleted_and_put_back() {
     let reply = served.reply(served.send("other", "$ cat '/shared/lists/shop now.txt'; ls /shared"));
     assert!(reply.contains("milk") && reply.contains("a.html"), "{reply}");
 
-    // No page of it runs in the browser.
+    // A page among them does not run in the browser.
     let page = served.request("GET", "/files/a.html", None);
     assert!(page.headers.contains("content-disposition: attachment"), "{page:?}");
     assert!(page.headers.contains("x-content-type-options: nosniff") && page.headers.contains("; sandbox"), "{page:?}");
@@ -78,10 +78,10 @@ fn a_file_comes_in_goes_out_is_deleted_and_put_back() {
     assert_eq!(entries(&served, ""), root.map(|(path, bytes, outside)| (path, bytes.min(3), outside)));
     served.request("POST", "/sessions/s/undo", Some(&undo)).refuses(404, "not_found");
     served.request("POST", "/sessions/nobody/undo", Some("{}")).refuses(404, "not_found");
-    // Without a name, the newest: the file was put there before.
+    // Without a name, the last change is undone: the file was added earlier.
     served.request("POST", "/sessions/s/undo", Some("{}")).expect(200);
     assert_eq!(entries(&served, "").len(), 1);
-    // Uploads leave nothing in the home.
+    // Uploads leave no temporary files in the home.
     let left: Vec<_> = fs::read_dir(home.path().join("cache")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(left.iter().all(|path| !path.display().to_string().contains(".new-")), "{left:?}");
 }
@@ -112,7 +112,7 @@ fn sizes_are_limited_and_a_session_at_work_keeps_no_change() {
     put(&served, "three?session=quick", "x").expect(201);
 }
 
-/// A token of scope `chat` reads and writes them; what it writes is another person's.
+/// A token of scope `chat` reads and writes them; its files are labelled as another person's.
 #[test]
 fn files_of_a_chat_token_are_from_outside() {
     let (home, served) = served("");
@@ -124,7 +124,7 @@ fn files_of_a_chat_token_are_from_outside() {
     put(&served, "mine.txt", "mine").expect(201);
     assert_eq!(by_chat("GET", "/files/mine.txt", None).body, "mine");
 
-    // A file of the workspace keeps its label among the shared files.
+    // A file copied to or from the workspace keeps its label.
     served.reply(served.send("s", "$ echo own > own.txt"));
     served.reply(served.send("s", "$ cp /shared/theirs.txt copy.txt"));
     for file in ["copy.txt", "own.txt", "own.txt"] {
@@ -149,7 +149,7 @@ fn files_of_a_chat_token_are_from_outside() {
     ] {
         assert_eq!(outside(path), is_outside, "{path}");
     }
-    // The last of them is undone first.
+    // The last change is undone first.
     served.command("phone", "/undo");
     assert!(entries(&served, "").iter().all(|(path, ..)| path != "by phone.txt"));
     let missing = json!({ "file": "none", "folder": "shared" }).to_string();

@@ -1,7 +1,7 @@
-//! `kiso shell` against the host's bash: every line of `shell/lines.sh` runs in both over the same files, and standard
-//! output and exit code must be equal. What may differ stands in docs/shell.md with its reason.
+//! `kiso shell` compared with the host's bash: every line of `shell/lines.sh` runs in both with the same files, and standard
+//! output and exit code must be equal. docs/shell.md lists the allowed differences with their reasons.
 //!
-//! `KISO_LINES=substring cargo test --test all shell::` runs only the lines whose name holds the substring.
+//! `KISO_LINES=substring cargo test --test all shell::` runs only the lines whose name contains the substring.
 
 mod options;
 
@@ -16,7 +16,7 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Long enough for a loaded machine; only a line that hangs reaches it.
+/// Long enough for a loaded machine; only a hanging line reaches it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const THREADS: usize = 4;
@@ -24,17 +24,17 @@ const THREADS: usize = 4;
 /// One block of `lines.sh`.
 struct Line {
     name: String,
-    /// The command without which the host's bash cannot run it.
+    /// A command that the host's bash needs for this line.
     needs: Option<String>,
     text: String,
 }
 
-/// What a command line left.
+/// Result of a command line.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
-    /// As a shell would see it: 128 + n after a signal. `None` if it had to be stopped.
+    /// Exit code as a shell reports it: 128 + n after a signal. `None` if the process had to be stopped.
     pub code: Option<i32>,
 }
 
@@ -93,7 +93,7 @@ fn the_lines_are_many_and_few_may_differ() {
     assert!(listed.len() * 100 <= lines.len() * 3, "{} of {} lines are listed as different", listed.len(), lines.len());
 }
 
-/// The blocks of `lines.sh`: `### name` or `### name (needs command)`, then the command line as it stands.
+/// The blocks of `lines.sh`: `### name` or `### name (needs command)`, then the command line.
 fn corpus() -> Vec<Line> {
     let path = root().join("tests/all/shell/lines.sh");
     let source = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -139,7 +139,7 @@ fn differences() -> BTreeMap<String, String> {
     listed
 }
 
-/// Older versions answer some of the lines differently.
+/// Older versions give other results for some lines.
 fn assert_bash() {
     let probe = Command::new("bash")
         .args(["-c", "echo $((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1])); sed --version | head -n 1"])
@@ -159,7 +159,7 @@ fn host_has(command: &str) -> bool {
     found.is_ok_and(|status| status.success())
 }
 
-/// Copies the files that the lines work on, and makes the directory that every workspace has.
+/// Copies the files that the lines use, and creates the directory that every workspace has.
 pub(crate) fn fixtures(into: &Path) {
     copy(&root().join("tests/all/shell/files"), into);
     std::fs::create_dir_all(into.join("pub")).expect("there is room");
@@ -184,7 +184,7 @@ fn in_bash(text: &str) -> Outcome {
     let (work, temp) = (dir.path().join("work"), dir.path().join("tmp"));
     fixtures(&work);
     std::fs::create_dir(&temp).expect("there is room");
-    // Signals that this process was started without, by nohup or in the background, are no business of the comparison.
+    // Signals that nohup or a background job disabled for this process must not affect the comparison.
     let mut command = Command::new("env");
     command.args(["--default-signal", "bash", "-c", text]).current_dir(&work).env_clear();
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
@@ -192,26 +192,26 @@ fn in_bash(text: &str) -> Outcome {
     run(command)
 }
 
-/// Runs a command line in a new session of this home, over the same files.
+/// Runs a command line in a new session of this home, with the same files.
 fn in_kiso(home: &Home, session: &str, text: &str) -> Outcome {
     fixtures(&home.work(session));
     in_session(home, session, text)
 }
 
-/// Runs a command line in a session of this home as it is.
+/// Runs a command line in an existing session of this home.
 pub(crate) fn in_session(home: &Home, session: &str, text: &str) -> Outcome {
     let mut command = home.command(&["shell", "--session", session, "-c", text]);
     command.env("LC_ALL", "C");
     run(command)
 }
 
-/// Runs a process to its end, or stops it when patience ends.
+/// Runs a process until it ends, or stops it after the time limit.
 fn run(mut command: Command) -> Outcome {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap_or_else(|e| panic!("{command:?} does not start: {e}"));
     let stdout = collect(child.stdout.take().expect("it is a pipe"));
     let stderr = collect(child.stderr.take().expect("it is a pipe"));
-    // Standard output ends when the last process that holds it does.
+    // Standard output ends when the last process that has it open ends.
     let Ok(stdout) = stdout.recv_timeout(PATIENCE) else {
         child.kill().expect("it can be stopped");
         child.wait().expect("it was stopped");
@@ -228,15 +228,15 @@ fn collect(mut from: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What came before an error is still worth comparing.
+        // Output before an error is compared, too.
         let _ = from.read_to_end(&mut bytes);
-        // Nobody waits for it any more when patience has ended.
+        // Nobody receives it after the time limit.
         let _ = send.send(bytes);
     });
     receive
 }
 
-/// The difference as a reader wants it: the line, then what both said.
+/// A readable difference: the line, then both outputs.
 fn difference(line: &Line, bash: &Outcome, kiso: &Outcome) -> String {
     let mut report = format!("### {}\n{}\n", line.name, line.text);
     for (who, outcome) in [("bash", bash), ("kiso", kiso)] {
@@ -247,7 +247,7 @@ fn difference(line: &Line, bash: &Outcome, kiso: &Outcome) -> String {
     report
 }
 
-/// At most twenty lines, with everything visible that is not plain text.
+/// At most twenty lines, with special characters escaped.
 fn quoted(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "    (nothing)".to_owned();

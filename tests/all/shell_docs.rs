@@ -1,4 +1,4 @@
-//! docs/shell.md: every example does what the page shows, and every command that it names is there.
+//! docs/shell.md: every example gives the documented result, and every named command exists.
 
 use crate::harness::{Home, root};
 use crate::shell::{fixtures, in_session};
@@ -9,11 +9,11 @@ use std::fmt::Write;
 struct Section {
     title: String,
     examples: Vec<Example>,
-    /// The commands that a paragraph beginning with "Commands: " names.
+    /// The commands in a paragraph that begins with "Commands: ".
     commands: Vec<String>,
 }
 
-/// A command line and everything that it prints.
+/// A command line and its whole output.
 struct Example {
     text: String,
     output: String,
@@ -29,7 +29,7 @@ fn every_example_does_what_the_page_shows() {
         fixtures(&home.work(&session));
         for example in &section.examples {
             let outcome = in_session(&home, &session, &example.text);
-            // The page shows what goes to standard error last.
+            // The page shows standard error last.
             let mut found = String::from_utf8_lossy(&outcome.stdout).into_owned();
             found.push_str(&String::from_utf8_lossy(&outcome.stderr));
             if !found.is_empty() && !found.ends_with('\n') {
@@ -62,7 +62,7 @@ fn every_command_that_the_page_names_is_there_and_has_an_example() {
     assert!(missing.is_empty(), "the page names commands that there are not:\n{missing}");
 }
 
-/// The page in sections: a heading of any level begins one.
+/// The sections of the page: a heading of any level starts one.
 fn sections() -> Vec<Section> {
     let page = std::fs::read_to_string(root().join("docs/shell.md")).expect("docs/shell.md is there");
     let mut sections = vec![Section { title: String::new(), examples: Vec::new(), commands: Vec::new() }];
@@ -89,7 +89,7 @@ fn sections() -> Vec<Section> {
     sections
 }
 
-/// Adds a line of a console block: `$ ` begins a command, `> ` right under it goes on with it, all else is output.
+/// Adds a line of a console block: `$ ` starts a command, `> ` directly below continues it, and everything else is output.
 fn add(line: &str, examples: &mut Vec<Example>) {
     if let Some(text) = line.strip_prefix("$ ") {
         examples.push(Example { text: text.to_owned(), output: String::new() });

@@ -1,4 +1,4 @@
-//! A daemon whose disk is full: by a guest, which leaves a part of it, and by something else.
+//! A daemon with a full disk: filled by a guest, which leaves a part of it, and by something else.
 
 use crate::harness::{Home, skipped};
 use crate::served::Served;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
-/// A mount namespace with a small file system of its own, and in it the daemon of a home.
+/// A mount namespace with a small file system, and the daemon of a home in it.
 fn on_a_small_disk(home: &Home, config: &str, size: &str) -> Option<Served> {
     let disk = home.dir.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
@@ -38,7 +38,7 @@ fn on_a_small_disk(home: &Home, config: &str, size: &str) -> Option<Served> {
     Some(Served::spawn(command))
 }
 
-/// What was accepted is answered when there is room again; what was not accepted is told so, and the daemon lives.
+/// Accepted messages are answered once there is room again; other messages are refused, and the daemon keeps running.
 #[test]
 fn a_full_disk_refuses_what_comes_and_loses_nothing() {
     let home = Home::new();
@@ -55,7 +55,7 @@ fn a_full_disk_refuses_what_comes_and_loses_nothing() {
         }
     };
     assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
-    // The log of the database has some room of its own.
+    // The database's log has some preallocated room.
     let body = json!({ "session": "main", "text": format!("$ echo it is done; # {}", "x".repeat(20_000)) }).to_string();
     let mut accepted = Vec::new();
     loop {
@@ -72,7 +72,7 @@ fn a_full_disk_refuses_what_comes_and_loses_nothing() {
     assert!(health.body.contains("are free where kiso's home is"), "{health:?}");
     assert_eq!(served.get("/health/details")["status"], "not_ready");
     served.logs("the disk is full", 1);
-    // A process that another test starts just now may have it open, too, so it would go on taking its room for a moment.
+    // A process that another test starts at this moment may inherit the open file, which would keep its room for a while.
     file.set_len(0).unwrap();
     drop(file);
     std::fs::remove_file(&filler).unwrap();
@@ -84,7 +84,7 @@ fn a_full_disk_refuses_what_comes_and_loses_nothing() {
     assert_eq!(served.terminate(), 0);
 }
 
-/// What a guest may not fill is enough for kiso itself.
+/// The part of the disk that guests must leave is enough for kiso itself.
 #[test]
 fn a_guest_that_fills_the_disk_leaves_room_for_messages_replies_and_undo() {
     let home = Home::new();
@@ -96,7 +96,7 @@ fn a_guest_that_fills_the_disk_leaves_room_for_messages_replies_and_undo() {
     let fill = "$ for n in $(seq 40); do head -c 5M /dev/zero > $n || exit 1; done; echo over";
     let told = served.reply(served.send("other", fill));
     assert!(told.contains("reserve_mib there says") && !told.contains("over"), "{told}");
-    // What it had written until then was taken back, so it writes less at once, and keeps that.
+    // The failed command's output was rolled back, so smaller files fill the disk and stay.
     for size in ["32M", "8M", "2M", "512K"] {
         for n in 0..4 {
             served.reply(served.send("other", &format!("$ head -c {size} /dev/zero > {size}-{n}")));
@@ -104,7 +104,7 @@ fn a_guest_that_fills_the_disk_leaves_room_for_messages_replies_and_undo() {
     }
     assert!(served.reply(served.send("main", "$ echo here")).contains("here"), "messages are taken and answered");
     assert_eq!(served.get("/health")["status"], "ok");
-    // The last run only said something, so the one before it is named.
+    // The last run only printed something, so undo asks for the earlier one by name.
     let named = served.command("main", "/undo");
     let undone = served.command("main", named.split('`').nth(1).unwrap_or_else(|| panic!("{named}")));
     assert!(undone.contains("undone"), "{undone}");

@@ -1,10 +1,10 @@
-//! What a run makes of the answers of small models: forms that are enforced, circles, inventions.
+//! Answers of small models: enforced forms, repetitions, inventions.
 
 use crate::harness::Home;
 use crate::model_server::{ModelServer, Script, Seen};
 use serde_json::{Value, json};
 
-/// A home whose model answers so, with these lines of its configuration besides.
+/// A home with a model that gives these replies, and more lines of configuration.
 fn home(replies: Value, more: &str) -> (Home, ModelServer) {
     let script: Script = serde_json::from_value(json!({ "reply": replies })).expect("a script has this form");
     let server = ModelServer::start(script);
@@ -43,7 +43,7 @@ fn an_answer_that_goes_in_circles_is_cut_off_and_says_so() {
     server.finish();
 }
 
-/// What the planner says first, and its last message, are fields where nothing but JSON can be given.
+/// If only JSON is possible, the planner's remark and its last message are fields.
 #[test]
 fn a_plan_is_asked_for_by_its_schema() {
     let circle =
@@ -72,7 +72,7 @@ fn a_plan_is_asked_for_by_its_schema() {
     server.finish();
 }
 
-/// A plan with this command, and what follows it where the command is run.
+/// A plan with this command, and the requests that follow if the command runs.
 fn planned(detail: &str) -> Value {
     let plan = json!({ "goal": "g", "reply": "Say it", "tasks": [{ "type": "exec", "detail": detail }] });
     json!({ "role": "planner", "text": plan.to_string() })
@@ -82,20 +82,20 @@ fn written() -> [Value; 2] {
     [json!({ "role": "worker", "text": "Three." }), json!({ "role": "titler", "text": "Numbers" })]
 }
 
-/// A command of so many characters.
+/// A command of this length.
 fn command(length: usize) -> String {
     let numbers: String = (0..length).map(|n| format!("{n} ")).collect();
     format!("echo {}", &numbers[..length - 5])
 }
 
-/// Characters of a command, by the schema that a planner was sent.
+/// Maximum length of a command in the schema that a planner received.
 fn room_of_command(seen: &Seen) -> Option<u64> {
     let forms = schema(seen)["properties"]["tasks"]["items"]["anyOf"].as_array().expect("a form for each type");
     let exec = forms.iter().find(|form| form["properties"]["type"]["enum"][0] == "exec").expect("one of them");
     exec["properties"]["detail"]["maxLength"].as_u64()
 }
 
-/// A grammar ends a command for the model where it has no room for more. Which room that is, is said by the schema that was sent.
+/// A grammar ends a command when its maximum length is reached. The maximum is in the schema that was sent.
 #[test]
 fn a_command_that_fills_its_room_is_refused() {
     let ask = ["run", "count the numbers in the shell up to three"];
@@ -117,7 +117,7 @@ fn a_command_that_fills_its_room_is_refused() {
     let (home, server) = home(replies.into(), "");
     home.kiso(&ask).ok().prints(&["Three."]);
     server.finish();
-    // One that is longer shows that the server does not make a grammar of it, and one that is shorter has ended by itself.
+    // A longer command shows that the server does not enforce the schema, and a shorter one ended on its own.
     for length in [room - 1, room + 1] {
         let mut replies = vec![routed(&json!([])), planned(&command(length))];
         replies.extend(written());
@@ -127,7 +127,7 @@ fn a_command_that_fills_its_room_is_refused() {
     }
 }
 
-/// Nothing was sent that could have ended it.
+/// Nothing in the request could have cut it off.
 #[test]
 fn a_long_command_of_a_large_model_is_run() {
     for length in [480, 768, 1_200, 6_000] {
@@ -144,7 +144,7 @@ fn a_long_command_of_a_large_model_is_run() {
     }
 }
 
-/// A field for credentials is filled because it is there. What nobody wrote is no credential, and struck from nothing.
+/// A model fills a field for credentials because it exists. A value that no user wrote is not a credential, and is not redacted.
 #[test]
 fn an_invented_credential_is_none() {
     let replies = json!([

@@ -1,4 +1,4 @@
-//! The unix socket of a real daemon, line by line, and the client that its documentation shows.
+//! The Unix socket of a real daemon, line by line, and the client in its documentation.
 
 use crate::harness::{Home, missing_tool, root, skipped, wait_until};
 use crate::served::Served;
@@ -14,7 +14,7 @@ const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 /// A guard against lines that never come; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A client that does no more than the protocol asks for.
+/// A client that does only what the protocol requires.
 pub(crate) struct Talk {
     pub stream: UnixStream,
     lines: BufReader<UnixStream>,
@@ -28,7 +28,7 @@ impl Talk {
         Ok(Talk { lines: BufReader::new(stream.try_clone()?), stream })
     }
 
-    /// A client that has registered; what it was answered.
+    /// Registers a client. Returns it with the daemon's answer.
     #[track_caller]
     pub(crate) fn register(home: &Home, wanted: Value) -> (Talk, Value) {
         let mut talk = Talk::connect(home).expect("it listens");
@@ -48,11 +48,11 @@ impl Talk {
         self.try_say(&line).expect("it reads");
     }
 
-    /// The next line; `None` when the connection has ended.
+    /// The next line, or `None` if the connection has ended.
     pub(crate) fn hear(&mut self) -> Option<Value> {
         let mut line = String::new();
         match self.lines.read_line(&mut line) {
-            // What stands before the end was cut off.
+            // An incomplete line was cut off by the end.
             Ok(_) if !line.ends_with('\n') => None,
             Ok(_) => Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("no line came in time"),
@@ -60,7 +60,7 @@ impl Talk {
         }
     }
 
-    /// The next line for which this holds.
+    /// The next line that meets a condition.
     #[track_caller]
     fn until_line(&mut self, mut wanted: impl FnMut(&Value) -> bool) -> Value {
         loop {
@@ -71,7 +71,7 @@ impl Talk {
         }
     }
 
-    /// Says a line; the answer to it.
+    /// Sends a line and returns its answer.
     #[track_caller]
     pub(crate) fn ask(&mut self, line: Value) -> Value {
         let known = line["ref"].clone();
@@ -79,7 +79,7 @@ impl Talk {
         self.until_line(|line| line["type"] != "event" && line.get("id").is_none() && line["ref"] == known)
     }
 
-    /// Says something that is not a line of the protocol, and expects to be told so.
+    /// Sends something that is not a line of the protocol, and expects an error.
     #[track_caller]
     fn refused(&mut self, bytes: &[u8], code: &str) -> Value {
         self.stream.write_all(bytes).expect("it reads");
@@ -88,7 +88,7 @@ impl Talk {
         error
     }
 
-    /// Asserts that the other end has closed the connection.
+    /// Asserts that the daemon has closed the connection.
     #[track_caller]
     fn is_over(&mut self) {
         assert_eq!(self.hear(), None);
@@ -101,7 +101,7 @@ fn home(config: &str) -> Home {
     home
 }
 
-/// A line that goes on until the file `go` is there.
+/// A command that waits for the file `go`.
 const WAITS: &str = "$ until [ -e go ]; do sleep 0.02; done; echo hello | tr a-z A-Z";
 
 #[test]
@@ -119,7 +119,7 @@ fn a_message_is_accepted_answered_and_told() {
     let accepted = talk.ask(json!({ "type": "inbound", "text": WAITS, "ref": "r1" }));
     assert_eq!(accepted["type"], "accepted", "{accepted}");
     assert_eq!((&accepted["session"], &accepted["status"]), (&json!("main"), &json!("queued")));
-    // A run is told as it is when the feed is read, so it goes on until it was seen.
+    // The feed reports a run's state at the time of reading, so the run waits until it was seen.
     let (mut user, mut running, mut thought) = (Value::Null, false, false);
     talk.until_line(|line| {
         running |= line["event"] == "run" && line["data"]["status"] == "running";
@@ -185,7 +185,7 @@ fn a_client_that_was_away_goes_on_behind_what_it_heard_last() {
     talk.say(json!({ "type": "inbound", "text": "$ echo one" }));
     let first = talk.until_line(|line| line["type"] == "outbound");
     drop(talk);
-    // Without it, in its session and in another one; and across a restart.
+    // Without a position, in this session and in another one; and across a restart.
     served.reply(served.send("other", "$ echo no"));
     let second = served.send("main", "$ echo two");
     served.reply(second);
@@ -206,7 +206,7 @@ fn a_client_that_was_away_goes_on_behind_what_it_heard_last() {
         }
     };
     assert_eq!(reply["answers"], json!([second]));
-    // A key that was used before is known, also behind a restart.
+    // A used key is known, also after a restart.
     let say = json!({ "type": "inbound", "text": "$ echo three", "key": "k", "ref": "k" });
     let (one, two) = (talk.ask(say.clone()), talk.ask(say));
     assert_eq!((&one["status"], &two["status"]), (&json!("queued"), &json!("known")));
@@ -244,7 +244,7 @@ fn what_is_no_line_of_the_protocol_is_refused_each_by_its_rule() {
     let (mut talk, _) = Talk::register(&home, json!({}));
     talk.refused("x".repeat(4 << 10).as_bytes().repeat(2).as_slice(), "too_large");
     talk.is_over();
-    // A line that was begun and not ended is none.
+    // An incomplete line is ignored.
     let (mut talk, _) = Talk::register(&home, json!({}));
     talk.stream.write_all(b"{\"type\":\"inbound\",\"text\":\"half\"}").unwrap();
     talk.stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -264,7 +264,7 @@ fn who_does_not_register_is_dropped() {
 fn who_does_not_read_or_is_one_too_many_is_dropped() {
     let home = home(&format!("{QUICK}[gateway]\nstalled_timeout_s = 1\nmax_connections = 2\n"));
     let served = Served::start(&home);
-    // One that reads nothing, until what it is told does not fit between the two any more.
+    // A client that reads nothing, until the buffers between both sides are full.
     let (stalled, _) = Talk::register(&home, json!({ "after": 0 }));
     let (mut talk, _) = Talk::register(&home, json!({ "session": "quiet" }));
     let mut third = Talk::connect(&home).unwrap();
@@ -281,27 +281,27 @@ fn who_does_not_read_or_is_one_too_many_is_dropped() {
     drop(stalled);
 }
 
-/// Goes on until the file `go` is there.
+/// A command that waits for the file `go`.
 const WAITING: &str = "run `while [ ! -e go ]; do sleep 0.02; done`";
 
-/// A user's message is not done with an administrator's rights because it came at the right time.
+/// A user's message never gets an administrator's rights because both arrived at the same time.
 #[test]
 fn messages_of_different_callers_are_answered_by_runs_of_their_own() {
     let home = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 500\n");
     let mut served = Served::start(&home);
     served.token = Some(home.kiso(&["token", "add", "phone"]).ok().stdout.trim().to_owned());
-    // Who begins a session may write to it.
+    // A user may write to a session that they started.
     served.reply(served.send("main", "$ true"));
     let (mut talk, _) = Talk::register(&home, json!({ "session": "main" }));
     let run_of = |message: i64| {
         served.reply(message);
         served.get(&format!("/messages/{message}"))["run"].clone()
     };
-    // Together in time: what the first run does not take gets its own without another message.
+    // At the same time: a message that the first run does not include gets its own run without another message.
     let admin = talk.ask(json!({ "type": "inbound", "text": "$ echo one", "ref": "a" }))["message"].as_i64().unwrap();
     let user = served.send("main", "$ echo two");
     assert_ne!(run_of(admin), run_of(user));
-    // While the other is under way, as something that adds to it.
+    // While the other run is active, as an addition to it.
     let admin = talk.ask(json!({ "type": "inbound", "text": WAITING, "ref": "a" }))["message"].as_i64().unwrap();
     talk.until_line(|line| line["event"] == "event" && line["data"]["kind"] == "planned");
     let own = talk.ask(json!({ "type": "inbound", "text": "and 3", "ref": "a" }))["message"].as_i64().unwrap();
@@ -313,7 +313,7 @@ fn messages_of_different_callers_are_answered_by_runs_of_their_own() {
     assert!(metrics.contains("kiso_queued_messages 0\n"), "those of a turn are no longer waiting: {metrics}");
 }
 
-/// Whoever waits gets on while others do nothing.
+/// Idle clients do not slow down active ones.
 #[test]
 fn many_idle_clients_are_no_trouble() {
     let home = home(QUICK);
@@ -350,7 +350,7 @@ fn a_home_whose_path_is_too_long_for_a_socket_says_so() {
     ran.exit(3).says(&["kiso.sock is too long for a socket", "--home"]);
 }
 
-/// Another user does not get past the file's mode; where that was given away, the daemon looks at who it is.
+/// File permissions keep other users out; if they were removed, the daemon checks the user.
 #[test]
 fn a_program_of_another_user_is_refused() {
     if !rustix::process::geteuid().is_root() {
@@ -375,7 +375,7 @@ fn a_program_of_another_user_is_refused() {
     assert!(String::from_utf8_lossy(&open.stdout).contains("\"code\":\"unauthorized\""), "{open:?}");
 }
 
-/// The client in docs/socket.md does what stands there.
+/// The client in docs/socket.md works as documented.
 #[test]
 fn the_documented_client_works() {
     if Command::new("python3").arg("--version").output().is_err() {
@@ -397,13 +397,13 @@ fn the_documented_client_works() {
     assert!(!ran.status.success() && String::from_utf8_lossy(&ran.stderr).contains("empty"), "{ran:?}");
 }
 
-/// What is left to read when the daemon ends is not lost: the last line is the one that says so.
+/// Unread data is not lost when the daemon ends: the last line announces the end.
 #[test]
 fn the_end_is_told_to_clients_that_have_not_registered_too() {
     let home = home(QUICK);
     let served = Served::start(&home);
     let mut talk = Talk::connect(&home).unwrap();
-    // The daemon has taken the connection when a second one is answered.
+    // The daemon has accepted the connection when a later one is answered.
     Talk::register(&home, json!({}));
     assert_eq!(served.terminate(), 0);
     let mut rest = String::new();

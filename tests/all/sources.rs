@@ -1,4 +1,4 @@
-//! Whose code it is: what a skill was granted, and what it stored, goes on to files of the same source alone.
+//! Sources of skills: grants and stored values of a skill are only passed on to files from the same source.
 
 use crate::harness::{Home, Ran, guest};
 use crate::served::Served;
@@ -23,7 +23,7 @@ amount = { type = \"int\" }
 http = [{ host = \"api.example.org\", methods = [\"GET\"] }]
 ";
 
-/// A file of its own digest: the same code, with another word in a comment of its manifest, which nobody is told.
+/// A file with a distinct digest: the same code, with another word in a comment of its manifest.
 fn file(home: &Home, path: &str, version: &str, word: &str) -> PathBuf {
     let manifest = format!("# {word}\n{}", MANIFEST.replace("1.1.0", version));
     home.file(path, pack::pack(&std::fs::read(guest("hostile")).unwrap(), &manifest))
@@ -34,7 +34,7 @@ fn add(home: &Home, file: &Path, more: &[&str]) -> Ran {
     home.kiso(&[&["skill", "add", file.to_str().unwrap()], more].concat())
 }
 
-/// Secrets and hosts that are in force.
+/// Numbers of granted secrets and hosts.
 fn rights(home: &Home) -> (usize, usize) {
     let info = home.kiso(&["skill", "info", "hostile", "--json"]).json();
     let count = |what: &str| info["allowed"][what].as_array().unwrap().len();
@@ -48,14 +48,14 @@ fn a_file_from_elsewhere_inherits_nothing() {
     add(&home, &first, &["--grant", "all"]).ok();
     assert_eq!(rights(&home), (1, 1));
 
-    // Built again where it was: it goes on, asked nothing.
+    // Rebuilt at the same place: the grants stay without a question.
     file(&home, "a/skill.wasm", "1.1.0", "of one, again");
     add(&home, &first, &[]).ok();
     file(&home, "a/skill.wasm", "1.2.0", "of one, newer");
     add(&home, &first, &[]).ok();
     assert_eq!(rights(&home), (1, 1));
 
-    // From elsewhere, with a higher version: asked, with where both are from, and what the one before had.
+    // From another place, with a higher version: a question that names both places and the old grants.
     let other = file(&home, "b/skill.wasm", "1.3.0", "of another");
     let asked = add(&home, &other, &[]);
     asked.exit(4).says(&["another publisher's", "a/skill.wasm", "b/skill.wasm", "as the one before was allowed to"]);
@@ -68,13 +68,13 @@ fn a_file_from_elsewhere_inherits_nothing() {
     let source = format!("file:{}", other.canonicalize().unwrap().display());
     assert_eq!((&info["version"], &info["source"]), (&json!("1.3.0"), &json!(source)));
 
-    // And the way back is one from elsewhere too.
+    // Going back is another change of the source.
     add(&home, &first, &[]).exit(4).says(&["another publisher's"]);
     add(&home, &first, &["--grant", "all"]).ok();
     assert_eq!(rights(&home), (1, 1));
 }
 
-/// A link and a way round lead to the same file; the same bytes elsewhere are the same skill.
+/// Other paths to the same file are the same source; the same bytes at another place are the same skill.
 #[test]
 fn the_same_file_is_the_same_by_any_path() {
     let home = Home::new();
@@ -84,14 +84,14 @@ fn the_same_file_is_the_same_by_any_path() {
     std::fs::copy(&first, &copy).unwrap();
     add(&home, &copy, &[]).ok();
     assert_eq!(rights(&home), (1, 1));
-    // The place of the copy is not trusted for that.
+    // The copy's place is not a trusted source because of that.
     file(&home, "copy.wasm", "1.1.0", "of another");
     add(&home, &copy, &[]).exit(4).says(&["another publisher's"]);
     let link = home.dir.path().join("link.wasm");
     std::os::unix::fs::symlink(&first, &link).unwrap();
     file(&home, "a/skill.wasm", "1.1.0", "of one, again");
     add(&home, &link, &[]).ok();
-    // A link that leads elsewhere by now is from elsewhere.
+    // A link that points to another file now is another source.
     std::fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(&copy, &link).unwrap();
     add(&home, &link, &[]).exit(4).says(&["another publisher's"]);
@@ -109,7 +109,7 @@ fn a_lower_version_is_asked_about() {
     assert_eq!(rights(&home), (0, 0));
 }
 
-/// It may ask for nothing and still be called instead of what was trusted.
+/// A skill without requests can still replace a trusted one.
 #[test]
 fn one_that_asks_for_nothing_is_asked_about_too() {
     let home = Home::new();
@@ -124,7 +124,7 @@ fn one_that_asks_for_nothing_is_asked_about_too() {
     assert!(!grant.contains("token") && !grant.contains("api.example.org"), "{grant}");
 }
 
-/// What an older kiso installed has no source: the next one is asked about once.
+/// A skill from an older kiso has no recorded source: the next installation asks once.
 #[test]
 fn a_skill_of_an_unknown_source_is_asked_about_once() {
     let home = Home::new();
@@ -142,12 +142,12 @@ fn a_skill_of_an_unknown_source_is_asked_about_once() {
     add(&home, &first, &[]).ok();
 }
 
-/// Values belong to name and source: a namesake reads nothing, and what is installed again from where it was has them back.
+/// Stored values belong to name and source: another skill of that name reads nothing, and the same one gets them back.
 #[test]
 fn stored_values_are_not_inherited() {
     let home = Home::new();
     let first = file(&home, "a/skill.wasm", "1.1.0", "of one");
-    // It counts its failures, and says how many there were.
+    // It counts its failures, and reports the number.
     let times = |home: &Home, times: u32| {
         let ended = home.call("hostile", &json!({ "mode": "flaky", "amount": 100 }));
         let message = ended["error"]["message"].as_str().unwrap_or_else(|| panic!("{ended}"));
@@ -158,7 +158,7 @@ fn stored_values_are_not_inherited() {
     times(&home, 2);
     let other = file(&home, "b/skill.wasm", "1.2.0", "of another");
     add(&home, &other, &["--grant", "all"]).ok();
-    // It took the other's place.
+    // It replaced the other one.
     times(&home, 1);
     home.kiso(&["skill", "remove", "hostile"]).ok();
     let third = file(&home, "c/skill.wasm", "1.2.0", "of a third");

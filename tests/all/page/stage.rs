@@ -1,4 +1,4 @@
-//! A home, its daemon and a browser that is logged in: what a test of the page begins with.
+//! The setup for tests of the page: a home, its daemon, and a browser that is logged in.
 
 #![allow(dead_code, reason = "the first screens use a part of it")]
 
@@ -10,42 +10,42 @@ use serde_json::json;
 use std::io::{Read, Write};
 use std::process::Command;
 
-/// Dropped in this order: what the tab still has to say is heard before its daemon is gone.
+/// Fields are dropped in this order: the tab's last events arrive before its daemon ends.
 pub(crate) struct Stage {
     pub tab: Tab,
     pub daemon: Served,
     pub home: Home,
 }
 
-/// Where a message is written.
+/// The composer's text field.
 pub(crate) const MESSAGE: Find<'_> = Find::Role("textbox", "Message");
 
-/// What only those see who are logged in.
+/// The account menu, which is only visible after logging in.
 pub(crate) const ACCOUNT: Find<'_> = Find::Role("button", "Account and theme");
 
-/// Messages are answered at once, and nothing is done in the background that a test has no script for.
+/// Messages are processed at once, and no unscripted work runs in the background.
 pub(crate) const QUICK: &str = "[daemon]\ndebounce_ms = 1\n";
 
 impl Stage {
-    /// On the built-in model; none, loudly, where there is no browser.
+    /// A stage with the built-in model. Returns `None`, with a message, if there is no browser.
     #[track_caller]
     pub(crate) fn reflex() -> Option<Stage> {
         Stage::with(Home::new(), QUICK)
     }
 
-    /// On the scripted model.
+    /// A stage with the scripted model.
     #[track_caller]
     pub(crate) fn scripted(server: &ModelServer) -> Option<Stage> {
         Stage::with(Home::new(), &scripted(server))
     }
 
-    /// In this home, with this configuration.
+    /// A stage with this home and configuration.
     #[track_caller]
     pub(crate) fn with(home: Home, config: &str) -> Option<Stage> {
         Stage::prepared(home, config, |_| {})
     }
 
-    /// The same with something done to the home when its store is there and nobody has it open.
+    /// The same; `prepare` changes the home after its store was created and before the daemon starts.
     #[track_caller]
     pub(crate) fn prepared(home: Home, config: &str, prepare: impl FnOnce(&Home)) -> Option<Stage> {
         let browser = Browser::get()?;
@@ -59,12 +59,12 @@ impl Stage {
         Some(stage)
     }
 
-    /// Where the page is, with what stands behind the `#`.
+    /// The page's URL with this fragment after the `#`.
     pub(crate) fn url(&self, fragment: &str) -> String {
         format!("http://{}/{fragment}", self.daemon.address)
     }
 
-    /// Opens a session, and waits until something can be written in it.
+    /// Opens a session, and waits for its composer.
     #[track_caller]
     pub(crate) fn open(&self, session: &str) {
         self.show(&self.tab, session);
@@ -76,19 +76,19 @@ impl Stage {
         tab.wait_for(MESSAGE);
     }
 
-    /// Scrolls the conversation up, as far as a turn of the wheel leads.
+    /// Scrolls the conversation up by one turn of the wheel.
     #[track_caller]
     pub(crate) fn scroll_up(&self) {
         self.tab.scroll(role("log", "Messages"), -1_500);
     }
 
-    /// Writes a message and sends it, as somebody does who has a keyboard.
+    /// Writes a message and sends it by keyboard.
     #[track_caller]
     pub(crate) fn say(&self, text: &str) {
         say(&self.tab, text);
     }
 
-    /// Logs a tab in with the token of the suite, and opens the page.
+    /// Logs a tab in with the suite's token, and opens the page.
     #[track_caller]
     pub(crate) fn log_in(&self, tab: &Tab) {
         self.log_in_with(tab, self.daemon.token.as_deref().expect("there is one"));
@@ -101,19 +101,19 @@ impl Stage {
         expects_new_sessions(tab);
         tab.goto(&self.url(""));
         tab.wait_for(ACCOUNT);
-        // Without an address it goes to the last session by itself.
+        // Without a fragment, the page opens the last session.
         tab.wait_until("location.hash !== ''");
     }
 }
 
-/// Opens a screen that stands behind "Manage".
+/// Opens a screen under "Manage".
 #[track_caller]
 pub(crate) fn manage(tab: &Tab, screen: &str) {
     unfold(tab);
     tab.click(role("link", screen));
 }
 
-/// Unfolds "Manage", if it is not.
+/// Unfolds "Manage" if it is folded.
 #[track_caller]
 pub(crate) fn unfold(tab: &Tab) {
     tab.wait_for(role("button", "Manage"));
@@ -123,7 +123,7 @@ pub(crate) fn unfold(tab: &Tab) {
 }
 
 impl Stage {
-    /// What a browser is given for a token.
+    /// Logs in with a token and returns the cookie.
     #[track_caller]
     fn cookie(&self, token: &str) -> (String, String) {
         let body = json!({ "token": token }).to_string();
@@ -144,13 +144,13 @@ impl Stage {
     }
 }
 
-/// An expression for what a module of the page gives to the others, as in `module("lib/ui.js")`.
+/// An expression for the exports of a page module, as in `module("lib/ui.js")`.
 pub(crate) fn module(name: &str) -> String {
     let scope = name.trim_end_matches(".js").replace(['/', '-'], "_");
     format!("(await import(new URL('app.js', document.querySelector('script[type=module]').src))).${scope}")
 }
 
-/// Who opens a session that has no message yet asks for what is not there, and the browser says so on the console.
+/// Opening a session without messages requests things that do not exist yet, and the browser reports that on the console.
 pub(crate) fn expects_new_sessions(tab: &Tab) {
     tab.expects("answer: 404 /sessions/").expects("answer: 404 /status/");
 }
@@ -159,7 +159,7 @@ pub(crate) fn expects_new_sessions(tab: &Tab) {
 pub(crate) fn log_out(tab: &Tab) {
     tab.click(ACCOUNT);
     tab.click(role("menuitem", "Log out"));
-    // It says how to come back.
+    // The dialog says how to log in again.
     tab.wait_for(role("dialog", "Log out?"));
     tab.click(role("button", "Log out"));
 }
@@ -172,7 +172,7 @@ pub(crate) fn say(tab: &Tab, text: &str) {
     tab.press("Enter");
 }
 
-/// A configuration whose models are all the server's.
+/// A configuration with the server's model for all roles.
 pub(crate) fn scripted(server: &ModelServer) -> String {
     format!(
         "model = \"test:m\"\n[providers.test]\nkind = \"openai\"\nbase_url = \"{}\"\n\

@@ -1,4 +1,4 @@
-//! What a run did, afterwards and while it goes on: its steps along the time, each to be opened, and two runs compared.
+//! The trace of a run, during it and afterwards: its steps on a timeline, their details, and a comparison of two runs.
 
 use super::browser::{Tab, css, role};
 use super::script::{plan, reply, server, title};
@@ -8,18 +8,18 @@ use super::themes::audit_in_both;
 use crate::harness::{Home, guest};
 use serde_json::{Value, json};
 
-/// The router's answer to a message that wants tools and no plan.
+/// The router's answer to a message that needs tools and no plan.
 const TOOLS: &str = r#"{"effort": "medium", "categories": ["shell", "test"], "tool_need": 1, "goal": "To greet the house", "durable": false}"#;
 
-/// Dollars for a million tokens; a call of the scripted model has 10 tokens in and 5 out.
+/// Prices in dollars for a million tokens; a call of the scripted model has 10 input and 5 output tokens.
 const PRICES: &str = "[model_settings.\"test:m\"]\ninput_price = 1000\noutput_price = 1000\n";
 
-/// Opens the trace of the last reply as a person does; the id of its run.
+/// Opens the trace of the last reply by keyboard. Returns the id of its run.
 #[track_caller]
 fn open_last(stage: &Stage) -> String {
     let tab = &stage.tab;
     tab.wait_gone(role("button", "Stop"));
-    // What was streamed is a reply now: before, its menu is about to be replaced by another.
+    // Wait until the streamed text has become a reply, because that replaces its menu.
     tab.wait_for(role("button", "Copy reply"));
     assert_eq!(traces(tab).len(), 0, "nobody opened a trace yet");
     tab.focus(css("[role=log] article:last-of-type .chat-acts .menu > button"));
@@ -33,7 +33,7 @@ fn open_last(stage: &Stage) -> String {
     address.as_str().unwrap().trim_start_matches("#/run/").to_owned()
 }
 
-/// What was asked of any trace.
+/// Requests for any trace.
 fn traces(tab: &Tab) -> Vec<String> {
     let all = tab.requests_to("/runs/").into_iter().map(|request| request.path().to_owned());
     all.filter(|path| path.contains("/trace")).collect()
@@ -44,14 +44,14 @@ fn events(stage: &Stage, run: &str) -> Vec<Value> {
     stage.daemon.get(&format!("/runs/{run}/trace?limit=500"))["items"].as_array().unwrap().clone()
 }
 
-/// The number of the first step of a kind.
+/// The number of the first event of this kind.
 #[track_caller]
 fn seq(events: &[Value], kind: &str) -> u64 {
     let found = events.iter().find(|event| event["kind"] == kind);
     found.unwrap_or_else(|| panic!("no {kind} in {events:#?}"))["seq"].as_u64().unwrap()
 }
 
-/// Opens a step of the list; the selector of what stands in it.
+/// Opens a step of the list. Returns the selector of its content.
 #[track_caller]
 fn open_step(tab: &Tab, seq: u64) -> String {
     tab.click(css(&format!("#step-{seq} > .trace-line")));
@@ -60,7 +60,7 @@ fn open_step(tab: &Tab, seq: u64) -> String {
     body
 }
 
-/// Names and values of a list of facts, as an object.
+/// Names and values of a description list, as an object.
 #[track_caller]
 fn facts(tab: &Tab, selector: &str) -> Value {
     tab.of(
@@ -92,14 +92,14 @@ fn a_trace_tells_what_each_step_took_and_cost() {
     stage.open("house");
     stage.say("say hello to the house");
     tab.shows("Hello to all.");
-    // The titler is asked after the reply, and what it says moves the list of sessions.
+    // The title arrives after the reply, and moves the list of sessions.
     tab.wait_for(role("link", "Greetings"));
     let run = open_last(&stage);
     let (events, board) = (events(&stage, &run), stage.daemon.get(&format!("/runs/{run}")));
     tab.wait_for(role("heading", "say hello to the house"));
     assert!(traces(tab).iter().all(|path| !path.contains("prompts")), "{:?}", traces(tab));
 
-    // The head says what the run says.
+    // The header shows the run's figures.
     let usage = &board["usage"];
     let figures = facts(tab, ".trace-figures");
     assert_eq!(figures["Steps"], events.len().to_string(), "{figures}");
@@ -112,7 +112,7 @@ fn a_trace_tells_what_each_step_took_and_cost() {
     assert_eq!(figures["Cost"], format!("${}.{:02}", cents / 100, cents % 100));
     assert_eq!(tab.count(css(".trace-step")), events.len());
 
-    // Along the time: the nodes that took a step, a bar for each, gone through with the keyboard.
+    // The timeline: a lane for each node with a step, and a bar for each step, navigated by keyboard.
     let lanes = tab.eval("[...document.querySelectorAll('.timeline-lane')].map((it) => it.innerText.trim())");
     assert_eq!(lanes, json!(["Message", "Context", "Router", "Actor", "Tools", "Reply"]));
     tab.wait_for(role("region", "Timeline"));
@@ -125,7 +125,7 @@ fn a_trace_tells_what_each_step_took_and_cost() {
     tab.wait_until("location.hash.endsWith('/step/2')");
     tab.wait_of(css("#step-2 > .trace-line"), "it.getAttribute('aria-expanded') === 'true'");
 
-    // A step of the list has its duration, tokens and cost, and where the run went and why.
+    // A step in the list shows its duration, tokens, cost, next node and reason.
     let routed = seq(&events, "routed");
     let line = tab.of(
         css(&format!("#step-{routed}")),
@@ -146,7 +146,8 @@ fn a_trace_tells_what_each_step_took_and_cost() {
     super::script::finish(server);
 }
 
-/// Arguments, result, what was used of what was allowed, the component and its grant, and the host's reflection.
+/// The details of a call: arguments, result, used and granted permissions, the component and its grant, and the host's
+/// reflection.
 #[track_caller]
 fn called_tools_are_told(stage: &Stage, events: &[Value]) {
     let tab = &stage.tab;
@@ -174,14 +175,14 @@ fn called_tools_are_told(stage: &Stage, events: &[Value]) {
         json!([results[0]["used"]["memory_bytes"].to_string(), limits["memory_bytes"].to_string()])
     );
     assert_eq!(meters["Time"][1], limits["millis"].to_string(), "{meters}");
-    // The other call failed; what the host told the model about it stands below.
+    // The other call failed; the host's message to the model about it is below.
     let exec = tab.of(css(&format!("{body} .trace-results > li:nth-child(2)")), "it.innerText");
     for part in ["exit 3", "exit code: 3", "plum", "Reflection", "error"] {
         assert!(exec.as_str().unwrap().contains(part), "{part}: {exec}");
     }
 }
 
-/// What a model was asked goes over the wire when somebody clicks, and not before.
+/// A prompt is only loaded after a click.
 #[track_caller]
 fn prompts_come_on_demand(stage: &Stage, run: &str, events: &[Value]) {
     let tab = &stage.tab;
@@ -199,7 +200,7 @@ fn prompts_come_on_demand(stage: &Stage, run: &str, events: &[Value]) {
         "['Asked of the actor', '[system]', '[user]', 'say hello to the house', '[answer] text', 'I begin with a greeting.', '\"name\": \"exec\"', '\"args\": {']
           .every((part) => it.innerText.includes(part))",
     );
-    // The system's part is long, and folded until somebody wants it.
+    // The system prompt is long, and folded until it is opened.
     let system = format!("#step-{acted} .trace-prompt details:first-of-type");
     tab.click(css(&format!("{system} > summary")));
     tab.wait_of(css(&format!("{system} pre")), "it.textContent.length > 100");
@@ -208,7 +209,7 @@ fn prompts_come_on_demand(stage: &Stage, run: &str, events: &[Value]) {
     assert_eq!(raw["body"], events.iter().find(|event| event["seq"] == acted).unwrap()["body"]);
 }
 
-/// Anybody who has the link comes to the step.
+/// A link opens the step for anybody who has it.
 #[track_caller]
 fn a_link_leads_to_a_step(stage: &Stage, run: &str, events: &[Value]) {
     let tab = &stage.tab;
@@ -249,7 +250,7 @@ fn steps_are_narrowed_down(tab: &Tab, events: &[Value]) {
     tab.shows("No matching steps");
 }
 
-/// A run that is looked at while it goes on grows; its verdicts are told.
+/// The trace of a running run grows, and shows its verdicts.
 #[test]
 fn a_trace_grows_while_the_run_goes_on() {
     let made = r#"{"goal": "A greeting", "tasks": [
@@ -282,7 +283,7 @@ fn a_trace_grows_while_the_run_goes_on() {
     tab.wait("every step is there", || tab.count(css(".trace-step")) == events(&stage, &run).len());
     let events = events(&stage, &run);
     assert!(events.len() > before, "{} steps after {before}", events.len());
-    // The verdict, why, and what was to be done about it.
+    // The verdict, its reason, and the tasks it added.
     let reviewed = seq(&events, "reviewed");
     tab.wait_of(
         css(&format!("#step-{reviewed} .trace-moves")),
@@ -302,7 +303,7 @@ fn a_trace_grows_while_the_run_goes_on() {
     super::script::finish(server);
 }
 
-/// What differs between two runs of the same message is told step by step and line by line.
+/// A comparison shows the differences between two runs of a message by step and by line.
 #[test]
 fn two_runs_of_a_message_are_compared() {
     let made = |more: &str| {
@@ -336,7 +337,7 @@ fn two_runs_of_a_message_are_compared() {
     tab.click(css(".trace-choice li:first-child a"));
     tab.wait_until(&format!("location.hash === '#/run/{second}/diff/{first}'"));
     tab.wait("the head has the focus", || tab.focused() == "heading \"Two runs compared\"");
-    // The older one is on the left, whichever was opened first.
+    // The older run is on the left, whichever was opened first.
     tab.wait_for(role("link", "Back to the chat"));
     for (side, run) in [("Run A", &first), ("Run B", &second)] {
         tab.wait_of(
@@ -366,7 +367,7 @@ fn two_runs_of_a_message_are_compared() {
             )
         ])
     );
-    // The same command had another output; one command is only in the second. Lines out of view are not drawn.
+    // One command had another output; one command is only in the second run. Lines out of view are not drawn.
     tab.wait_of(
         css(".trace-pairs[aria-label=Tasks] .only"),
         "it.textContent.includes('$ wc -w notes.txt') && it.textContent.includes('only in B')",

@@ -1,4 +1,4 @@
-//! Undo in the menu of a reply: what would change is shown before it does.
+//! Undo in the menu of a reply, with a preview of the changes.
 
 use super::browser::{css, role};
 use super::stage::Stage;
@@ -26,7 +26,7 @@ fn file_changes_of_a_reply_are_undone_and_redone() {
     tab.click(role("button", "Undo"));
     tab.shows("File changes undone: 1 path");
     assert!(!file.exists());
-    // The panel and the chip follow, also after a reload; what is undone can only be redone.
+    // The panel and the chip are updated, also after a reload; an undone run can only be redone.
     for _ in 0..2 {
         tab.wait_of(css("aside.panel"), "it.innerText.includes('This file was undone')");
         tab.wait_of(css(".chat-reply .file-chip"), "it.innerText.includes('undone')");
@@ -44,7 +44,7 @@ fn file_changes_of_a_reply_are_undone_and_redone() {
     tab.shows("File changes redone: 1 path");
     tab.wait_of(css("aside.panel code"), "it.textContent.includes('new')");
     assert!(file.exists());
-    // The first reply is that of a run that changed nothing.
+    // The first reply belongs to a run without changes.
     tab.click(menu);
     tab.wait_for(role("menuitem", "Undo file changes"));
     tab.press("Escape");

@@ -1,4 +1,4 @@
-//! What models were used for and what it cost: figures, chart and tables say what `GET /usage` says.
+//! The use and cost of models: figures, chart and tables agree with `GET /usage`.
 
 use super::browser::{css, role};
 use super::stage::{QUICK, Stage, manage};
@@ -7,12 +7,12 @@ use crate::harness::Home;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Days since 1970, as the store counts them.
+/// Days since 1970, as in the store.
 fn today() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 86_400).unwrap()
 }
 
-/// Use on some of the last days: 1,000 tokens in, 50 out and a dollar and a quarter for each call.
+/// Adds use on some of the last days: 1,000 input and 50 output tokens and 1.25 dollars for each call.
 fn use_models(home: &Home) {
     let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
     for (ago, calls) in [(0, 2), (1, 8), (6, 4), (7, 16), (29, 32), (40, 64)] {
@@ -26,7 +26,7 @@ fn use_models(home: &Home) {
     }
 }
 
-/// "1,234".
+/// Formats as "1,234".
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
@@ -61,7 +61,7 @@ fn figures_chart_and_table_agree() {
         );
     }
 
-    // The table has every day, also those on which nothing was used.
+    // The table has every day, also days without use.
     let table = "[...document.querySelectorAll('table')].find((it) => it.caption?.innerText === 'Usage by day')";
     tab.wait_for(css(".chart canvas"));
     tab.click(css(".usage-table > summary"));
@@ -81,7 +81,7 @@ fn figures_chart_and_table_agree() {
     }
     assert_eq!((used, &rows[0][0], &rows[40][0]), (days.len(), &days[0]["day"], &days[5]["day"]));
 
-    // So has the chart, and the table behind it.
+    // So do the chart and its table.
     tab.wait_for(role("figure", "Cost by day"));
     tab.focus(role("slider", "Points of Cost by day"));
     tab.press("End");
@@ -92,7 +92,7 @@ fn figures_chart_and_table_agree() {
     tab.wait_of(css(".chart-plot"), &newest);
     audit_in_both(tab, "usage");
     tab.click(role("button", "Table"));
-    // Of each point its day and its values.
+    // Day and values of each point.
     let chart = "[...document.querySelectorAll('.chart-rows tbody tr')].map(({ cells: [day, ...values] }) =>
       [new Date(`${day.innerText} UTC`).toISOString().slice(0, 10), ...values.map((cell) => cell.innerText.trim())])";
     tab.wait_until("document.querySelector('.chart-rows tbody tr')");
@@ -112,7 +112,7 @@ fn figures_chart_and_table_agree() {
     tab.wait_for(role("figure", "Calls by day"));
     audit_in_both(tab, "usage as a table");
 
-    // What is saved is what is shown.
+    // The saved file equals the displayed data.
     tab.eval(
         "void (URL.createObjectURL = ((make) => (blob) => {
           blob.text().then((text) => { window.saved = text; });
@@ -132,7 +132,7 @@ fn figures_chart_and_table_agree() {
         assert_eq!(lines[line], told);
     }
 
-    // Models with what they cost.
+    // Models with their cost.
     tab.wait_of(
         role("region", "Models"),
         "[...it.querySelectorAll('tbody tr')].some((row) => ['test:m', '$2.00', '$10.00'].every((part) => row.innerText.includes(part)))
@@ -150,7 +150,7 @@ fn nothing_was_used_yet() {
     audit_in_both(tab, "usage of nothing");
 }
 
-/// A day on a cheap model costs a fraction of a cent: the axis says which, each time another one, and none is cut off.
+/// A day with a cheap model costs a fraction of a cent: the labels of the axis are all different, and none is cut off.
 #[test]
 fn the_axis_of_small_costs_can_be_read() {
     let cheap = |home: &Home| {
@@ -162,7 +162,7 @@ fn the_axis_of_small_costs_can_be_read() {
     };
     let Some(stage) = Stage::prepared(Home::new(), QUICK, cheap) else { return };
     let tab = &stage.tab;
-    // What is drawn on a canvas is in no document: it is noted as it is drawn.
+    // Text on a canvas is not in the document, so it is recorded as it is drawn.
     tab.eval(
         "void (window.drawn = [], CanvasRenderingContext2D.prototype.fillText = ((draw) => function (text, x, y) {
           const { width } = this.measureText(text);

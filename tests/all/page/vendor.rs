@@ -1,4 +1,4 @@
-//! What others wrote and the tests carry along.
+//! Third-party files of the tests.
 
 use kiso_tests::root;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ struct Vendored {
     sha256: String,
 }
 
-/// Each file is the one that the manifest names, and there is no other.
+/// The files are exactly those of the manifest.
 #[test]
 fn what_the_tests_carry_along_is_what_the_manifest_says() {
     let dir = root().join("tests/vendor");

@@ -1,4 +1,4 @@
-//! What goes over the wire, and when.
+//! Requests of the page, and their times.
 
 use super::browser::{Browser, css, role};
 use super::fill;
@@ -8,7 +8,7 @@ use crate::harness::Home;
 use crate::served::Served;
 use serde_json::json;
 
-/// Everything that a browser fetches before somebody can log in, head and compressed body.
+/// Maximum size of all data that a browser loads before the login, with heads and compressed bodies.
 const FIRST_LOAD: u64 = 150_000;
 
 #[test]
@@ -35,7 +35,7 @@ fn the_first_load_is_small() {
         "{:?}",
         tab.requests_to("/page/")
     );
-    // The second time, almost nothing does.
+    // The second time, almost nothing is loaded.
     tab.forget_requests();
     tab.goto(&format!("http://{}/?again", daemon.address));
     tab.wait_for(role("textbox", "Token"));
@@ -43,7 +43,7 @@ fn the_first_load_is_small() {
     assert!(tab.requests_to("/page/").iter().all(|request| request.cached), "{:#?}", tab.requests_to("/page/"));
 }
 
-/// A session with an old turn and a new one, which was read, and the run of that.
+/// A session with an old turn and a new one, which was read, and the run of the new one.
 fn talked() -> Option<(Stage, String)> {
     let fill = |home: &Home| fill::session(home, "talk", ["Tell me".to_owned(), "This is it.".to_owned()]);
     let stage = Stage::prepared(Home::new(), QUICK, fill)?;
@@ -54,7 +54,7 @@ fn talked() -> Option<(Stage, String)> {
     Some((stage, run))
 }
 
-/// What a screen needs is asked for while its scripts are on their way, and not again when they are there.
+/// A screen's data is requested while its scripts load, and not again when they are there.
 #[test]
 fn nothing_is_asked_for_twice() {
     let Some((stage, run)) = talked() else { return };
@@ -82,13 +82,13 @@ fn nothing_is_asked_for_twice() {
         settled(tab, screen);
         let asked: Vec<String> =
             tab.requests().iter().filter(|one| one.kind == "Fetch").map(|one| one.path().to_owned()).collect();
-        // Usage asks for the models by itself, to say why it has none.
+        // The usage screen requests the models itself, to explain why there are none.
         let mut each: Vec<&String> = asked.iter().filter(|path| *path != "/models").collect();
         let all = each.len();
         each.sort();
         each.dedup();
         assert_eq!(each.len(), all, "{screen}: {asked:#?}");
-        // In the order in which it is needed, and with no word about who is logged in, which the document says.
+        // In the order in which the data is needed, and without a request for the user, who is named in the document.
         assert_eq!(asked[..first.len()], first, "{screen}");
         assert!(
             asked[first.len()].starts_with("/sessions?placement=listed") && !asked.contains(&"/me".to_owned()),
@@ -97,8 +97,8 @@ fn nothing_is_asked_for_twice() {
     }
 }
 
-/// The stream says that it is open when the test calls `begin()`, which gives back the waits that this began: in milliseconds, but for
-/// the one for silence.
+/// The stream reports that it is open when the test calls `begin()`, which returns the timeouts that this set, in milliseconds,
+/// except the one for silence.
 const LATE: &str = "window.EventSource = class extends EventSource {
     set onopen(heard) {
         super.onopen = (event) => {
@@ -113,7 +113,7 @@ const LATE: &str = "window.EventSource = class extends EventSource {
     }
 };";
 
-/// However late it begins, it tells what has happened since the page came.
+/// A late stream still delivers the events since the page was loaded.
 #[test]
 fn nothing_is_asked_for_anew_when_the_stream_begins() {
     let Some((stage, run)) = talked() else { return };
@@ -127,14 +127,14 @@ fn nothing_is_asked_for_anew_when_the_stream_begins() {
         tab.forget_requests();
         assert_eq!(tab.eval("begin()"), json!([]), "{screen}: nothing is asked for in a moment");
         settled(tab, screen);
-        // What other screens need is fetched by and by, also just now.
+        // Files of other screens may be prefetched at this time.
         let asked = tab.requests().iter().map(|one| one.path().to_owned()).collect::<Vec<_>>();
         let asked: Vec<_> = asked.iter().filter(|path| !path.starts_with("/page/")).collect();
         assert!(asked.is_empty(), "{screen}: {asked:?}");
     }
 }
 
-/// Nobody else tells of a run that says nothing at the moment.
+/// No other event would report a run that is silent at the moment.
 #[test]
 fn what_was_out_of_reach_is_asked_for_when_the_stream_begins() {
     let Some(stage) = Stage::reflex() else { return };
@@ -161,7 +161,7 @@ fn what_was_out_of_reach_is_asked_for_when_the_stream_begins() {
     std::fs::write(stage.home.work("talk").join("go"), "").expect("there is room");
 }
 
-/// The end stands there at once; the rest comes as somebody scrolls, and traces only when they are opened.
+/// The end is shown at once; the rest is loaded during scrolling, and traces only when they are opened.
 #[test]
 fn a_session_of_ten_thousand_messages_shows_its_end_at_once() {
     let texts = (0..10_000).map(|n| format!("number {n}, with **some** text and `code`"));
@@ -179,7 +179,7 @@ fn a_session_of_ten_thousand_messages_shows_its_end_at_once() {
       && it.getBoundingClientRect().top < innerHeight && it.getBoundingClientRect().bottom > 0)";
     assert_eq!(tab.eval(visible), true, "the end is in view");
     assert_eq!(tab.requests_to("/runs/").len(), 0, "{:#?}", tab.requests_to("/runs/"));
-    // Up through a good part of it: what is read stays where it is, and the document does not grow without end.
+    // Scrolling up through a large part: the visible text stays in place, and the document does not grow without bound.
     let first = |tab: &super::browser::Tab| {
         tab.eval("[...document.querySelectorAll('[role=log] article')].map((it) => Number(/number (\\d+)/.exec(it.textContent)?.[1])).find((n) => n >= 0)")
             .as_u64().unwrap_or(10_000)
@@ -194,7 +194,7 @@ fn a_session_of_ten_thousand_messages_shows_its_end_at_once() {
         assert!(articles <= 400, "{articles} messages are in the document");
     }
     assert_eq!(tab.requests().iter().filter(|request| request.path().contains("/trace")).count(), 0);
-    // A jump to the end and a link into the middle.
+    // A jump to the end, and a link to a message in the middle.
     tab.click(role("button", "Jump to latest"));
     tab.wait_until(visible);
     let middle = stage.daemon.get("/search?q=number+5000&session=long")["items"][0]["id"].to_string();

@@ -1,5 +1,5 @@
-//! What a model has to read anew: courses of work against a server that keeps what it was asked, and how much of it the request
-//! before did not begin with. Counted in bytes, so that every machine counts the same.
+//! Measures the input that a model has to read again: runs work against a server that records requests, and counts the part of
+//! each request that is not the beginning of an earlier one. Counts bytes, so that every machine gets the same result.
 
 use super::model_server::{ModelServer, Script, Seen};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// Work to be done, with what the models answer.
+/// Work to do, with the answers of the models.
 pub(super) struct Course {
     pub name: &'static str,
     config: &'static str,
@@ -15,19 +15,19 @@ pub(super) struct Course {
     replies: Vec<Value>,
 }
 
-/// What the models of a course were sent.
+/// Requests to the models during a course.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub roles: BTreeMap<String, Figure>,
 }
 
-/// What the model of a role was sent.
+/// Requests to the model of one role.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Figure {
     pub requests: usize,
-    /// Bytes of the longest request: the least that has to be read.
+    /// Bytes of the longest request: the minimum that has to be read.
     pub longest: usize,
-    /// Bytes that no earlier request began with.
+    /// Bytes that were not the beginning of an earlier request.
     pub anew: usize,
 }
 
@@ -38,7 +38,7 @@ impl Figure {
 }
 
 impl Figures {
-    /// Of all roles that the user waits for: what was read anew to the longest request of each.
+    /// The sum over all roles for which the user waits.
     pub(super) fn total(&self) -> Figure {
         self.roles.values().fold(Figure::default(), |sum, role| Figure {
             requests: sum.requests + role.requests,
@@ -50,7 +50,7 @@ impl Figures {
     fn of(requests: &[Seen]) -> Self {
         let mut figures = Self::default();
         let mut before: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        // What is done behind the reply is asked for once.
+        // Work after the reply is requested only once.
         for seen in requests.iter().filter(|seen| !["titler", "summarizer"].contains(&seen.role())) {
             let (text, earlier) = (read_as(&seen.body), before.entry(seen.role()).or_default());
             let known = earlier.iter().map(|earlier| same_start(earlier, &text)).max().unwrap_or(0);
@@ -64,7 +64,7 @@ impl Figures {
     }
 }
 
-/// A request in the order in which templates of models put it: the tools, then the messages.
+/// A request in the order in which models' templates arrange it: the tools, then the messages.
 fn read_as(body: &Value) -> String {
     let list = |of: &str| body[of].as_array().cloned().unwrap_or_default();
     list("tools").iter().chain(&list("messages")).map(|part| format!("{part}\n")).collect()
@@ -74,7 +74,7 @@ fn same_start(a: &str, b: &str) -> usize {
     a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
 }
 
-/// Does the work of a course with `kiso` in a new home.
+/// Runs a course with `kiso` in a new home.
 pub(super) fn figures(kiso: &Path, course: &Course) -> Figures {
     let script = json!({ "reply": course.replies });
     let script: Script = serde_json::from_value(script).expect("a script has this form");
@@ -109,7 +109,7 @@ fn routing(effort: &str, categories: &[&str]) -> Value {
     reply("router", &routing.to_string())
 }
 
-/// A loop of `rounds` rounds, each with a command whose output has some hundred bytes.
+/// A loop of `rounds` rounds, each with a command that prints some hundred bytes.
 pub(super) fn tool_loop(name: &'static str, rounds: usize) -> Course {
     let call = |round: usize| {
         let args = json!({ "command": format!("seq {} {}", round * 1_000, round * 1_000 + 120) });
@@ -122,7 +122,7 @@ pub(super) fn tool_loop(name: &'static str, rounds: usize) -> Course {
     Course { name, config: "[limits]\nmax_tool_call_rounds = 20\n", says, replies }
 }
 
-/// A plan of five tasks that is given up twice; one of the tasks has its calls found on the way.
+/// A plan of five tasks that is abandoned twice; the actor works out one of the tasks.
 pub(super) fn plan() -> Course {
     let plan = |number: usize| {
         let exec = |from: usize| {
@@ -160,7 +160,7 @@ pub(super) fn plan() -> Course {
     Course { name: "a plan of 5 tasks, given up twice", config: "[limits]\nmax_replan_depth = 3\n", says, replies }
 }
 
-/// A talk about the world, whose answers have some hundred bytes, and whose window is full so often.
+/// A conversation whose answers have some hundred bytes, and whose window is full `summaries` times.
 pub(super) fn talk(name: &'static str, config: &'static str, turns: usize, summaries: usize) -> Course {
     let things =
         ["a tide", "a comet", "a glacier", "a monsoon", "a delta", "an atoll", "a geyser", "a fjord", "a moraine"];

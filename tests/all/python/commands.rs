@@ -1,9 +1,9 @@
-//! Commands that a Python program starts: processes of its line, with its limits and labels.
+//! Commands started by a Python program: processes of its line, with its limits and labels.
 
 use super::{copy_of, home};
 use crate::labels::integrity;
 
-/// `_kiso_host.py` by hand: what the host answers to a request, its length as a word if it is given one.
+/// Uses `_kiso_host.py`'s protocol directly. Prints the host's answer to a request; an argument overrides the request's length.
 const ASK: &str = "import os
 control = os.open('/usr/local/lib/python3.12/site-packages/kiso-commands', os.O_RDONLY)
 def ask(head, data=b'', size=None):
@@ -31,14 +31,14 @@ fn their_limits_are_those_of_the_line() {
         let ended = (told["exit_code"].as_u64(), told["limit"]["limit"].as_str());
         assert_eq!(ended, (Some(137), Some(limit)), "{program}: {told}");
     }
-    // Each starts the next one: whichever limit comes first, it ends.
+    // Each process starts the next one; some limit ends the chain.
     let again =
         home.file("again.py", "import subprocess, sys\nsubprocess.run([sys.executable, __file__], check=True)\n");
     std::fs::create_dir_all(home.work("default")).unwrap();
     std::fs::copy(again, home.work("default").join("again.py")).unwrap();
     let told = home.kiso(&["--json", "shell", "-c", "python3 again.py"]).json();
     assert_ne!(told["exit_code"], 0, "{told}");
-    // Nobody waits for what outlives the program but the line itself.
+    // Only the line itself waits for a process that outlives the program.
     let later = |word: &str| format!("until [ -e go-{word} ]; do sleep 0.05; done; echo {word} > {word}");
     let started = format!("import subprocess; subprocess.Popen('{}', shell=True)", later("kept"));
     let line = format!("python3 -c \"{started}\"; ls kept || touch go-kept");
@@ -48,7 +48,7 @@ fn their_limits_are_those_of_the_line() {
         "import subprocess; subprocess.Popen('sleep 0.2; echo in time', shell=True, stdout=open('file', 'w'))";
     home.kiso(&["shell", "-c", &format!("python3 -c \"{started}\"")]).ok();
     home.kiso(&["shell", "-c", "cat file"]).ok().prints(&["in time"]);
-    // What is killed takes along what it started.
+    // Killing a program kills the processes that it started.
     let started = format!("import subprocess; subprocess.run('{}', shell=True)", later("late"));
     let line = format!("timeout 1 python3 -c \"{started}\"; touch go-late; sleep 0.5; ls late");
     home.kiso(&["shell", "-c", &line]).exit(2);
@@ -75,7 +75,7 @@ fn their_labels_are_those_of_what_they_have_read() {
     ] {
         home.kiso(&["run", &format!("$ python3 -c \"import subprocess; {program}\"")]).ok();
         if program.starts_with("text") {
-            // It printed nothing; what it wrote is told by the next one.
+            // This program prints nothing; the next one shows the file that it wrote.
             continue;
         }
         assert_eq!(integrity(&home), whose, "{program}");
@@ -116,7 +116,7 @@ fn what_is_no_request_is_refused() {
         .prints(&["{} {}"]);
     run("print(ask('{\"op\": \"exists\", \"name\": \"../../bin/ls\"}'))").ok().prints(&["{\"exists\":false}"]);
     run("import subprocess; print(subprocess.Popen(['true']).wait(1e300))").ok().prints(&["0"]);
-    // Longer than any request, and nothing at all.
+    // A request that is too long, and an empty one.
     run("try:\n    os.write(control, bytes(5 << 20))\nexcept OSError as error: print('refused')\nprint(os.read(control, 10))\nimport subprocess\nprint(subprocess.run(['true']).returncode)")
         .ok()
         .prints(&["refused\nb''\n0"]);

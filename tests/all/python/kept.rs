@@ -1,15 +1,15 @@
-//! The interpreter as it was kept after its start, against the same one started anew.
+//! The kept interpreter snapshot, compared with an interpreter that starts normally.
 
 use super::{copy_of, home};
 use crate::harness::Home;
 
-/// What the interpreter reads at its start makes it start anew. This one says what is so anyway.
+/// A variable that the interpreter reads at its start, so that it cannot use the snapshot. The value is the default.
 const ANEW: &str = "PYTHONINTMAXSTRDIGITS=4300";
 
-/// What the last line that each of them prints begins with, before its exit code.
+/// Prefix of the last line that each of them prints, before its exit code.
 const END: &str = "--- ended: ";
 
-/// Lines with `python3` in them, run in a directory with the files below.
+/// Lines with `python3`, run in a directory with the files below.
 const LINES: &[&str] = &[
     "python3 -c pass",
     "python3 -c 'import sys; print(sys.argv, sys.orig_argv, sys.path, sys.executable, sys.prefix)' a '' 'b c' ä",
@@ -78,15 +78,16 @@ fn a_program_cannot_tell_whether_its_interpreter_was_kept() {
     assert!(different.is_empty(), "{different}");
 }
 
-/// Runs lines in a directory with the files above, in the kept interpreter and in one that starts, and returns those that differ.
+/// Runs lines in a directory with the files above, in the kept interpreter and in one that starts normally. Returns the lines
+/// that differ.
 pub(crate) fn different_when_started(home: &Home, lines: &[&str]) -> String {
     let run = |line: &str| home.kiso(&["shell", "--session", "kept", "-c", line]);
     run(FILES).ok();
-    // Some at once, because each start of kiso takes longer than most of them.
+    // Several at once, because each start of kiso takes longer than most of them.
     let said = |lines: &[&str], first: &str| -> Vec<String> {
         let script: Vec<_> = lines.iter().map(|line| format!("({line}) 2>&1; printf '\\n{END}%s\\n' $?\n")).collect();
         let stdout = run(&format!("{first}\n{}", script.concat())).ok().stdout.clone();
-        // The one difference that there must be.
+        // The only allowed difference.
         let stdout = stdout.replace(&format!("'{}', ", ANEW.split('=').next().unwrap()), "");
         stdout.split_inclusive('\n').fold(vec![String::new()], |mut all, line| {
             all.last_mut().unwrap().push_str(line);
@@ -127,7 +128,7 @@ fn what_must_not_be_kept_is_not() {
         let lines = two(code);
         assert_ne!(lines[0], lines[1], "{code}");
     }
-    // A seed that somebody chose is that of every interpreter, and that of a home is its own.
+    // A chosen hash seed applies to every interpreter; otherwise each home has its own.
     let seeded = "PYTHONHASHSEED=1 python3 -c 'print(hash(\"kiso\"))'";
     let of = |line: &str| run(line).ok().stdout.clone();
     let chosen = of(seeded);
@@ -135,7 +136,7 @@ fn what_must_not_be_kept_is_not() {
     assert_ne!(of("python3 -c 'print(hash(\"kiso\"))'"), chosen);
 }
 
-/// An interpreter is kept with its files, so it does not start with those of another version.
+/// A snapshot contains the interpreter's files, so it is not used with those of another version.
 #[test]
 fn files_of_another_version_are_not_used() {
     let Some(home) = home() else { return };
@@ -148,7 +149,7 @@ fn files_of_another_version_are_not_used() {
     older.kiso(&["skill", "outdated", "python"]).ok().prints(&["outdated python 3.12.0+6 → 3.12.0+10"]);
 }
 
-/// The folder that a session has open is among the directories that it knows, at its usual place only.
+/// An open folder is a known directory only at its usual place.
 #[test]
 fn it_goes_on_in_a_folder_as_it_does_in_the_workspace() {
     let Some(home) = home() else { return };
@@ -169,7 +170,7 @@ fn it_goes_on_in_a_folder_as_it_does_in_the_workspace() {
         let run = |line: &str| {
             let args =
                 ["run", "--session", session, "--dir", folder.to_str().unwrap(), "--at", at, &format!("$ {line}")];
-            // Without the line itself.
+            // The output without the line itself.
             home.kiso(&args).ok().stdout.split_once('\n').unwrap().1.to_owned()
         };
         // A kept interpreter has the same seed each time.
@@ -178,7 +179,7 @@ fn it_goes_on_in_a_folder_as_it_does_in_the_workspace() {
         assert_eq!(one == other, is_kept, "{at}: {one} {other}");
         if is_kept {
             for line in lines {
-                // With what it leaves in the folder.
+                // Includes the files that it leaves in the folder.
                 let [kept, cold] = [line.to_owned(), format!("export {ANEW}; {line}")].map(|line| {
                     let said = run(&line);
                     let changes = home.kiso(&["--json", "diff", "--session", session]).stdout.clone();
@@ -191,7 +192,7 @@ fn it_goes_on_in_a_folder_as_it_does_in_the_workspace() {
     }
 }
 
-/// A workspace that is taken away leaves an interpreter without the directories that it knew.
+/// If the workspace was removed, an interpreter from the snapshot lacks its directories.
 #[test]
 fn without_its_directories_it_starts_anew() {
     let Some(home) = home() else { return };
@@ -203,7 +204,7 @@ fn without_its_directories_it_starts_anew() {
         .prints(&["False 42"]);
 }
 
-/// With which label it goes on is that of what it has read, as with every other command.
+/// Its label is that of the data it has read, as with every other command.
 #[test]
 fn what_it_reads_of_a_skill_is_its_publishers() {
     let Some(home) = home() else { return };

@@ -1,4 +1,4 @@
-//! What is looked at once a turn or a scenario is over: each check says in words what is otherwise than it should be.
+//! Checks after a turn or a scenario. Each describes the deviation it finds.
 
 use super::{Request, Scenario, Turn};
 use crate::harness::{Home, Ran, root};
@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 impl Scenario {
-    /// Texts that are forbidden and could not come if everything were wrong: nobody says them in this scenario, and neither
-    /// the host nor a prompt has them. To look for such a text shows nothing.
+    /// Forbidden texts that could never occur: no answer, source or prompt contains them. Searching for them proves nothing.
     pub(super) fn impossible(&self) -> Vec<String> {
         let mut said: Vec<String> = self.reply.iter().flat_map(Reply::texts).collect();
         said.extend(self.files.values().chain(self.home.values()).chain(self.work.values()).cloned());
@@ -35,7 +34,7 @@ impl Scenario {
     }
 }
 
-/// Whether a text stands in the sources of the host or in a role's prompt.
+/// Whether the host's sources or a role's prompt contain a text.
 fn host_says(text: &str) -> bool {
     static SOURCES: OnceLock<String> = OnceLock::new();
     fn collect(dir: &Path, into: &mut String) {
@@ -97,10 +96,10 @@ pub(super) fn printed(turn: &Turn, ran: &Ran, wrong: &mut Vec<String>) {
     }
 }
 
-/// Roles that act on the user's message, judge what was done for it, or write the reply.
+/// Roles that act on the user's message, judge the result, or write the reply.
 const TOLD: [&str; 5] = ["planner", "reasoner", "actor", "reviewer", "worker"];
 
-/// Whether each request of those roles has the user's message as it was said.
+/// Checks that each request of those roles contains the user's message unchanged.
 pub(super) fn told(say: &str, requests: &[Seen], wrong: &mut Vec<String>) {
     let lacking = requests.iter().filter(|seen| TOLD.contains(&seen.role()) && !seen.prompt().contains(say.trim()));
     wrong.extend(lacking.map(|seen| format!("the {} is not told {say:?}:\n{}", seen.role(), seen.prompt())));
@@ -137,7 +136,7 @@ pub(super) fn traced(home: &Home, turn: &Turn, wrong: &mut Vec<String>) {
     }
 }
 
-/// Asserts that `found` has every one of `wanted`, one behind the other.
+/// Asserts that `found` contains all of `wanted` in order.
 fn in_order(what: &str, wanted: &[Value], found: &[Value], wrong: &mut Vec<String>) {
     let mut rest = found.iter();
     for value in wanted {
@@ -148,7 +147,7 @@ fn in_order(what: &str, wanted: &[Value], found: &[Value], wrong: &mut Vec<Strin
     }
 }
 
-/// Whether `found` has at least what `wanted` has.
+/// Whether `found` contains at least the fields of `wanted`.
 pub(super) fn fits(wanted: &Value, found: &Value) -> bool {
     match (wanted, found) {
         (Value::Object(wanted), Value::Object(found)) => {
@@ -175,11 +174,11 @@ fn side_by_side(wanted: &[String], found: &[String]) -> String {
     (0..wanted.len().max(found.len())).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What was asked otherwise than it should be.
+/// Deviations of a request from the expected one.
 pub(super) fn asked(wanted: &Request, seen: &Seen) -> Vec<String> {
     let mut wrong = Vec::new();
     let name = |tool: &Value| tool["function"]["name"].as_str().or(tool["name"].as_str()).unwrap_or("?").to_owned();
-    // Those that are shown and may not be called are none, in either format.
+    // Tools that are listed but must not be called do not count, in either format.
     let choice = &seen.body["tool_choice"];
     let offered = seen.body["tools"].as_array().filter(|_| *choice != "none" && choice["type"] != "none");
     let tools: BTreeSet<String> = offered.into_iter().flatten().map(name).collect();
@@ -191,7 +190,7 @@ pub(super) fn asked(wanted: &Request, seen: &Seen) -> Vec<String> {
     );
     wrong.extend(wanted.tools_absent.iter().filter(|tool| tools.contains(*tool)).map(|t| format!("has the tool {t}")));
     let prompt = seen.prompt();
-    // What follows the role's own prompt.
+    // The part after the role's own prompt.
     let shown = prompt.find("Everything between a line").map_or(prompt.as_str(), |at| &prompt[at..]);
     let mut rest = prompt.as_str();
     for text in &wanted.in_order {
@@ -207,7 +206,7 @@ pub(super) fn asked(wanted: &Request, seen: &Seen) -> Vec<String> {
     }
     for (expected, texts) in [(true, &wanted.under), (false, &wanted.under_absent)] {
         for (heading, texts) in texts {
-            // What was told last counts: a conversation goes on with what is new.
+            // The last section with a heading counts: a conversation only adds new sections.
             let Some((_, section)) = sections.iter().rfind(|(found, _)| found == heading) else {
                 wrong.push(format!("has no heading {heading:?} in\n{shown}"));
                 continue;
@@ -230,7 +229,7 @@ pub(super) fn asked(wanted: &Request, seen: &Seen) -> Vec<String> {
     wrong
 }
 
-/// The pieces of a prompt by their headings. Below each heading stands the mark that fences it, but for the host's own word.
+/// The sections of a prompt by heading. Below each heading is the mark of its fence, except for the host's own text.
 fn sections(prompt: &str) -> Vec<(String, String)> {
     let shown = prompt.find("Everything between a line").map_or("", |at| &prompt[at..]);
     let mut sections: Vec<(String, String)> = Vec::new();
@@ -270,7 +269,7 @@ pub(super) fn select(store: &rusqlite::Connection, query: &str) -> Vec<Value> {
     rows.expect("the query can be made").collect::<Result<_, _>>().expect("its rows can be read")
 }
 
-/// The files below `dir` that have these bytes.
+/// The files below `dir` that contain these bytes.
 pub(super) fn holding(dir: &Path, bytes: &[u8]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).expect("a home can be listed").flatten() {

@@ -1,4 +1,4 @@
-//! Plays a scenario: its home, its servers, and what is said in it.
+//! Plays a scenario: its home, its servers, and its turns.
 
 use super::check::{asked, fits, holding, printed, select, told, traced};
 use super::{Query, Scenario, Turn};
@@ -11,13 +11,13 @@ use std::io::Read as _;
 use std::process::{ExitStatus, Output, Stdio};
 use std::time::Duration;
 
-/// A guard against what is never sent.
+/// A guard against deliveries that never come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The session of every turn.
+/// The session of all turns.
 const SESSION: &str = "main";
 
-/// Plays a scenario and returns what went otherwise.
+/// Plays a scenario. Returns the deviations.
 pub(super) fn play(scenario: &Scenario, format: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let home = Home::new();
@@ -105,7 +105,7 @@ pub(super) fn play(scenario: &Scenario, format: &str) -> Vec<String> {
     wrong
 }
 
-/// Says something to a daemon: a command, which it answers at once, or a message.
+/// Sends a text to a daemon: a command, which it answers at once, or a message.
 fn tell(home: &Home, daemon: &Served, turn: &Turn, say: &str, wrong: &mut Vec<String>) {
     let alone = turn.args.is_empty() && turn.files.is_empty() && turn.env.is_empty() && turn.meanwhile.is_empty();
     if !alone || turn.json || turn.prints_first || turn.repeat.is_some() {
@@ -125,7 +125,7 @@ fn tell(home: &Home, daemon: &Served, turn: &Turn, say: &str, wrong: &mut Vec<St
     }
 }
 
-/// Looks at what a webhook was sent, and answers it.
+/// Checks the deliveries to a webhook, and responds to them.
 fn delivered(scenario: &Scenario, inbox: &Inbox, wrong: &mut Vec<String>) {
     let mut found = Vec::new();
     while found.len() < scenario.delivery.len()

@@ -1,5 +1,5 @@
-//! Options that are taken are honoured: every option that the host's command declares in its `--help` is tried with a line in which it
-//! changes what GNU's command does. kiso's command must then refuse it, or do something else than without it.
+//! Accepted options have an effect: every option in the `--help` of the host's command is tried with a line in which it changes
+//! the result of GNU's command. kiso's command must then refuse it, or give another result than without it.
 
 use super::{Outcome, host_has, in_bash, in_kiso};
 use crate::harness::Home;
@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Commands with what they work on. Those of the first group run with every test, the others in `.ci/long`.
+/// Commands with their operands. Those of the first group run with every test, the others in `.ci/long`.
 const SHORT: &[(&str, &str)] =
     &[("cut", "-d, -f1 people.csv"), ("grep", "a words.txt"), ("head", "words.txt"), ("sed", "s/a/b/ words.txt")];
 
@@ -64,7 +64,7 @@ const LONG: &[(&str, &str)] = &[
     ("xargs", "echo < words.txt"),
 ];
 
-/// What an option may need behind it.
+/// Values that an option may need.
 const VALUES: [&str; 6] = ["1", "2", ",", "a", "+x", "words.txt"];
 
 /// Probes in one command line.
@@ -73,7 +73,7 @@ const TOGETHER: usize = 20;
 /// Options that wait for a person or for ever.
 const ENDLESS: [(&str, &str); 4] = [("tail", "-f"), ("tail", "-F"), ("tail", "--follow"), ("xargs", "-p")];
 
-/// Options that are taken and change nothing, and why nobody is told something wrong by that.
+/// Accepted options without effect, and why that misleads nobody.
 const EXCUSED: &[(&str, &[&str], &str)] = &[
     ("pr", &["-w", "--width"], "without columns, it only moves the date in the header"),
     ("dir", &["-c", "-t", "-u", "--time", "--sort"], "the files of a copy have one time here"),
@@ -82,12 +82,12 @@ const EXCUSED: &[(&str, &[&str], &str)] = &[
 
 #[derive(Debug, Clone)]
 struct Probe {
-    /// None for the line without any option.
+    /// `None` for the line without any option.
     option: Option<String>,
     line: String,
 }
 
-/// Exit code, standard output, and the files that are there afterwards.
+/// Exit code, standard output, and the files afterwards.
 type Effect = (String, Vec<u8>, Vec<u8>);
 
 #[test]
@@ -124,7 +124,7 @@ fn walk(commands: &[(&str, &str)]) {
     assert!(walked >= commands.len() * 3, "only {walked} options of {} commands were tried", commands.len());
 }
 
-/// How many options of a command were tried, and the lines whose option kiso's command takes without any effect.
+/// The number of tried options of a command, and the lines with an option that kiso's command accepts without effect.
 fn without_effect(home: &Home, name: &str, operands: &str) -> (usize, Vec<String>) {
     let base = Probe { option: None, line: format!("{name} {operands}") };
     let mut probes = vec![base];
@@ -159,7 +159,7 @@ fn without_effect(home: &Home, name: &str, operands: &str) -> (usize, Vec<String
     (tried.len() - 1, same.map(|(probe, _)| probe.line.clone()).collect())
 }
 
-/// The options that a command's `--help` declares, and whether they take a value.
+/// The options in a command's `--help`, and whether each takes a value.
 fn options(name: &str) -> Vec<(String, bool)> {
     let help = Command::new(name).arg("--help").env("LC_ALL", "C").output().expect("the command is there");
     let mut found = Vec::<(String, bool)>::new();
@@ -168,7 +168,7 @@ fn options(name: &str) -> Vec<(String, bool)> {
         if !declared.starts_with('-') || line.len() - declared.len() > 10 {
             continue;
         }
-        // What it says of them begins behind two spaces.
+        // Descriptions begin after two spaces.
         let declared = declared.split("  ").next().unwrap_or_default();
         let takes_value = declared.contains('=') || declared.contains(char::is_uppercase) && declared.contains(' ');
         for word in declared.split(", ") {
@@ -184,7 +184,7 @@ fn options(name: &str) -> Vec<(String, bool)> {
     found
 }
 
-/// Runs each probe in a directory of its own; None where it did not end.
+/// Runs each probe in its own directory. `None` for a probe that did not end.
 fn run_all(probes: &[Probe], run: impl Fn(&str) -> Outcome) -> Vec<Option<Effect>> {
     probes.chunks(TOGETHER).flat_map(|chunk| run_some(chunk, &run)).collect()
 }

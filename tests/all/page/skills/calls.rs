@@ -17,7 +17,7 @@ fn a_skill_is_called_by_a_form() {
     // Files of the workspace are offered.
     tab.wait_until("[...document.querySelectorAll('#form-files option')].some((it) => it.value === 'weather.csv')");
 
-    // What is missing or no number is said at its field, before anything is sent.
+    // Missing values and invalid numbers are reported at their fields, before a request is sent.
     tab.focus(role("textbox", "limit"));
     tab.insert_text("many");
     tab.press("Enter");
@@ -50,13 +50,13 @@ fn a_skill_is_called_by_a_form() {
         serde_json::from_str::<Value>(&tab.clipboard()).is_ok_and(|copied| copied == sent)
     });
 
-    // A call that fails says who is to blame and why.
+    // A failed call says who is responsible and why.
     tab.of(file, "it.select()");
     tab.focus(file);
     tab.insert_text("gone.csv");
     tab.click(role("button", "Call"));
     tab.wait_of(role("region", "Result"), "it.innerText.includes('failed') && it.innerText.includes('gone.csv')");
-    // Those before can be used again.
+    // Earlier calls can be reused.
     tab.wait("both calls are remembered", || tab.count(css(".call-past li")) == 2);
     tab.click(css(".call-past li:nth-child(2) button"));
     tab.wait_of(file, "it.value === 'weather.csv'");
@@ -64,7 +64,7 @@ fn a_skill_is_called_by_a_form() {
     tab.wait_of(file, "it.value === ''");
 }
 
-/// Who may chat sees what there is and calls it; what only an administrator does is not there.
+/// A user with scope `chat` sees and calls skills, but has no controls for administrators.
 #[test]
 fn a_guest_only_looks_and_calls() {
     let install = |home: &Home| {

@@ -1,4 +1,4 @@
-//! What a skill has used of its permissions, and leaving it no more than that.
+//! The permissions that a skill has used, and reducing its grant to these.
 
 use super::super::browser::role;
 use super::super::stage::{QUICK, Stage};
@@ -15,7 +15,7 @@ fn what_a_skill_used_is_shown_and_the_rest_is_taken_away() {
     };
     let Some(stage) = Stage::prepared(Home::new(), QUICK, call) else { return };
     let tab = &stage.tab;
-    // Of one that was never called there is nothing to say.
+    // A skill that was never called has no record.
     tab.goto(&stage.url("#/skills/chart"));
     tab.click(role("button", "Show what it used"));
     tab.shows("No calls are recorded yet.");
@@ -36,7 +36,7 @@ fn what_a_skill_used_is_shown_and_the_rest_is_taken_away() {
     tab.shows("It is allowed no more than it used.");
 }
 
-/// What is granted with "ask" is neither granted nor refused, and a tick takes the question away.
+/// A permission with "ask" is neither granted nor refused; checking its box removes the question.
 #[test]
 fn what_a_person_is_asked_about_is_said() {
     let install = |home: &Home| {
