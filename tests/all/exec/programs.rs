@@ -130,7 +130,7 @@ fn what_is_no_program_says_why() {
         ("cut", b"\0asm".to_vec(), "cannot execute binary file: it cannot be compiled"),
         ("imports", imports.unwrap(), "env"),
         ("starts", starts, "cannot execute binary file"),
-        ("reactor", wat::parse_str("(module)").unwrap(), "_start"),
+        ("reactor", wat::parse_str("(module (memory (export \"memory\") 1))").unwrap(), "cannot execute binary file"),
         ("two", wat::parse_str(two).unwrap(), "cannot execute binary file"),
         ("elf", b"\x7fELF\x02\x01\x01\0".to_vec(), "cannot execute binary file"),
         ("large", [b"\0asm".as_slice(), &vec![0; 33 << 20]].concat(), "a program has at most 32 MiB"),
