@@ -1,5 +1,5 @@
-//! Builds the guests of `guests/` and lists them, so that a guest, a hostile mode or a `.wat` file without a test does
-//! not compile: the tests in `all/` expand these lists to paths of test functions.
+//! Builds the guests of `guests/` and lists them, so that a guest, a hostile mode or a `.wat` file without a test does not
+//! compile: the tests in `all/` expand these lists to paths of test functions.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a build script that panics has failed")]
 
@@ -49,7 +49,7 @@ fn names(dir: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<String> {
     paths.filter_map(|p| Some(p.file_stem()?.to_str()?.to_owned())).collect()
 }
 
-/// The behaviours that the hostile guest's manifest lists.
+/// The modes in the hostile guest's manifest.
 fn modes(manifest: &str) -> Vec<String> {
     let start = manifest.find("enum = [").expect("the manifest lists its modes");
     let list = &manifest[start..];

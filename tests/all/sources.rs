@@ -163,7 +163,7 @@ fn stored_values_are_not_inherited() {
     home.kiso(&["skill", "remove", "hostile"]).ok();
     let third = file(&home, "c/skill.wasm", "1.2.0", "of a third");
     add(&home, &third, &["--grant", "none"]).ok();
-    // It came after the other was removed.
+    // It was installed after the other was removed.
     times(&home, 1);
     home.kiso(&["skill", "remove", "hostile"]).ok();
     add(&home, &first, &["--grant", "none"]).ok();
@@ -189,7 +189,7 @@ fn upload(daemon: &Served, file: &Path, query: &str) -> (u16, Value) {
     (status, serde_json::from_str(body).unwrap_or_else(|e| panic!("{e}: {text}")))
 }
 
-/// An upload says nothing of where it is from: another file is from elsewhere, whoever sends it.
+/// An upload has no source: every other file counts as another source, whoever sends it.
 #[test]
 fn uploads_inherit_nothing_either() {
     let home = Home::new();
@@ -219,7 +219,7 @@ fn uploads_inherit_nothing_either() {
     assert_eq!((granted("secrets"), granted("http")), (1, 1), "nothing changed");
     assert_eq!(upload(&daemon, &other, "?grant=none").0, 201);
     assert_eq!((granted("secrets"), granted("http")), (0, 0));
-    // What is uploaded does not take the place of a file of this machine either.
+    // An upload does not replace a file from this machine either.
     assert_eq!(daemon.terminate(), 0);
     add(&home, &first, &[]).exit(4).says(&["installed from an upload", "another publisher's"]);
     add(&home, &first, &["--grant", "all"]).ok();

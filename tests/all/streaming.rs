@@ -1,7 +1,7 @@
-//! `kiso run` prints an answer while the model is still writing it, and nothing that is not the answer.
+//! `kiso run` prints an answer while the model writes it, and only the answer.
 //!
-//! The server holds its stream back until it is told to go on, so that what stands on standard output before that can only
-//! have been streamed. Nothing here sleeps: a read waits until there is something to read.
+//! The server holds its stream until a release, so that text on standard output before that must have been streamed. Nothing here
+//! sleeps: a read waits for data.
 
 use crate::harness::Home;
 use crate::model_server::ModelServer;
@@ -21,13 +21,13 @@ use std::sync::Arc;
 
 const KINDS: [&str; 2] = ["openai", "anthropic"];
 
-/// What the router says of a message that wants an answer and no tools.
+/// The router's answer to a message that needs no tools.
 const TALK: &str = r#"{"effort": "low", "categories": [], "tool_need": 0, "goal": "an answer", "durable": false}"#;
 
-/// What the router says of a message that wants a plan.
+/// The router's answer to a message that needs a plan.
 const PLAN: &str = r#"{"effort": "high", "categories": [], "tool_need": 1, "goal": "an answer", "durable": false}"#;
 
-/// A home whose models are all the server's.
+/// A home with the server's model for all roles.
 fn home(server: &ModelServer, kind: &str) -> Home {
     let home = Home::new();
     home.config(&format!(
@@ -49,7 +49,7 @@ fn start(home: &Home, args: &[&str]) -> (Child, ChildStdout) {
     (child, stdout)
 }
 
-/// Reads until the text holds `part`; the text so far. Panics at the end of the stream.
+/// Reads until the text contains `part`. Returns the text so far; panics at the end of the stream.
 #[track_caller]
 fn read_until(stream: &mut impl Read, part: &str) -> String {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 256]);
@@ -91,7 +91,7 @@ fn the_first_piece_is_printed_while_the_rest_is_still_to_come() {
     }
 }
 
-/// What a planner says beside its plan goes to standard error as it comes, and its pieces stay one text.
+/// A planner's text beside its plan is streamed to standard error, and its pieces stay one text.
 #[test]
 fn the_planners_talk_is_shown_as_it_comes() {
     let plan = json!({ "goal": "greet", "tasks": [{ "type": "msg", "detail": "greet", "notify": true }] });
@@ -117,7 +117,7 @@ fn the_planners_talk_is_shown_as_it_comes() {
     server.finish();
 }
 
-/// All that a listener is told as text.
+/// All text that a listener receives.
 #[derive(Default)]
 struct Heard {
     planner: String,
@@ -142,7 +142,7 @@ fn drive(home: &Home) -> RunExecutor {
     RunExecutor::open(skills, exec, store, |_| None).unwrap()
 }
 
-/// Runs in this process, one for each way to cut an answer into pieces of equal length.
+/// Runs in this process, once for each way to split an answer into pieces of equal length.
 #[tokio::test]
 async fn neither_plan_nor_secret_is_heard_however_an_answer_is_cut() {
     const SECRET: &str = "hunter2-Zx81";
@@ -162,11 +162,11 @@ async fn neither_plan_nor_secret_is_heard_however_an_answer_is_cut() {
     let home = home(&server, "openai");
     let (drive, cancel) = (drive(&home), Cancel::new());
     for pieces in cuts {
-        // Each in a session of its own, so that none knows a secret from the one before.
+        // Each run has its own session, so that none knows a secret from the one before.
         let session = SessionName::parse(&format!("cut-{pieces}")).unwrap();
         drive.home.create_session(&session).unwrap();
         let mut heard = Heard::default();
-        // What nobody said is no secret of a person.
+        // A value that no user wrote is not a user's secret.
         let message = format!("answer me with {SECRET}");
         let ran = drive.run(&session, &message, CallerScope::Admin, Secrets::default(), &cancel, &mut heard).await;
         let (_, outcome) = ran.unwrap();
@@ -177,7 +177,7 @@ async fn neither_plan_nor_secret_is_heard_however_an_answer_is_cut() {
     server.finish();
 }
 
-/// The same on the terminal, where a secret of the message comes back one letter at a time.
+/// The same on the terminal, where the model repeats a secret of the message one letter at a time.
 #[test]
 fn a_secret_in_pieces_is_not_printed() {
     const SECRET: &str = "correct-horse-41";
@@ -191,7 +191,7 @@ fn a_secret_in_pieces_is_not_printed() {
         let args: Vec<_> = args.iter().copied().chain([message.as_str()]).collect();
         let ran = home.kiso(&args);
         ran.ok().prints(&["The password [secret ", "] is safe."]);
-        // With --json each piece stands on its own; together they must not make the value either.
+        // With --json, each piece is a separate object; together they must not form the value either.
         let tokens: String = ran
             .stdout
             .lines()
@@ -221,7 +221,7 @@ fn an_answer_that_breaks_off_is_begun_anew_and_stands_whole_at_the_end() {
         let (broken, whole) = ran.stdout.split_once("\n\n").expect("they are apart");
         assert!("Half of an answer that breaks off".starts_with(broken) && !broken.is_empty(), "{kind}: {broken:?}");
         assert_eq!(whole, "The whole answer.\n", "{kind}: it stands there once");
-        // What was void is in no record of the run.
+        // Text of the failed attempt is in no record of the run.
         home.kiso(&["trace", "last"]).ok().prints(&["The whole answer."]);
         assert!(!home.kiso(&["trace", "last"]).stdout.contains("Half of"), "{kind}");
         server.finish();
@@ -234,7 +234,7 @@ fn a_reader_that_goes_away_ends_the_command_quietly() {
     let script = [
         reply("router", TALK, ""),
         reply("worker", "one\ntwo\nthree\nfour\nfive\nsix\n", "pieces = 100\nfault = \"stall_mid_stream\""),
-        // The run goes on to its end, and what is said there has a title.
+        // The run continues to its end, and its session gets a title.
         reply("titler", "Counting", ""),
     ];
     let server = ModelServer::toml(&script.concat());

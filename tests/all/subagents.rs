@@ -1,11 +1,11 @@
-//! Subagents over the daemon: what a conversation spawns, where the answer goes, and whose turn it is.
+//! Subagents in the daemon: spawning by a conversation, delivery of their answers, and order of work.
 
 use crate::harness::{Home, wait_until};
 use crate::model_server::{Call, Fault, ModelServer, Reply, Script, Texts};
 use crate::served::Served;
 use serde_json::{Value, json};
 
-/// What a subagent is asked here: the fast path takes it, so that only a worker answers.
+/// The question for a subagent; it takes the fast path, so that only a worker answers.
 const QUESTION: &str = "what is a tide?";
 
 fn text(role: &str, text: &str) -> Reply {
@@ -29,7 +29,7 @@ fn spawn(more: Value) -> Reply {
     calls("subagent_spawn", args)
 }
 
-/// A home whose models are this server's; what is done behind replies asks nobody.
+/// A home with this server's model for all roles, and without background requests.
 fn home(server: &ModelServer, more: &str) -> Home {
     let home = Home::new();
     home.config(&format!(
@@ -40,7 +40,7 @@ fn home(server: &ModelServer, more: &str) -> Home {
     home
 }
 
-/// The sessions of subagents that stand in a prompt of the actor, as the tool named them.
+/// The sessions of subagents in the actor's prompts, as named by the tool.
 fn spawned(server: &ModelServer) -> Vec<String> {
     let prompts = server.requests().into_iter().filter(|seen| seen.role() == "actor").map(|seen| seen.prompt());
     let all = prompts.collect::<Vec<_>>().join("\n");
@@ -50,7 +50,7 @@ fn spawned(server: &ModelServer) -> Vec<String> {
     ids
 }
 
-/// What was said in a session, as "role: text".
+/// The messages of a session, as "role: text".
 fn said(served: &Served, session: &str) -> Vec<String> {
     let answer = served.request("GET", &format!("/sessions/{session}/messages"), None);
     if answer.status == 404 {
@@ -63,12 +63,11 @@ fn said(served: &Served, session: &str) -> Vec<String> {
 
 const QUICK: &str = "[daemon]\ndebounce_ms = 20\n";
 
-/// The rules of silence, over the daemon. What is "sent to the gateway" is said in the session that the
-/// subagent was told to answer to.
+/// The rules of silence in the daemon. "Sent to the gateway" means: added to the session that gets the subagent's answers.
 mod subagent_silent_logic {
     use super::*;
 
-    /// Whether the conversation is told this answer of a subagent.
+    /// Whether the conversation receives this answer of a subagent.
     #[track_caller]
     fn is_told(answer: &str) -> bool {
         let reply = vec![
@@ -84,7 +83,7 @@ mod subagent_silent_logic {
         assert_eq!(served.reply(message), "It is asked.");
         let ids = spawned(&server);
         assert_eq!(ids.len(), 1);
-        // In the subagent's own session it stands in any case; with it, in one transaction, where it is sent.
+        // The answer is always in the subagent's own session; the other session gets it in the same transaction.
         wait_until("the answer of the subagent", || said(&served, &ids[0]).len() == 2);
         assert_eq!(said(&served, &ids[0])[1], format!("assistant: {answer}"));
         let main = said(&served, "main");
@@ -122,7 +121,7 @@ mod subagent_silent_logic {
     }
 }
 
-/// The subagent is told its message and how it works, and nothing of the conversation; its model is its own.
+/// The subagent receives its message and working rules, and nothing of the conversation; it has its own model.
 #[test]
 fn a_subagent_is_isolated_and_the_conversation_sees_its_answer_in_the_next_turn() {
     let reply = vec![
@@ -167,7 +166,7 @@ fn a_subagent_that_waits_or_works_is_cancelled_and_tells_nobody() {
     let id = spawned(&server).remove(0);
     served.kill();
     drop(server);
-    // Cancelled by its id in the next turn; models of the next daemon answer elsewhere.
+    // The next turn cancels it by id; the next daemon has another model server.
     let reply = vec![
         Reply { fault: Some(Fault::SlowFirstToken), ..text("worker", "never") },
         routed(),
@@ -191,7 +190,7 @@ fn a_subagent_that_waits_or_works_is_cancelled_and_tells_nobody() {
     server.finish();
 }
 
-/// However often the daemon dies in between, the conversation is told once.
+/// However often the daemon dies, the conversation receives the answer once.
 #[test]
 fn a_killed_daemon_tells_the_answer_once() {
     let held = || Reply { fault: Some(Fault::SlowFirstToken), ..text("worker", "The sea, going up and down.") };
@@ -221,7 +220,7 @@ fn a_killed_daemon_tells_the_answer_once() {
     server.finish();
 }
 
-/// `kiso run` has no queue: the subagent is written down, the answer says so, and the daemon does the work.
+/// `kiso run` has no queue: it records the subagent, its answer says so, and the daemon does the work.
 #[test]
 fn what_kiso_run_spawns_is_done_by_the_daemon() {
     let waits = Texts::One("waits for `kiso serve`".into());

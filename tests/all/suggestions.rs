@@ -1,15 +1,15 @@
-//! What kiso suggests runs as it stands: the offers of reflex in different workspaces, the commands that errors and the page
-//! name, and what comes with a message.
+//! Suggestions of kiso run unchanged: reflex's offers in different workspaces, commands named in errors and on the page, and
+//! messages with attached files.
 
 use crate::harness::{Home, root};
 use std::path::Path;
 
-/// Messages of the list in a reply.
+/// The messages in a reply's list.
 fn offered(reply: &str) -> Vec<String> {
     reply.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
 }
 
-/// Every message that reflex offers is sent as it was offered, in the session that it was offered in.
+/// Sends every message that reflex offers, unchanged, in the session where it was offered.
 #[test]
 fn every_message_that_reflex_offers_runs() {
     let example = |name: &str| std::fs::read(root().join("examples").join(name)).unwrap();
@@ -37,7 +37,7 @@ fn every_message_that_reflex_offers_runs() {
     }
 }
 
-/// Commands in back quotes that the program, its page and its docs name: each is one that the command line takes.
+/// Every command in backquotes in the program, its page and its docs is accepted by the command line.
 #[test]
 fn every_command_that_is_named_is_one_of_kiso() {
     let home = Home::new();
@@ -54,9 +54,9 @@ fn every_command_that_is_named_is_one_of_kiso() {
             let text = std::fs::read_to_string(&path).unwrap();
             for command in commands(&text) {
                 let words = words(&command);
-                // Asked for its help, a command is parsed as far as it goes, and does nothing.
+                // With `--help`, a command is only parsed.
                 let mut args: Vec<&str> = words.iter().map(String::as_str).collect();
-                // Behind `--` stands what is another program's.
+                // Arguments after `--` belong to another program.
                 args.insert(args.iter().position(|word| *word == "--").unwrap_or(args.len()), "--help");
                 let ran = home.kiso(&args);
                 assert_eq!(ran.code, 0, "{}: `kiso {command}`\n{}", path.display(), ran.stderr);
@@ -80,14 +80,14 @@ fn files(dir: &Path, ending: &str) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// What follows "`kiso " up to the next back quote, on one line.
+/// The text between "`kiso " and the next backquote on the same line.
 fn commands(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    // What stands in a comment nobody is told.
+    // Users do not see comments.
     for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
         for part in line.split("`kiso ").skip(1) {
             let Some((command, _)) = part.split_once('`') else { continue };
-            // Ellipses, alternatives and variables say that it is the form of many.
+            // Ellipses, alternatives and variables mark a pattern.
             if !command.contains(['…', '|', '<', '$']) && !found.iter().any(|known| known == command) {
                 found.push(command.to_owned());
             }
@@ -96,7 +96,7 @@ fn commands(text: &str) -> Vec<String> {
     found
 }
 
-/// A command as words, with a number, which may be a name as well, in the place of what `{}` and `{name}` stand for.
+/// A command as arguments, with a number, which is also a valid name, for each `{}` and `{name}`.
 fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut quote = None;
@@ -117,13 +117,13 @@ fn words(command: &str) -> Vec<String> {
         }
     }
     words.push(word);
-    // A number stands where one is meant.
+    // A number for each ID.
     words.iter_mut().filter(|word| *word == "ID").for_each(|word| *word = "1".to_owned());
     words.retain(|word| !word.is_empty());
     words
 }
 
-/// A message without a file's name is about what came with it, among other files too.
+/// A message without a file name refers to its attached file, even if there are others.
 #[test]
 fn what_comes_with_a_message_is_what_it_is_about() {
     let home = Home::new();

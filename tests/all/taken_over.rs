@@ -1,10 +1,10 @@
-//! A model that is completely taken over, against the real program: a part of what `tests/attacks/taken-over` plays, which is a Python
-//! program because AgentDojo is one.
+//! A completely compromised model against the real program: a part of `tests/attacks/taken-over`, which is written in Python
+//! because AgentDojo is.
 
 use crate::harness::{KISO, missing_tool, root};
 use std::process::Command;
 
-/// One of so many pairs of tasks: about a minute beside other tests.
+/// One of this many pairs of tasks: about a minute beside other tests.
 const EVERY: &str = "80";
 
 #[test]
@@ -21,7 +21,7 @@ fn a_model_that_is_taken_over_causes_no_effect_that_nobody_asked_for() {
         return;
     }
     assert!(output.status.success(), "{said}\n{told}");
-    // Every pass was played, and something was tried in it.
+    // Every pass was played, and attacks were tried in each.
     for pass in ["honest", "refuse, plan", "refuse, loop", "sensible, plan", "sensible, loop"] {
         assert_eq!(said.lines().filter(|line| line.starts_with(pass)).count(), 4, "{said}");
     }

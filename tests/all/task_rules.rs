@@ -1,5 +1,4 @@
-//! The rules of tasks and reviews, over the real daemon and a server that stands in for the
-//! model.
+//! The rules of tasks and reviews, tested with the real daemon and a scripted model server.
 
 use crate::crash;
 use crate::harness::Home;
@@ -86,7 +85,7 @@ fn output_is_sent_to_the_webhook_when_it_happens() {
         ["Starting.", why, "again", "bright", "loud", "seen"],
         "and neither what was rejected nor the reply"
     );
-    // Who was told the beginning when it was said is not told it again.
+    // A client that received the first part when it was sent does not receive it again.
     assert_eq!(replied, ["All said."]);
 
     let mut heard = Vec::new();

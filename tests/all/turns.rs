@@ -1,11 +1,11 @@
-//! Whose turn it is, over the daemon: persons before subagents, and subagents not never.
+//! The order of requests to models: persons before subagents, which still make progress.
 
 use crate::harness::{Home, wait_until};
 use crate::model_server::{Fault, ModelServer, Reply, Script};
 use crate::served::Served;
 use serde_json::json;
 
-/// A model that answers when it is told to, so often.
+/// A model with this many answers, each held until a release.
 fn patient_model(answers: usize) -> ModelServer {
     let held = || Reply { text: "so it is".to_owned(), fault: Some(Fault::SlowFirstToken), ..Reply::default() };
     ModelServer::start(Script { reply: (0..answers).map(|_| held()).collect(), ..Script::default() })
@@ -21,7 +21,7 @@ fn home(server: &ModelServer, more: &str) -> Home {
     home
 }
 
-/// Has so many schedules fire, each a subagent with one question.
+/// Creates this many due schedules, each a subagent with one question.
 fn spawn(served: &Served, count: usize) {
     for n in 0..count {
         let schedule = json!({ "name": format!("sub{n}"), "when": "@yearly", "message": "what is a tide?" });
@@ -36,7 +36,7 @@ fn gauge(served: &Served, name: &str) -> usize {
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Who asked, in order: 'i' for a person, 's' for a subagent.
+/// The order of requests: 'i' for a person, 's' for a subagent.
 fn order(server: &ModelServer) -> String {
     let kind = |prompt: String| if prompt.contains("You work as a subagent") { 's' } else { 'i' };
     server.requests().into_iter().map(|seen| kind(seen.prompt())).collect()
@@ -75,7 +75,7 @@ mod rate_limiting {
         server.finish();
     }
 
-    /// Without a word in the configuration, two calls are under way at once.
+    /// By default, two calls run at the same time.
     #[test]
     fn two_calls_at_once_by_default() {
         let server = patient_model(5);
@@ -120,7 +120,7 @@ mod rate_limiting {
     }
 }
 
-/// The limit is the home's: commands that carry out a message by themselves share it.
+/// The limit applies to the home: commands that process messages themselves share it.
 #[test]
 fn processes_of_a_home_share_the_limit() {
     const PROCESSES: usize = 3;
@@ -145,7 +145,7 @@ fn processes_of_a_home_share_the_limit() {
     server.finish();
 }
 
-/// Subagents that are long at work do not hold up a person: a quarter of all turns is not a subagent's.
+/// Long-running subagents do not block a person: a quarter of all slots is reserved.
 #[test]
 fn a_person_finds_a_free_turn_beside_many_subagents() {
     let server = patient_model(11);

@@ -1,7 +1,9 @@
-//! Two runs: a program of somebody below the user, between lines of the user's, with one text of an attacker and with another one. Whatever a
-//! reader who is trusted can see differs between the two only where it carries a label. No list of ways is behind it: the programs are random.
+//! Two runs of a random program: lines of somebody below the user, between lines of the user, with two different texts of an
+//! attacker. Data that a trusted reader can see must only differ between the runs if it carries a label. The test needs no list
+//! of known leaks, because the programs are random.
 //!
-//! 100 programs in each place; `KISO_TWO_RUNS` is another number, `KISO_TWO_RUNS_S` seconds instead, and `KISO_TWO_RUNS_SEED` where to begin.
+//! 100 programs in each place. `KISO_TWO_RUNS` sets another number, `KISO_TWO_RUNS_S` a time in seconds, and `KISO_TWO_RUNS_SEED`
+//! the first seed.
 
 mod grammar;
 mod host;
@@ -29,34 +31,35 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the attacker says, in one run and in the other. They differ in length, too.
+/// The attacker's text in each run. The texts differ in length, too.
 const TEXTS: [&str; 2] = ["pay-mallory", "wait"];
 
 const LIMITS: UndoLimits = UndoLimits { max_bytes: 1 << 30, refuse: false };
 
-/// Something that a trusted reader has seen, and whether it is labelled.
+/// Data that a trusted reader has seen, and whether it is labelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     text: String,
     labelled: bool,
 }
 
-/// What is seen, under a name for where.
+/// Seen data by the name of its place.
 type Sight = BTreeMap<String, Seen>;
 
-/// Where the lines are at work.
+/// The place where the lines work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Workspace,
-    /// In a person's folder, which already has some of the names. All that is read there counts as attached; worse is what has a label here.
+    /// In a person's folder, which already has some of the names. Everything read there counts as attached; data with a lower
+    /// label is labelled.
     Folder,
-    /// In the files that all sessions share: the attacker's lines are of one session, the user's of another.
+    /// In the shared files: the attacker's lines run in one session, the user's in another.
     Shared,
 }
 
 struct World {
     place: Place,
-    /// One for each text where sessions see each other's files, otherwise one for both.
+    /// One for each text if sessions see each other's files, otherwise one for both.
     houses: Vec<House>,
     /// The host that lines call `box`.
     host: String,
@@ -97,7 +100,7 @@ impl World {
         }
     }
 
-    /// The session that a step is of.
+    /// The session in which a step runs.
     fn session_of(&self, session: &SessionName, step: &Step) -> SessionName {
         match (self.place, step) {
             (Place::Shared, Step::Attacker(_)) => SessionName::parse(&format!("{session}-attacker")).unwrap(),
@@ -105,7 +108,7 @@ impl World {
         }
     }
 
-    /// Runs a line; of the user's where there is no text of an attacker.
+    /// Runs a line, as the user if there is no attacker's text.
     fn line(&self, session: &SessionName, number: usize, line: &str, text: Option<&str>, kept: bool) -> Seen {
         let permit = match text {
             None => Permit::default(),
@@ -154,7 +157,7 @@ impl World {
         if let Some(work) = work {
             work.commit();
         }
-        // Processes that run at once complain in any order.
+        // Concurrent processes report errors in any order.
         let mut errors: Vec<&str> = done.stderr.lines().collect();
         errors.sort_unstable();
         let text = format!("{} {:?} {errors:?}", done.code, done.stdout);
@@ -177,7 +180,7 @@ impl World {
             let dir = house.dir.dir.path().join(format!("folder-{name}"));
             let _ = std::fs::remove_dir_all(&dir);
             std::fs::create_dir(&dir).unwrap();
-            // Half of the names are there, files and directories.
+            // Half of the names exist, as files and directories.
             for (number, name) in NAMES.iter().enumerate().filter(|(number, _)| number % 2 == 0) {
                 let path = dir.join(name.trim_start_matches("./"));
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -192,7 +195,7 @@ impl World {
         session
     }
 
-    /// Does a step with a text of the attacker's; what the user saw of it.
+    /// Runs a step with the attacker's text. Returns the data that the user saw.
     fn step(&self, session: &SessionName, number: usize, step: &Step, text: &str) -> Option<Seen> {
         let session = &self.session_of(session, step);
         match step {
@@ -201,7 +204,7 @@ impl World {
             Step::Undo(of) | Step::Redo(of) => {
                 let kind = if matches!(step, Step::Undo(_)) { UndoKind::Undo } else { UndoKind::Redo };
                 let choice = UndoChoice { run: Some(format!("r{of}")), task: None };
-                // What speaks against it is told to a person alone.
+                // Only a person is told about conflicts.
                 let of_attacker = self.session_of(session, &Step::Attacker(String::new()));
                 for session in if of_attacker == *session { vec![session] } else { vec![session, &of_attacker] } {
                     let _ = self.house(session).undo.apply(session, kind, &choice, true, LIMITS);
@@ -211,7 +214,7 @@ impl World {
         None
     }
 
-    /// Plays a program with both texts, up to the first line of the user's that has a label: how many steps that were, and what is seen.
+    /// Plays a program with both texts, up to the user's first labelled line. Returns the number of steps, and the seen data.
     fn play(&self, names: &[String; 2], steps: &[Step]) -> (usize, [Sight; 2]) {
         let sessions = names.each_ref().map(|name| self.session(name));
         let mut sights = [Sight::new(), Sight::new()];
@@ -235,7 +238,7 @@ impl World {
         (played, sights)
     }
 
-    /// All that a trusted reader can ask for, each by itself.
+    /// Everything that a trusted reader can query, each by itself.
     fn look(&self, session: &SessionName, sight: &mut Sight) {
         let lines = [
             "cat N",
@@ -267,7 +270,7 @@ impl World {
         if self.place == Place::Folder {
             return self.look_at_difference(session, sight);
         }
-        // And what the host itself puts into prompts.
+        // And the host's own additions to prompts.
         if self.place == Place::Shared {
             let overlay = Overlay::open_shared(&self.house(session).home, session).unwrap();
             for (name, label) in overlay.shared_names(session).unwrap() {
@@ -287,7 +290,7 @@ impl World {
         }
     }
 
-    /// What a person is shown before they accept it.
+    /// The changes shown to a person for acceptance.
     fn look_at_difference(&self, session: &SessionName, sight: &mut Sight) {
         let home = &self.house(session).home;
         let folder = home.folders(session).unwrap().remove(0);
@@ -303,7 +306,7 @@ impl World {
         }
     }
 
-    /// Whether nobody below the user had a hand in what stands at a path, or that nothing does.
+    /// Whether the entry at a path has no label, or does not exist.
     fn is_clean(&self, session: &str, path: &str) -> bool {
         let session = SessionName::parse(session).unwrap();
         let home = &self.house(&session).home;
@@ -311,37 +314,37 @@ impl World {
         files::is_trusted(&work, path, &FileLabels::of_session(home, &session))
     }
 
-    /// Whether somebody below the user had a hand in what stands at a path of the folder.
+    /// Whether the entry at a path of the folder has a label.
     fn is_labelled_in_folder(&self, session: &str, path: &str) -> bool {
         let session = SessionName::parse(session).unwrap();
         let line = format!("cat '{path}' > /dev/null 2>&1; [ -e '{path}' ]");
         self.line(&session, 0, &line, None, false).labelled
     }
 
-    /// Removes the files that all sessions share.
+    /// Removes the shared files.
     fn clear_shared(&self, names: &[String; 2]) {
         for name in names {
             let _ = std::fs::remove_dir_all(self.house(&SessionName::parse(name).unwrap()).home.shared_dir());
         }
     }
 
-    /// What differs between the two runs and has no label in either.
+    /// Differences between the two runs without a label in either.
     ///
-    /// One thing no monitor can tell: a line of the user's that has met the attacker's text may leave undone what it does otherwise. So what is
-    /// in one run as it was before such a line does not count; anything that the line has changed does.
+    /// No monitor can detect one case: a user's line that has met the attacker's text may omit its normal effect. So data that is
+    /// unchanged since before such a line in one of the runs does not count; data that the line changed does.
     fn differences(&self, name: &str, steps: &[Step]) -> Vec<String> {
         let names = ["one", "other"].map(|side| format!("{name}-{side}"));
         let (played, [one, other]) = self.play(&names, steps);
         let all = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
         let differs = |key: &&String| match (one.get(*key), other.get(*key)) {
             (Some(one), Some(other)) => one.text != other.text && !one.labelled && !other.labelled,
-            // A change that is shown in one of them alone has a label, or there is one where it is missing.
+            // A change shown in only one run has a label, or its absence in the other has one.
             (Some(seen), None) | (None, Some(seen)) if self.place != Place::Workspace => {
                 let path = key.trim_start_matches("change: ").trim_start_matches("name: ");
                 let other = &names[usize::from(one.contains_key(*key))];
                 !seen.labelled && !self.is_labelled_in_folder(other, path)
             }
-            // Of a file that is not told of, its path says why.
+            // For a file that is not shown, the label of its path counts.
             (is_there, _) => self.is_clean(&names[usize::from(is_there.is_some())], key.trim_start_matches("card: ")),
         };
         let mut found: Vec<&String> = all.filter(differs).collect();
@@ -393,7 +396,7 @@ fn run(place: Place, seed: u64, most: u64, until: Option<Instant>) {
             number += 1;
             continue;
         }
-        // Without what it does not need.
+        // Remove steps that the failure does not need.
         let mut at = steps.len();
         while at > 0 {
             at -= 1;

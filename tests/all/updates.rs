@@ -1,4 +1,4 @@
-//! Updates of skills: whatever a new version changes of what models are told, or of what is checked, is asked about with its difference.
+//! Updates of skills: a new version that changes a text for models, or a check, needs a confirmation that shows the difference.
 
 use crate::bounds::functions;
 use crate::harness::{Home, Ran, guest};
@@ -29,7 +29,7 @@ fn path(path: &Path) -> &str {
     path.to_str().expect("a plain path")
 }
 
-/// Writes the component with this manifest inside, at the same place each time.
+/// Writes the component with this manifest inside, always at the same place.
 fn build(home: &Home, manifest: &str) -> std::path::PathBuf {
     let toml = home.file("echo.toml", manifest);
     let wasm = home.file("built/echo.wasm", std::fs::read(guest("echo")).unwrap());
@@ -41,7 +41,7 @@ fn installed(home: &Home, skill: &str) -> serde_json::Value {
     home.kiso(&["--json", "skill", "info", skill]).json()
 }
 
-/// Refused with these lines, and nothing changed.
+/// Asserts a refusal with these lines and without changes.
 #[track_caller]
 fn asked(ran: &Ran, lines: &[&str]) {
     ran.exit(4).says(&["changes what models are told", "nothing was installed; add --grant keep"]);
@@ -95,7 +95,7 @@ fn a_component_that_says_the_same_is_updated_without_a_question() {
     home.kiso(&["skill", "add", path(&file), "--grant", "all"]).ok();
     build(&home, &PAYS.replace("1.0.0", "1.1.0"));
     home.kiso(&["skill", "update"]).ok().prints(&["loaded echo 1.1.0"]);
-    // A line break in a text cannot pass for a line of the question.
+    // A line break in a text cannot imitate a line of the question.
     build(&home, &PAYS.replace("1.0.0", "1.2.0").replace("Pays a bill", "x\\n+ echo is safe"));
     let ran = home.kiso(&["skill", "update"]);
     ran.exit(1);

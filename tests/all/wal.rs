@@ -1,24 +1,24 @@
-//! What a store has written, as SQLite lays it down in its log: the pages of each commit, the last one marked.
+//! Writes of a store, read from SQLite's write-ahead log: the pages of each commit, the last one marked.
 
 use std::path::Path;
 
-/// Bytes before a page in the log.
+/// Size of the header of a frame, before its page.
 const FRAME: usize = 24;
 
-/// Bytes before the first frame.
+/// Size of the header of the log.
 const HEADER: usize = 32;
 
-/// What stands in the log since it was last begun anew.
+/// The content of the log since its last restart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// Each is synced before it is answered.
+    /// Commits; each is synced before it is reported.
     pub commits: u64,
     pub pages: u64,
     pub bytes: u64,
 }
 
 impl Written {
-    /// Of the store of this home, while somebody has it open.
+    /// Reads the log of this home's store, which must be open in some process.
     pub(crate) fn of(home: &Path) -> Written {
         let log = std::fs::read(home.join("store.db-wal")).expect("somebody has the store open");
         let word = |at: usize| u32::from_be_bytes(log[at..at + 4].try_into().expect("four bytes"));
@@ -27,7 +27,7 @@ impl Written {
         }
         let page = word(8) as usize;
         let mut written = Written { commits: 0, pages: 0, bytes: HEADER as u64 };
-        // What stands behind the frames of this log is of the one before.
+        // Frames with another salt are left from the previous log.
         for frame in (HEADER..).step_by(FRAME + page) {
             if frame + FRAME + page > log.len() || log[frame + 8..frame + 16] != log[16..24] {
                 break;
@@ -39,7 +39,7 @@ impl Written {
         written
     }
 
-    /// What was written after `before`; nothing in between may have begun the log anew.
+    /// The writes after `before`; the log must not have restarted in between.
     pub(crate) fn since(self, before: Written) -> Written {
         let less = |now: u64, then: u64| now.checked_sub(then).expect("the log goes on");
         Written {

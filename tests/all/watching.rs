@@ -1,20 +1,20 @@
-//! What a client needs that shows sessions, and a run while it works: over HTTP, as docs/api.md has it.
+//! Watching sessions and running runs over HTTP, as in docs/api.md.
 
 use crate::harness::{Home, wait_until};
 use crate::model_server::ModelServer;
 use crate::served::{Events, Served};
 use serde_json::{Value, json};
 
-/// What the router says of a message that wants an answer and no tools.
+/// The router's answer to a message that needs no tools.
 const TALK: &str = r#"{"effort": "low", "categories": [], "tool_need": 0, "goal": "an answer", "durable": false}"#;
 
-/// What the router says of a message that wants a plan.
+/// The router's answer to a message that needs a plan.
 const PLAN: &str = r#"{"effort": "high", "categories": [], "tool_need": 1, "goal": "an answer", "durable": false}"#;
 
-/// What the router says of a message that wants tools and no plan.
+/// The router's answer to a message that needs tools and no plan.
 const TOOLS: &str = r#"{"effort": "medium", "categories": [], "tool_need": 1, "goal": "the sum", "durable": false}"#;
 
-/// A home whose models are all the server's.
+/// A home with the server's model for all roles.
 fn home(server: &ModelServer) -> Home {
     let home = Home::new();
     home.config(&format!(
@@ -29,7 +29,7 @@ fn reply(role: &str, text: &str, more: &str) -> String {
     format!("[[reply]]\nrole = \"{role}\"\ntext = {text:?}\n{more}\n")
 }
 
-/// The text of a role, out of the pieces that one stream tells, until it is at least this long.
+/// The text of a role from the pieces of a stream, until it has at least this length.
 fn heard(events: &mut Events, role: &str, least: usize) -> String {
     let mut text = String::new();
     while text.len() < least {
@@ -56,7 +56,7 @@ fn who_begins_to_watch_in_the_middle_hears_all_of_the_answer() {
     let mut early = served.follow("?session=main", None);
     let message = served.send("main", "tell me of both halves");
     let first = heard(&mut early, "worker", 1);
-    // The model is silent now; what it said before is told to whoever comes.
+    // The model is silent now; a new client receives the earlier text.
     let mut late = served.follow("", None);
     let thought = late.next(&["live"]).data;
     assert_eq!((&thought["type"], &thought["kind"]), (&json!("thought"), &json!("synthesizing")), "{thought}");
@@ -71,7 +71,7 @@ fn who_begins_to_watch_in_the_middle_hears_all_of_the_answer() {
     assert_eq!((&text["type"], &text["role"], text.get("cut")), (&json!("text"), &json!("worker"), None), "{text}");
     assert!(text["text"].as_str().unwrap().starts_with(&first) && ANSWER.starts_with(text["text"].as_str().unwrap()));
     server.release();
-    // With what comes after it, it is whole: no piece is lost, and none comes twice.
+    // With the following pieces it is complete: no piece is lost or repeated.
     let mut whole = text["text"].as_str().unwrap().to_owned();
     while whole.len() < ANSWER.len() {
         let live = late.next(&["live"]).data;
@@ -79,16 +79,16 @@ fn who_begins_to_watch_in_the_middle_hears_all_of_the_answer() {
         whole += live["text"].as_str().unwrap();
     }
     assert_eq!(whole, ANSWER);
-    // The event of the step has the number that its pieces had.
+    // The step's event has the number of its pieces.
     let said = std::iter::repeat_with(|| late.next(&["event"]).data).find(|event| event["kind"] == "conversed");
     assert_eq!(said.unwrap()["seq"], text["seq"]);
     assert_eq!(served.reply(message), ANSWER);
     let board = served.get(&format!("/runs/{run}"));
     assert_eq!((&board["thought"], &board["run"]["status"]), (&Value::Null, &json!("done")));
-    // Another session hears nothing of it: the first that it is told of is its own.
+    // A stream of another session receives none of it: its first event is its own.
     assert_eq!(served.command("other", "/model default"), "The model of this session is now test:m.");
     assert_eq!(elsewhere.next(&["live", "session", "message"]).name, "session");
-    // Titles come after the reply, and a daemon that ends makes none.
+    // Titles come after the reply, and are not created during a shutdown.
     wait_until("the session has a title", || server.is_told());
     assert_eq!(served.terminate(), 0);
     server.finish();
@@ -145,8 +145,8 @@ fn a_run_shows_its_plans_with_what_became_of_each_task() {
     server.finish();
 }
 
-/// The medium route has one task, and no plan; as long as nobody has looked at the message for secrets, the board does not
-/// show its words.
+/// The medium route has one task, and no plan; until a model has searched the message for secrets, the task does not show its
+/// text.
 #[test]
 fn a_task_without_a_plan_is_shown_when_it_was_looked_at() {
     let call = "calls = [{ name = \"exec\", args = { command = \"echo $((2 + 3))\" } }]\nfault = \"stall_mid_stream\"";
@@ -181,7 +181,7 @@ fn a_task_without_a_plan_is_shown_when_it_was_looked_at() {
     assert!(board["tasks"][0]["detail"].as_str().unwrap().contains("2 and 3, my words"), "{board:#}");
 }
 
-/// What `kiso run` has printed was read, and hides nothing that was not.
+/// A reply printed by `kiso run` counts as read; other replies do not.
 #[test]
 fn a_reply_that_was_printed_is_read() {
     let home = Home::new();
@@ -223,7 +223,7 @@ fn replies_are_unread_until_somebody_reads_them() {
     let told = events.next(&["session"]).data;
     assert_eq!((&told["name"], &told["unread"], &told["running"]), (&json!("main"), &json!(1), &Value::Null), "{told}");
     assert!(told["created_ms"].is_i64() && told["title"].is_string(), "{told}");
-    // The mark never goes back, and never beyond what there is.
+    // The mark never goes back, and never beyond the last message.
     read("main", main[0]);
     assert_eq!(unread("main"), 1);
     read("main", i64::MAX);
@@ -255,7 +255,7 @@ fn what_can_be_typed_is_told() {
     assert!(data["args"].as_array().unwrap().contains(&json!("file")), "{data}");
 }
 
-/// What ran is named exactly, with what it might do and might use.
+/// The trace names the component exactly, with its permissions and limits.
 #[test]
 fn a_trace_tells_what_a_component_was_granted_and_used_of_its_limits() {
     let home = Home::new();
@@ -309,7 +309,7 @@ fn the_daemon_says_in_figures_how_it_is() {
     assert!(warnings[0].as_str().unwrap().contains("broken"), "{warnings}");
 }
 
-/// A skill that a message names brings its category, and nobody is asked whether tools are wanted.
+/// A skill named in a message adds its category, without asking the router for tools.
 #[test]
 fn a_skill_that_is_named_brings_its_tools() {
     let script = [
@@ -330,7 +330,7 @@ fn a_skill_that_is_named_brings_its_tools() {
     server.finish();
 }
 
-/// A client that asks without a pause hears of each change, and is not answered as fast as it can ask.
+/// A client that polls without a pause receives each change, but responses are delayed while nothing changes.
 #[test]
 fn polls_are_answered_with_news() {
     let home = Home::new();
@@ -353,6 +353,6 @@ fn polls_are_answered_with_news() {
     assert_eq!(statuses.last().map(String::as_str), Some("done"), "{statuses:?}");
     assert!(statuses.contains(&"running".to_owned()), "{statuses:?}");
     assert!(asked < 100, "it was asked {asked} times");
-    // What is over is told at once, however often it is asked for.
+    // A finished message is returned at once, however often it is requested.
     (0..3).for_each(|_| assert_eq!(served.get(&format!("/messages/{message}"))["status"], "done"));
 }

@@ -1,4 +1,4 @@
-//! Components and modules written by hand, for what no compiler would produce.
+//! Components and modules written by hand, which no compiler would produce.
 
 use crate::lab::{Lab, assert_limit, error};
 use kiso_sandbox::skill::{CallEnd, Limit, SkillError};
@@ -11,7 +11,7 @@ macro_rules! tested {
         const _: fn() = $name;
     };
 }
-// A .wat file without a test of its name does not compile.
+// A .wat file without a test function of its name does not compile.
 kiso_tests::foreach_wat!(tested);
 
 fn assembled(name: &str) -> PathBuf {
@@ -78,7 +78,7 @@ errors! {
     wat_throws "throws" => "trap" "threw an exception that it does not catch";
 }
 
-/// Installs that are refused, and words that a person needs.
+/// Tests of refused installations, with words that a person needs.
 macro_rules! refused {
     ($($name:ident $file:literal => $($words:literal)*;)*) => {
         $(

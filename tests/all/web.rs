@@ -1,4 +1,4 @@
-//! A web server of a test: on loopback, a request for each connection, as long as the test's process lives.
+//! A web server for tests: on loopback, one request for each connection, until the test's process ends.
 
 use crate::harness::Home;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ pub(crate) fn text(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n{body}").into_bytes()
 }
 
-/// Answers every request with what `answer` makes of its path. Returns the address.
+/// Responds to every request with the result of `answer` for its path. Returns the address.
 pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -25,7 +25,7 @@ pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String
                 }
             }
             let request = String::from_utf8_lossy(&request);
-            // A connection that brings nothing is none that was meant.
+            // A connection without a request is ignored.
             let Some(path) = request.split(' ').nth(1) else { continue };
             let _ = stream.write_all(&answer(path));
         }
@@ -45,13 +45,13 @@ pub(crate) fn read_head(reader: &mut impl BufRead) -> io::Result<Vec<String>> {
     }
 }
 
-/// A field of a head, or nothing.
+/// A field of a head, or an empty text.
 pub(crate) fn field<'a>(head: &'a [String], name: &str) -> &'a str {
     let fields = head.iter().skip(1).filter_map(|line| line.split_once(": "));
     fields.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value).next().unwrap_or_default()
 }
 
-/// Hands on the body of a request piece by piece, whole or in chunks. An error where it is cut off.
+/// Passes on the body of a request piece by piece, with a length or in chunks. Returns an error if it is cut off.
 pub(crate) fn read_body(reader: &mut impl BufRead, head: &[String], mut take: impl FnMut(&[u8])) -> io::Result<()> {
     let mut pass = |reader: &mut dyn Read, size: u64| {
         let (mut left, mut piece) = (reader.take(size), [0; 65_536]);
@@ -77,8 +77,8 @@ pub(crate) fn read_body(reader: &mut impl BufRead, head: &[String], mut take: im
     }
 }
 
-/// Answers every request with its method, the length of its body, a checksum of that (Adler-32), and how it was framed. The second part gets
-/// the answers; a body that is cut off is `cut`.
+/// Answers every request with its method, the length of its body, the body's Adler-32 checksum, and its framing. The receiver
+/// gets the answers; a body that is cut off is `cut`.
 pub(crate) fn weigh() -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -118,7 +118,7 @@ pub(crate) fn weigh() -> (String, mpsc::Receiver<String>) {
     (address, answers)
 }
 
-/// A server that says what the weather is, whatever it is asked for.
+/// A server that reports the weather for every request.
 pub(crate) struct Web {
     pub address: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -139,12 +139,12 @@ impl Web {
         format!("http://{}/{path}", self.address)
     }
 
-    /// The paths that it was asked for.
+    /// Requested paths.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// Lets the home's `fetch` reach it once somebody has accepted that.
+    /// Lets the home's `fetch` reach the server after an approval.
     pub(crate) fn is_asked_for(&self, home: &Home) {
         home.kiso(&["skill", "grant", "fetch", "--ask-host", &self.address, "--private"]).ok();
     }

@@ -1,11 +1,11 @@
-//! The skill `search`: results of a SearXNG instance, and how it fails.
+//! The skill `search`: results of a SearXNG instance, and its errors.
 
 use crate::harness::{Home, Ran};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
-/// A server that gives each request the next of the answers. Returns its address and the first lines of the requests.
+/// A server that gives each request the next answer. Returns its address and the first lines of the requests.
 fn serve(answers: Vec<String>) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -23,7 +23,7 @@ fn serve(answers: Vec<String>) -> (String, Receiver<String>) {
             }
             let line = String::from_utf8_lossy(&request).lines().next().unwrap_or_default().to_owned();
             let _ = sender.send(line);
-            // One that has read enough does not take the rest.
+            // A client that has read enough closes the connection.
             let _ = stream.write_all(answer.as_bytes());
         }
     });
@@ -91,13 +91,13 @@ fn an_instance_of_searxng_is_asked_and_its_errors_are_told() {
         let ran = search(&["query=ferry", "engine=searxng"]);
         assert!(ran.code != 0 && ran.stdout.contains(words), "{words}\n{}\n{}", ran.stdout, ran.stderr);
     }
-    // The address of the instance is a secret like any other.
+    // The instance's address is a secret.
     assert_eq!(asked.try_iter().count(), 6);
     search(&["query=  "]).exit(1).prints(&["there are no words to search for"]);
     search(&["query=x", "engine=bing"]).exit(2);
 }
 
-/// Nothing is asked of an engine that is not set up, and the error says what to set.
+/// An engine without configuration is not used, and the error names the setting.
 #[test]
 fn an_engine_without_its_key_is_not_asked() {
     let home = Home::new();
@@ -107,10 +107,10 @@ fn an_engine_without_its_key_is_not_asked() {
     home.kiso(&["skill", "grant", "search", "--secret", "searxng_url"]).ok();
     let ran = home.kiso(&["skill", "run", "search", "query=x", "engine=searxng"]);
     ran.exit(1).says(&["the secret `searxng_url` is not set", "set KISO_SKILL_SEARCH_SEARXNG_URL"]);
-    // Without a key and without an instance, those that need neither are next, and nobody has allowed them.
+    // Without a key and an instance, the engines that need neither are next, and they are not granted.
     let ran = home.kiso(&["skill", "run", "search", "query=x"]);
     ran.exit(4).says(&["en.wikipedia.org"]);
-    // With a key, no other is.
+    // With a key, only its engine is used.
     home.kiso(&["skill", "grant", "search", "--none"]).ok();
     let ran = home.kiso_with(&["skill", "run", "search", "query=x"], |command| {
         command.env("KISO_SKILL_SEARCH_API_KEY", "k-123-secret");

@@ -1,4 +1,4 @@
-//! Files of workspaces over HTTP: put there, listed, read and deleted, and nothing outside is reached.
+//! Files of workspaces over HTTP: uploading, listing, reading and deleting, without access to anything outside.
 
 use crate::harness::{Home, wait_until};
 use crate::served::{Answer, Served};
@@ -14,7 +14,7 @@ fn home(config: &str) -> Home {
     home
 }
 
-/// A daemon that is asked with the token of an administrator, and the token.
+/// A daemon with an administrator's token for requests, and the token.
 fn for_boss(home: &Home) -> (Served, String) {
     let token = home.kiso(&["token", "add", "boss", "--scope", "admin"]).ok().stdout.trim().to_owned();
     let mut served = Served::start(home);
@@ -31,7 +31,7 @@ fn paths(served: &Served, query: &str) -> Vec<String> {
     items.iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What stands beside a workspace.
+/// The entries beside a workspace.
 fn beside(home: &Home, session: &str) -> Vec<String> {
     let dir = home.work(session).parent().unwrap().to_owned();
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -55,13 +55,13 @@ fn a_file_is_put_listed_read_and_deleted() {
     assert_eq!(listed["items"][1]["bytes"], 17);
     assert!(listed["items"][1]["modified_ms"].as_i64().unwrap() > 1_700_000_000_000, "{listed}");
     assert_eq!(paths(&served, "/sessions/fresh/files"), ["a.txt", "in/café list.csv", "z/page.html"]);
-    // By page.
+    // Page by page.
     let first = served.get("/sessions/fresh/files?limit=2");
     assert_eq!(first["next"], "in/café list.csv");
     assert_eq!(paths(&served, "/sessions/fresh/files?limit=2&before=in/caf%C3%A9%20list.csv"), ["z/page.html"]);
-    // A task finds it.
+    // A task finds the file.
     assert!(served.reply(served.send("fresh", "$ cat in/*.csv | wc -l")).contains('2'));
-    // Shown or a download, as a published file.
+    // Displayed or downloaded, like a published file.
     let csv = served.request("GET", "/sessions/fresh/files/in/caf%C3%A9%20list.csv", None);
     assert_eq!((csv.status, csv.body.as_str()), (200, "town,rain\nOslo,3\n"));
     assert!(csv.headers.contains("content-type: text/csv; charset=utf-8"), "{csv:?}");
@@ -77,7 +77,7 @@ fn a_file_is_put_listed_read_and_deleted() {
     stream.read_to_end(&mut bytes).unwrap();
     let part = Answer::parse(&bytes).unwrap();
     assert_eq!((part.status, part.body.as_str()), (206, "town"));
-    // What is there stays, unless it is to be replaced.
+    // An existing file is only overwritten with `replace`.
     put(&served, "/sessions/fresh/files/a.txt", "more").refuses(409, "taken");
     assert_eq!(served.request("GET", "/sessions/fresh/files/a.txt", None).body, "");
     put(&served, "/sessions/fresh/files/a.txt?replace=true", "more").expect(201);
@@ -123,7 +123,7 @@ fn nothing_outside_a_workspace_is_reached() {
     put(&served, &format!("/sessions/main/files/{}", "n".repeat(256)), "x").refuses(400, "bad_request");
     put(&served, "/sessions/main/files/dir/new.txt", "x").refuses(409, "taken");
     put(&served, "/sessions/main/files/link.txt", "x").refuses(409, "taken");
-    // A link gives way to the file; what it led to stays as it is.
+    // A link is replaced by the file; its target stays unchanged.
     put(&served, "/sessions/main/files/link.txt?replace=true", "mine").expect(201);
     assert_eq!(std::fs::read_to_string(outside.join("secret.txt")).unwrap(), "secret");
     assert_eq!(std::fs::read_to_string(work.join("link.txt")).unwrap(), "mine");
@@ -138,7 +138,7 @@ fn a_file_that_is_too_large_leaves_nothing() {
     let served = Served::start(&home);
     let whole = "x".repeat(1 << 20);
     put(&served, "/sessions/main/files/two", &format!("{whole}x")).refuses(413, "too_large");
-    // Without a length it is noticed on the way.
+    // Without a length, the limit is noticed during the upload.
     let mut stream = served.connect();
     let head = "PUT /sessions/main/files/two HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
     let chunk = format!("100000\r\n{whole}\r\n");
@@ -151,7 +151,7 @@ fn a_file_that_is_too_large_leaves_nothing() {
     let over = put(&served, "/sessions/main/files/two", &whole);
     over.refuses(507, "quota");
     assert!(over.body.contains("workspace_mib"), "{over:?}");
-    // One that breaks off is not there, and does not stay anywhere.
+    // An incomplete upload leaves no file anywhere.
     let mut stream = served.connect();
     stream
         .write_all(b"PUT /sessions/main/files/two HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\nhalf")
@@ -162,7 +162,7 @@ fn a_file_that_is_too_large_leaves_nothing() {
     put(&served, "/sessions/main/files/small", "fits").expect(201);
 }
 
-/// Also while somebody works there: a person adds what a task may wait for.
+/// Uploads work during a run: a task may wait for a person's file.
 #[test]
 fn a_file_is_put_into_a_session_at_work() {
     let home = home(QUICK);
@@ -173,7 +173,7 @@ fn a_file_is_put_into_a_session_at_work() {
     assert!(served.reply(message).contains("it went on"));
 }
 
-/// What an upload of a killed daemon left is gone with the next one.
+/// The next upload removes what an upload of a killed daemon left.
 #[test]
 fn what_a_killed_upload_left_is_swept() {
     let home = home(QUICK);
@@ -185,7 +185,7 @@ fn what_a_killed_upload_left_is_swept() {
     assert!(!left.exists());
 }
 
-/// What is not there counts for nothing, however long the session works: an upload that fails, and a file that was replaced.
+/// Failed uploads and replaced files do not count against the quota, even during a run.
 #[test]
 fn uploads_that_fail_or_replace_take_no_room_from_a_session_at_work() {
     let home = home(&format!("{QUICK}[gateway]\nmax_upload_mib = 1\n[engine]\nworkspace_mib = 2\n"));
@@ -201,7 +201,7 @@ fn uploads_that_fail_or_replace_take_no_room_from_a_session_at_work() {
     assert!(served.reply(message).contains("it went on"));
 }
 
-/// A file that comes whole after its session was deleted does not bring it back.
+/// An upload that completes after its session was deleted does not restore the session.
 #[test]
 fn a_file_for_a_session_that_was_deleted_meanwhile_goes_with_it() {
     let home = home(QUICK);
@@ -224,7 +224,7 @@ fn a_file_for_a_session_that_was_deleted_meanwhile_goes_with_it() {
     assert!(!home.work("main").exists());
 }
 
-/// A client that hangs up leaves neither a file that nobody finds nor files of a session that is gone, whenever it does.
+/// A client that disconnects at any time leaves no untracked file, and no files of a deleted session.
 #[test]
 fn who_hangs_up_leaves_nothing_half_done() {
     let home = home(QUICK);
@@ -242,7 +242,7 @@ fn who_hangs_up_leaves_nothing_half_done() {
     for name in &names {
         ask(format!("PUT /sessions/{name}/files/a|x"));
     }
-    // Each came, or none of it did.
+    // Each file is complete, or does not exist.
     wait_until("all of it or nothing", || names.iter().all(|name| found(name) == has_file(name)));
     for name in names.iter().filter(|name| !found(name)) {
         put(&served, &format!("/sessions/{name}/files/a"), "x").expect(201);
@@ -263,7 +263,7 @@ fn who_hangs_up_leaves_nothing_half_done() {
     assert_eq!(told, all, "whoever listens is told of each");
 }
 
-/// A deletion that a crash cut off: a session that is still there gets its files back, and other files go.
+/// A deletion interrupted by a crash: an existing session gets its files back, and other files are removed.
 #[test]
 fn a_deletion_that_was_cut_off_is_brought_to_an_end() {
     let home = home(QUICK);
@@ -280,7 +280,7 @@ fn a_deletion_that_was_cut_off_is_brought_to_an_end() {
     assert!(!sessions.join("other").exists() && !sessions.join(".gone-main").exists());
 }
 
-/// What a skill that is called by hand leaves in a workspace is found, and can be deleted.
+/// Files of a skill called by hand are listed, and can be deleted.
 #[test]
 fn a_call_by_hand_makes_its_session() {
     let home = home(QUICK);
@@ -292,7 +292,7 @@ fn a_call_by_hand_makes_its_session() {
     assert!(!home.path().join("sessions/by-hand").exists());
 }
 
-/// Pages are drawn and documents read in the sandbox; what cannot be shown says why, and nothing else is reached.
+/// Pages are rendered and documents read in the sandbox; an error says why a file cannot be shown, and nothing else is reached.
 #[test]
 fn documents_have_previews() {
     let home = home(QUICK);
@@ -323,7 +323,7 @@ fn documents_have_previews() {
     ] {
         served.request("GET", path, None).refuses(status, code);
     }
-    // A link that leads out of the workspace leads nowhere.
+    // A link out of the workspace is not followed.
     symlink(home.path().join("config.toml"), home.work("docs").join("out.md")).unwrap();
     served.request("GET", "/sessions/docs/text/out.md", None).refuses(404, "not_found");
     assert_eq!(beside(&home, "docs"), before, "a preview leaves nothing behind");

@@ -1,5 +1,5 @@
-//! Command lines: in a process that runs already, against the host's own `sh -c`; and the first line of a fresh home
-//! against the second.
+//! Command lines: in a running process compared with the host's own `sh -c`; and the first line of a fresh home compared with the
+//! second.
 
 use super::{Times, row, skills, summary};
 use kiso_base::config::Config;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What is measured: a name, the line, and how often.
+/// The measurements: name, line, and number of repetitions.
 const LINES: [(&str, &str, usize); 4] = [
     ("`true`", "true", 300),
     ("a pipeline of three", "seq 1 200 | grep 7 | wc -l", 200),
@@ -29,16 +29,16 @@ const LINES: [(&str, &str, usize); 4] = [
     ),
 ];
 
-/// Prints a pair of rows for each line, and one for first and second start.
+/// Prints a pair of rows for each line, and one for the first and second start.
 pub(crate) async fn rows() {
     let dir = TempDir::new().expect("there is room");
     let shell = Shell::new(&dir.path().join("home"));
     for (name, line, times) in LINES {
         let (mut of_sh, mut of_kiso, mut without) = (Vec::new(), Vec::new(), Vec::new());
-        // In turns, so that whatever else the machine does meets both alike. The first warms both up.
+        // The two alternate, so that other load on the machine affects both equally. The first turn is a warm-up.
         for turn in 0..=times {
             let sh = sh(dir.path(), line);
-            // Behind another process everything is colder, so each of the two is so as often as the other.
+            // After another process, caches are cold, so each of the two goes first equally often.
             let (kiso, plain) = if turn % 2 == 0 {
                 let kiso = shell.run(line).await;
                 (kiso, shell.run_for_good(line).await)
@@ -85,14 +85,14 @@ impl Shell {
         Self { exec, session, scratch, secrets: Secrets::default(), undo, network: Network::default() }
     }
 
-    /// One whose lines reach a host of this machine.
+    /// A shell whose lines may reach a host on this machine.
     pub(crate) fn reaching(path: &Path, host: &str) -> Self {
         let host = NetworkRule { private: true, ..NetworkRule::new(host, NetworkAccess::Allow) };
         let rules = NetworkRules { remembered: vec![host], ..NetworkRules::default() };
         Self { network: Network::new(rules, CallerScope::Admin, false), ..Self::new(path) }
     }
 
-    /// As in a run: what it changes can be undone.
+    /// Runs a line as in a run: its changes can be undone.
     pub(crate) async fn run(&self, source: &str) -> Duration {
         let started = Instant::now();
         let origin = Origin { run: "bench".to_owned(), task: 1, seq: 1, place: 0 };
@@ -102,7 +102,7 @@ impl Shell {
         started.elapsed()
     }
 
-    /// As `kiso shell` does it: nothing is kept.
+    /// Runs a line as `kiso shell` does: without undo data.
     pub(crate) async fn run_for_good(&self, source: &str) -> Duration {
         let started = Instant::now();
         self.done(source, None).await;
@@ -142,7 +142,7 @@ pub(crate) fn sh(dir: &Path, line: &str) -> Duration {
     started.elapsed()
 }
 
-/// Starts of the binary, each pair on a home of its own.
+/// Starts of the binary, each pair with its own home.
 fn first_and_second() -> (Times, Times) {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     for _ in 0..15 {

@@ -1,4 +1,4 @@
-//! Documents and pictures in a process that runs already, against the host's own programs; and the start of `document`.
+//! Documents and pictures in a running process compared with the host's programs; and the start of `document`.
 
 use super::exec::Shell;
 use super::{Times, row, summary};
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 const KISO: &str = env!("CARGO_BIN_EXE_kiso");
 
-/// Repetitions of a pair.
+/// Repetitions of each pair.
 const TIMES: usize = 15;
 
 const PAGES: usize = 100;
@@ -35,7 +35,7 @@ pub(crate) async fn rows() {
     let picture = ("a JPEG of 12 megapixels to 1,568 pixels", "convert photo.jpg -resize 1568x1568 small.jpg");
     for (name, line) in [pdf, picture] {
         let (mut theirs, mut ours) = (Vec::new(), Vec::new());
-        // In turns, so that whatever else the machine does meets both alike. The first warms both up.
+        // The two alternate, so that other load on the machine affects both equally. The first turn is a warm-up.
         for turn in 0..=TIMES {
             let here = on_host(&work, line);
             let kiso = shell.run_for_good(line).await;
@@ -62,7 +62,7 @@ pub(crate) async fn rows() {
     row("kiso: start, call `document`, end", document, Some((data, "× `data`")));
 }
 
-/// The same line on the host; `None` where it has no such program.
+/// The same line on the host, or `None` if it has no such program.
 fn on_host(dir: &Path, line: &str) -> Option<Duration> {
     let mut words = line.split(' ');
     let mut command = Command::new(words.next()?);
@@ -94,7 +94,7 @@ async fn calls(home: &Path) -> (Times, Times) {
     (summary(data), summary(document))
 }
 
-/// Both skills with the same file, after they were compiled.
+/// Starts of both skills with the same file, after they were compiled.
 fn starts() -> (Times, Times) {
     let dir = TempDir::new().expect("there is room");
     let kiso = |args: &[&str]| {
@@ -117,7 +117,7 @@ fn starts() -> (Times, Times) {
     (summary(data), summary(document))
 }
 
-/// A PDF whose pages have fifty lines of words each.
+/// A PDF with fifty lines of words on each page.
 fn book() -> Vec<u8> {
     let kids: String = (0..PAGES).map(|page| format!("{} 0 R ", 4 + 2 * page)).collect();
     let mut objects = vec![
@@ -152,7 +152,7 @@ fn book() -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A picture with broad shades and some grain, as a camera makes it.
+/// A picture with smooth gradients and some noise, like a photo.
 fn photo() -> Vec<u8> {
     let (width, height) = PHOTO;
     let mut bytes = format!("P6\n{width} {height}\n255\n").into_bytes();
@@ -167,7 +167,7 @@ fn photo() -> Vec<u8> {
     bytes
 }
 
-/// The same numbers each time.
+/// Pseudorandom numbers, the same each time.
 struct Dice(u64);
 
 impl Dice {

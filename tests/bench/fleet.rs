@@ -1,8 +1,8 @@
-//! A home in a fleet against the same home on one machine: whole runs a second, with clients at every member, and the time from a
-//! message to its reply, with one, two and three members. Beside them what a fleet is made of: publishes to JetStream, each
-//! confirmed when it is on the server's disk.
+//! A home in a fleet compared with the same home on one machine: whole runs a second with clients at every member, and the time
+//! from a message to its reply, with one, two and three members. For comparison, publishes to JetStream, each confirmed after it
+//! is on the server's disk.
 //!
-//! All from outside: the binary, HTTP, a NATS server. Where there is no server, nothing is printed but that.
+//! Measured from outside with the binary, HTTP and a NATS server. Without a server, only a message is printed.
 
 mod member;
 mod size;
@@ -30,19 +30,19 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use wire::Wire;
 
-/// Runs that are measured with so many clients, in each turn.
+/// Numbers of clients, each with the runs to measure in a turn.
 const RUNS: [(usize, usize); 3] = [(1, 40), (8, 160), (64, 320)];
 
-/// How often everything is measured, one home after the other, so that whatever else the machine does meets all alike.
+/// Turns in which all homes are measured one after the other, so that other load on the machine affects all equally.
 const TURNS: usize = 5;
 
-/// Messages whose time is measured in each turn, one after the other.
+/// Messages measured in each turn, one after the other.
 const MESSAGES: usize = 20;
 
 /// Members of the largest fleet.
 const MEMBERS: usize = 3;
 
-/// Publishes that are measured, one after the other, and of each of several clients.
+/// Publishes to measure one after the other, and for each of several parallel clients.
 const PUBLISHES: u64 = 500;
 
 /// Prints the rows.
@@ -58,7 +58,7 @@ pub(crate) fn rows() {
     size::rows(&nats);
 }
 
-/// A daemon, as its clients see it.
+/// A daemon as seen by its clients.
 struct Door {
     served: Served,
     replies: Arc<Waiting>,
@@ -67,7 +67,7 @@ struct Door {
 impl Door {
     fn open(served: Served) -> Door {
         let (mut feed, replies) = (served.follow(), Arc::new(Waiting::default()));
-        // What is said from now on comes.
+        // Events from now on follow the head.
         let mut line = String::new();
         while line != "\r\n" {
             line.clear();
@@ -78,7 +78,7 @@ impl Door {
         Door { served, replies }
     }
 
-    /// Sends a message; how long it takes until the reply is there. Through the same daemon both.
+    /// Sends a message and returns the time until its reply, both through the same daemon.
     fn message(&self, client: &mut Client, session: &str, text: &str) -> Duration {
         let (replied, reply) = mpsc::channel();
         self.replies.lock().expect("nobody panics").insert(session.to_owned(), replied);
@@ -89,7 +89,7 @@ impl Door {
     }
 }
 
-/// A home, with every daemon that clients reach it through: the owner first.
+/// A home with all daemons for its clients, the owner first.
 struct Side {
     what: String,
     fleet: Option<String>,
@@ -98,7 +98,7 @@ struct Side {
 }
 
 impl Side {
-    /// On one machine.
+    /// A home on one machine.
     fn alone() -> Side {
         let dir = home();
         let doors = vec![Door::open(Served::start(dir.path()))];
@@ -121,7 +121,7 @@ impl Side {
         Side { what, fleet: Some(fleet), doors, machines }
     }
 
-    /// Runs a second: clients at each door in turn, each with a session of its own.
+    /// Runs a second: clients use the doors in turn, each with its own session.
     fn rate(&self, clients: usize, count: usize) -> f64 {
         let (next, began) = (AtomicUsize::new(0), Instant::now());
         std::thread::scope(|scope| {
@@ -143,17 +143,17 @@ impl Side {
     }
 
     fn end(self) {
-        // The owner last: nobody has to take over.
+        // The owner ends last, so that no member takes over.
         self.doors.into_iter().rev().for_each(|door| door.served.end());
         drop(self.machines);
     }
 }
 
-/// What was measured with so many clients of one home, in all turns.
+/// Results for a number of clients of one home, in all turns.
 #[derive(Default)]
 struct Rates {
     per_s: Vec<f64>,
-    /// What JetStream was given for it.
+    /// Data published to JetStream for them.
     appended: Appended,
     runs: usize,
 }
@@ -168,7 +168,7 @@ fn throughput(nats: &Nats, sides: &[Side]) {
                     || side.fleet.as_ref().map(|fleet| Appended::of(&mut wire, fleet)).unwrap_or_default();
                 let before = appended();
                 let per_s = side.rate(clients, count);
-                // The first turn warms up.
+                // The first turn is a warm-up.
                 if turn > 0 {
                     rates.per_s.push(per_s);
                     rates.runs += count;
@@ -177,7 +177,7 @@ fn throughput(nats: &Nats, sides: &[Side]) {
             }
         }
     }
-    // As large as what the fleets appended.
+    // The average size of the fleets' publishes.
     let all = rates.iter().flatten().fold(Appended::default(), |mut all, rates| {
         all.add(rates.appended);
         all
@@ -212,7 +212,7 @@ fn median(all: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// One after the other, each at its place in the stream and with an id, as an owner appends a commit.
+/// Publishes one after the other, each with its stream position and an id, as an owner appends a commit.
 fn publishes(wire: &mut Wire, bytes: usize) -> Times {
     stream(wire, "BENCH", "bench");
     let payload = vec![7; bytes];
@@ -224,7 +224,7 @@ fn publishes(wire: &mut Wire, bytes: usize) -> Times {
     summary(timed.collect())
 }
 
-/// A second, by so many clients, none of which waits for another.
+/// Publishes a second by several clients that do not wait for each other.
 fn published_at_once(nats: &Nats, clients: usize, bytes: usize) -> f64 {
     let mut wires: Vec<Wire> = (0..clients).map(|_| nats.connect()).collect();
     let names: Vec<String> = (0..clients).map(|n| format!("bench-{clients}-{n}")).collect();
@@ -242,7 +242,7 @@ fn published_at_once(nats: &Nats, clients: usize, bytes: usize) -> f64 {
     clients as f64 * each as f64 / began.elapsed().as_secs_f64()
 }
 
-/// From a message to its reply, alone, at each door.
+/// The time from a message to its reply, without other load, at each door.
 fn latency(sides: &[Side]) {
     let doors: Vec<(String, &Door)> = sides
         .iter()
@@ -257,7 +257,7 @@ fn latency(sides: &[Side]) {
     let mut times: Vec<Vec<Duration>> = vec![Vec::new(); doors.len()];
     for turn in 0..=TURNS {
         for (at, ((_, door), times)) in doors.iter().zip(&mut times).enumerate() {
-            // Of its own: what was said at another door comes to this one, too.
+            // A separate session, because messages of other doors arrive here, too.
             let (mut client, session) = (door.served.client(), format!("latency-{at}"));
             for n in 0..MESSAGES {
                 let took = door.message(&mut client, &session, &format!("$ echo {n}"));

@@ -1,4 +1,4 @@
-//! Folders: opening one, reading in it against reading in the workspace, and accepting changes to it.
+//! Folders: opening one, reading in it compared with reading in the workspace, and accepting changes.
 
 use super::exec::Shell;
 use super::{row, summary};
@@ -10,12 +10,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Files of the large folder, and those of a directory.
+/// Number of files in the large folder, and in a directory.
 const MANY: usize = 100_000;
 const FEW: usize = 10;
 const IN_DIRECTORY: usize = 50;
 
-/// Files that are read, and that change.
+/// Number of files to read, and to change.
 const READ: usize = 5_000;
 const CHANGED: usize = 1_000;
 

@@ -1,4 +1,4 @@
-//! `just bench`: what kiso costs, as ratios against what stands beside it, in one run on one machine.
+//! `just bench`: the cost of kiso as ratios to a reference, measured in one run on one machine.
 //!
 //! - a skill call against bare wasmtime: the same component, instantiated and called by an engine with the same
 //!   settings but without limits, quota, log, and outcome
@@ -15,20 +15,21 @@
 //! - the daemon's start, its status and its listings with a million messages and ten thousand sessions against a few; whole runs a
 //!   second against the commits that the disk allows; what a run writes, and what of it stays; the daemon's resident memory at
 //!   the end of steady load against the beginning of it
-//! - what a model has to read anew in the course of a piece of work, in bytes, against its longest request
-//! - a skill's call over the Model Context Protocol, on standard streams and over HTTP, against the same call in process; with eight
-//!   in flight, and with ten calls beside it that never end
-//! - the program's size and start, the first call of a bundled skill, and the memory of a daemon that waits
+//! - the input that a model has to process again during some work, in bytes, against its longest request
+//! - a skill's call over the Model Context Protocol, on standard streams and over HTTP, against the same call in process; with
+//! eight
+//!   in flight, and beside ten calls that never end
+//! - the program's size and start, the first call of a bundled skill, and the memory of an idle daemon
 //! - Python as a package against the host's own
-//! - the text of a PDF and a photo made smaller against the host's `pdftotext` and `convert`, and the start of `document`
-//! - a home in a fleet of one, two and three members against the same home on one machine, and against what its NATS server confirms
+//! - extracting the text of a PDF and shrinking a photo against the host's `pdftotext` and `convert`, and the start of `document`
+//! - a home in a fleet of one, two and three members against the same home on one machine, and against its NATS server's
+//! confirmations
 //! - the tasks of the page's main thread while a long answer streams into it
 //!
 //! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `network`, `folder`, `run`, `memory`, `flat`, `runs`, `writes`,
 //! `steady`, `prefix`, `mcp`, `page`, `program`, `python`, `files`, `fleet`.
-//! `KISO_BENCH_TOKENS` is the length of that answer, 20,000 without;
-//! `KISO_BENCH_MESSAGES` is the size of the large store, 1,000,000 without; `KISO_BENCH_STEADY_S` the seconds of steady load, 60
-//! without.
+//! `KISO_BENCH_TOKENS` is the length of that answer, by default 20,000; `KISO_BENCH_MESSAGES` is the size of the large store, by
+//! default 1,000,000; `KISO_BENCH_STEADY_S` is the duration of steady load in seconds, by default 60.
 //!
 //! Each figure is the minimum and the median of many repetitions. Nothing here is a limit: the machine is shared.
 
@@ -86,7 +87,7 @@ mod bare {
 }
 
 fn main() {
-    // `cargo test --benches` runs this too; it measures only when it was asked to.
+    // `cargo test --benches` runs this too; it measures only with `--bench`.
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
@@ -155,7 +156,7 @@ fn main() {
     }
 }
 
-/// Skills: a call, a start of the program, and what stays in memory.
+/// Skills: a call, a start of the program, and resident memory.
 fn skill_rows(runtime: &tokio::runtime::Runtime) {
     let (bare, kiso, resident) = runtime.block_on(calls());
     let (python, quick) = (starts("python3", &["-c", "pass"], 60), starts("/bin/true", &[], 200));
@@ -207,7 +208,7 @@ impl WasiView for Bare {
     }
 }
 
-/// The least that an embedder can do: the same engine settings, a store with WASI, instantiate, call.
+/// The minimum for an embedder: the same engine settings, a store with WASI, instantiate, call.
 struct BareEngine {
     engine: Engine,
     pre: bare::BarePre<Bare>,
@@ -261,8 +262,8 @@ impl BareEngine {
     }
 }
 
-/// Calls of the bare engine and of kiso, in turns, so that whatever else the machine does meets both alike; and what
-/// a process holds with 20 skills loaded.
+/// Alternating calls of the bare engine and of kiso, so that other load on the machine affects both equally; and the resident
+/// memory of a process with 20 skills loaded.
 async fn calls() -> (Times, Times, u64) {
     let dir = TempDir::new().expect("there is room");
     let skills = skills(&dir.path().join("home"));
@@ -270,7 +271,7 @@ async fn calls() -> (Times, Times, u64) {
         let candidate = skills.examine(&guest("echo"), None, Some(&format!("echo-{i}"))).expect("the guest is right");
         skills.install(candidate, GrantChoice::All).await.expect("it is installed");
     }
-    // A process that only calls: what compiling needed is not counted.
+    // A process that only calls, without the memory for compiling.
     drop(skills);
     let resident = child_resident(&dir.path().join("home"));
     let (bare, skills) = (BareEngine::new(), self::skills(&dir.path().join("home")));
@@ -280,7 +281,7 @@ async fn calls() -> (Times, Times, u64) {
     for turn in 0..=TURNS {
         for _ in 0..CALLS {
             let bare = bare.call().await;
-            // The first turn warms both up.
+            // The first turn is a warm-up.
             of_bare.extend((turn > 0).then_some(bare));
         }
         for _ in 0..CALLS {
@@ -310,7 +311,7 @@ fn child_resident(home: &Path) -> u64 {
     text.trim().parse().unwrap_or_else(|_| panic!("{text:?} {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// What [`child_resident`] starts.
+/// The process that [`child_resident`] starts.
 fn idle(home: &Path) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads start");
@@ -329,7 +330,7 @@ fn idle(home: &Path) {
     });
 }
 
-/// How long a program takes from start to end.
+/// Duration of a program from start to end.
 fn starts(program: &str, args: &[&str], times: usize) -> Option<Times> {
     let run = || Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
     run().ok().filter(|s| s.success())?;

@@ -1,5 +1,5 @@
-//! A skill's call over the Model Context Protocol, on standard streams and over HTTP, against the same call in process; alone,
-//! eight at once, and with ten calls beside it that never end.
+//! A skill's call over the Model Context Protocol, on standard streams and over HTTP, compared with the same call in process; one
+//! at a time, eight at once, and beside ten calls that never end.
 
 use super::{Times, row, show, summary};
 use kiso_base::home::SessionName;
@@ -14,11 +14,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Calls that are timed one by one, and those of a throughput.
+/// Calls that are timed one by one, and calls for the throughput.
 const CALLS: usize = 500;
 const MANY: usize = 2_000;
 
-/// Calls that spin.
+/// Calls that loop for ever.
 const SPINNING: i64 = 10;
 
 pub(crate) fn rows(runtime: &tokio::runtime::Runtime) {
@@ -94,7 +94,7 @@ fn spin(id: i64) -> Value {
     call(id, "command", json!({ "mode": "loop" }))
 }
 
-/// KiB of memory that a process has.
+/// Resident memory of a process in KiB.
 fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0 kB");
@@ -125,7 +125,7 @@ impl Pipe {
         writeln!(self.input, "{}", echo(self.next)).expect("it reads");
     }
 
-    /// The next answer to an echo.
+    /// Reads the next answer to an echo.
     fn hear(&mut self) {
         loop {
             let mut line = String::new();
@@ -208,7 +208,7 @@ impl Daemon {
         )
     }
 
-    /// So many calls over one connection, one after the other.
+    /// Makes calls over one connection, one after the other. Returns their durations.
     fn calls(&self, times: usize) -> Vec<Duration> {
         let mut reader = BufReader::new(self.begin(&echo(1_000)));
         exchange(&mut reader);
@@ -242,7 +242,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Reads an answer.
+/// Reads a response.
 fn exchange(reader: &mut BufReader<TcpStream>) {
     let (mut head, mut length) = (String::new(), 0);
     while !head.ends_with("\r\n\r\n") {

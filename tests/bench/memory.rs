@@ -1,5 +1,4 @@
-//! What a search of the memory takes, in a small one and in one that is full: by words that are rare and by words that are
-//! everywhere, and by meaning.
+//! The time of a search of the memory, in a small and in a full one: by rare words, by words in every passage, and by meaning.
 
 use super::{Times, row, summary};
 use kiso_store::memory::{Meaning, search};
@@ -7,19 +6,19 @@ use kiso_store::store::{MAX_CHUNKS, Store, Vector};
 use std::time::Instant;
 use tempfile::TempDir;
 
-/// Passages in the large store; in the environment, so that a short run can do with fewer.
+/// Variable for the number of passages in the large store, so that a short run can use fewer.
 const PASSAGES: &str = "KISO_BENCH_PASSAGES";
 
-/// Numbers of a vector, as of a common small model.
+/// Dimensions of a vector, as of a common small model.
 const DIMENSIONS: usize = 384;
 
-/// How often a search is made.
+/// Number of searches.
 const SEARCHES: usize = 50;
 
-/// Passages that are written at once.
+/// Passages in one transaction.
 const BATCH: u64 = 5_000;
 
-/// Questions: of words that are rare, of those that stand in every passage, and of one that begins others.
+/// Queries: rare words, words in every passage, and a word that is a prefix of others.
 const QUESTIONS: [(&str, &str); 3] = [
     ("rare words", "the market closed at 777 and 778"),
     ("words of every passage", "it rained on the market"),
@@ -38,7 +37,7 @@ pub(crate) async fn rows() {
 
 async fn pair(what: &str, many: u64, of: [(&Filled, &str, bool); 2]) {
     let mut times: [Vec<_>; 2] = Default::default();
-    // One warms up.
+    // The first is a warm-up.
     for turn in 0..=SEARCHES {
         for (times, (filled, question, by_meaning)) in times.iter_mut().zip(of) {
             let meaning = by_meaning.then(|| filled.meaning(turn as u64));
@@ -55,7 +54,7 @@ async fn pair(what: &str, many: u64, of: [(&Filled, &str, bool); 2]) {
     row(&format!("kiso: {what}, {many} passages"), lots, Some((few, "× with 1,000")));
 }
 
-/// A store with so many passages, each with a vector.
+/// A store with a number of passages, each with a vector.
 struct Filled {
     _dir: TempDir,
     store: Store,
@@ -87,7 +86,7 @@ impl Filled {
     }
 }
 
-/// A direction that nobody chose, the same each time.
+/// A pseudorandom direction, the same each time.
 fn vector(seed: u64) -> Vector {
     let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let next = || {

@@ -1,4 +1,4 @@
-//! `curl` in a command line against the host's own, over the same server on loopback.
+//! `curl` in a command line compared with the host's, with the same server on loopback.
 
 use super::exec::{Shell, sh};
 use super::{row, summary};
@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use tempfile::TempDir;
 
-/// What is fetched: a name, its bytes, and how often.
+/// Downloads: name, bytes, and number of repetitions.
 const BODIES: [(&str, usize, usize); 2] = [("1 kB", 1_000, 200), ("100 MB", 100_000_000, 7)];
 
 /// Prints a pair of rows for each size.
@@ -17,7 +17,7 @@ pub(crate) async fn rows() {
     for (name, bytes, times) in BODIES {
         let line = format!("curl -s http://{address}/{bytes} -o out");
         let (mut of_host, mut of_kiso, mut to_nowhere) = (Vec::new(), Vec::new(), Vec::new());
-        // In turns, so that whatever else the machine does meets both alike. The first warms both up.
+        // The two alternate, so that other load on the machine affects both equally. The first turn is a warm-up.
         for turn in 0..=times {
             let (host, kiso) = (sh(dir.path(), &line), shell.run_for_good(&line).await);
             let null = shell.run_for_good(&line.replace("-o out", "-o /dev/null")).await;
@@ -34,7 +34,7 @@ pub(crate) async fn rows() {
     }
 }
 
-/// A server that answers with as many bytes as its path says; its address.
+/// A server that responds with as many bytes as the path says. Returns its address.
 fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("it is bound").to_string();

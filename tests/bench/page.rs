@@ -1,5 +1,5 @@
-//! What the page's main thread does while a long answer streams in: a real Chromium, a daemon, and the tests' model server,
-//! which says 200 tokens a second until there are 20,000.
+//! Tasks of the page's main thread while a long answer streams in: a real Chromium, a daemon, and the tests' model server, which
+//! sends 200 tokens a second up to 20,000.
 
 #[path = "../all/page/browser.rs"]
 mod browser;
@@ -12,19 +12,19 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Tokens of the answer; in the environment, so that a short run can do with fewer.
+/// Variable for the tokens of the answer, so that a short run can use fewer.
 const TOKENS: &str = "KISO_BENCH_TOKENS";
 
-/// Tokens that the model says each second.
+/// Tokens for each second.
 const EACH_SECOND: u32 = 200;
 
-/// Tokens between two looks at what was traced: a trace of all of it would take minutes to fetch.
+/// Tokens in each traced stretch: fetching a trace of the whole answer would take minutes.
 const STRETCH: usize = 2_000;
 
-/// Shorter tasks are what the browser does anyway, and would only make the rest look better.
+/// Shorter tasks are normal browser activity, and would only improve the distribution.
 const COUNTED: Duration = Duration::from_millis(1);
 
-/// From here on a task is long (W3C Long Tasks).
+/// Minimum duration of a long task (W3C Long Tasks).
 const LONG: Duration = Duration::from_millis(50);
 
 const TALK: &str = r#"{"effort": "low", "categories": [], "tool_need": 0, "goal": "an answer", "durable": false}"#;
@@ -75,7 +75,7 @@ pub(crate) fn rows() {
                 server.release();
             }
             if done + stretch == tokens {
-                // All of it, up to the reply that has taken the draft's place. What is asked of the page must cost it nothing.
+                // The end: the reply has replaced the draft. Evaluations during the measurement would cost time on the page.
                 tab.wait_for(css("[role=log] article:last-of-type [aria-label='Copy reply']"));
                 tab.wait_until("document.querySelector('[role=log] article:last-of-type .chat-text').textContent.trimEnd().endsWith('That is the end.')");
             }
@@ -86,7 +86,7 @@ pub(crate) fn rows() {
     let _ = daemon.wait();
 }
 
-/// Paragraphs, lists, a table and code by turns, of four characters a token.
+/// Alternating paragraphs, lists, tables and code, with four characters for a token.
 fn answer(tokens: usize) -> String {
     const PART: &str = "## A part of it\n\nSome **words** about `it`, with [a link](https://example.org/), *and* more words that go on \
         for a while, so that the paragraph has several lines before the next thing comes.\n\n- one thing\n- another thing, with **weight**\n  \

@@ -1,4 +1,4 @@
-//! What a model has to read anew in the course of a piece of work, against the longest request of each role: 1 is the least.
+//! The input that a model has to read again during some work, compared with the longest request of each role. The minimum is 1.
 
 use crate::run::model_server;
 use measure::{figures, plan, talk, tool_loop};

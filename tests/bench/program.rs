@@ -1,4 +1,4 @@
-//! The program by itself: its size, its start, and the memory of a daemon that waits.
+//! The program: its size, its start, and the memory of an idle daemon.
 
 use super::{row, starts, summary};
 use flate2::{Compression, write::DeflateEncoder};
@@ -27,7 +27,7 @@ fn mega(bytes: usize) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// `kiso skill run data`, whose code is unpacked out of the program.
+/// `kiso skill run data`, whose code is unpacked from the program.
 fn bundled() -> super::Times {
     let dir = TempDir::new().expect("there is room");
     let table = dir.path().join("home/sessions/default/work/t.csv");
@@ -46,7 +46,7 @@ fn bundled() -> super::Times {
     summary((0..30).map(call).collect())
 }
 
-/// Starts one on a free port, and reads its resident memory when it is ready.
+/// Starts a daemon on a free port, and reads its resident memory when it is ready.
 fn daemon_resident() -> u64 {
     let dir = TempDir::new().expect("there is room");
     let mut kiso = Command::new(KISO);

@@ -1,7 +1,7 @@
-//! What kiso adds to the time that a person waits for a model: until the first byte of an answer is on the terminal, between
-//! one call of a model and the next, and before the first, with few and with many messages in the store.
+//! The time that kiso adds to a model's: until the first byte of an answer is on the terminal, between two calls of a model, and
+//! before the first call, with few and with many messages in the store.
 //!
-//! The model is the server of the tests, which says when its bytes left and when a request came.
+//! The model is the tests' server, which records when it sent bytes and when requests arrived.
 
 use super::{Times, row, show, skills, summary};
 use kiso_agent::context::{render, select};
@@ -29,25 +29,25 @@ pub(crate) mod model_server;
 
 use model_server::{Call, Fault, ModelServer, Reply, Script};
 
-/// Where [`relay`] reads from, in the environment.
+/// Variable with the address from which [`relay`] reads.
 pub(crate) const RELAY: &str = "KISO_BENCH_RELAY";
 
-/// Messages in the large store; in the environment, so that a short run can do with fewer.
+/// Variable for the messages in the large store, so that a short run can use fewer.
 pub(crate) const MESSAGES: &str = "KISO_BENCH_MESSAGES";
 
-/// How often the first byte is waited for.
+/// Measurements of the first byte.
 const FIRST_BYTES: usize = 20;
 
 /// Runs of six model calls each.
 const RUNS: usize = 40;
 
-/// Messages of the session that they are in.
+/// Messages of the session in which they run.
 const LONG_SESSION: u32 = 10_000;
 
-/// How often a context is built.
+/// Number of contexts to build.
 const CONTEXTS: usize = 50;
 
-/// What stands in the first token.
+/// The text of the first token.
 const TOKEN: &str = "token";
 
 /// Prints the rows.
@@ -75,7 +75,7 @@ fn config(server: &ModelServer) -> String {
     )
 }
 
-/// From the first token's leaving the server to its coming out of a pipe: through kiso, and through a process that copies
+/// The time from the server sending the first token until it comes out of a pipe: through kiso, and through a process that copies
 /// a socket to its standard output.
 fn first_byte() {
     let dir = TempDir::new().expect("there is room");
@@ -94,7 +94,7 @@ fn first_byte() {
             command.args(["run", "tell me something"]).env("KISO_HOME", &home);
             command
         });
-        // The first turn warms both up.
+        // The first turn is a warm-up.
         if turn > 0 {
             of_relay.push(relay);
             of_kiso.push(kiso);
@@ -105,7 +105,7 @@ fn first_byte() {
     row("`kiso run`: a model's first token to standard output", summary(of_kiso), Some((relay, "× socket to pipe")));
 }
 
-/// One wait: the server sends one token and holds the rest back until the token has come out.
+/// One measurement: the server sends one token and holds the rest until the token has come out.
 fn held(command: impl FnOnce(&ModelServer) -> Command) -> Duration {
     let answer = Reply { fault: Some(Fault::StallMidStream), ..reply("worker", &format!("{TOKEN} ")) };
     let script = [routing("low"), answer, reply("titler", "Something")];
@@ -123,13 +123,13 @@ fn held(command: impl FnOnce(&ModelServer) -> Command) -> Duration {
     server.release();
     child.wait().expect("it ends");
     let timings = server.timings();
-    // The answer that was held has a part more than others: the wait.
+    // The held answer has one more part than others: the wait.
     let answer = timings.iter().max_by_key(|timing| timing.parts.len()).expect("the server wrote it to its end");
-    // The first part says whose turn it is, the second has the token.
+    // The first part contains the role, the second the token.
     arrived - answer.parts[1]
 }
 
-/// What [`held`] starts to compare with: it asks for the worker's answer and copies what comes to standard output.
+/// The reference that [`held`] starts: requests the worker's answer and copies it to standard output.
 pub(crate) fn relay(base_url: &str) {
     let address = base_url.trim_start_matches("http://").trim_end_matches("/v1");
     let mut stream = TcpStream::connect(address).expect("the server listens");
@@ -171,8 +171,8 @@ fn parse(session: &str) -> SessionName {
     SessionName::parse(session).expect("a plain name")
 }
 
-/// The host's own work: between the last byte of one answer and the first byte of the next request, through all roles,
-/// with 20 skills and a long session; against one event's commit, which has to reach the disk.
+/// The host's own time between the last byte of one answer and the first byte of the next request, through all roles, with 20
+/// skills and a long session; compared with the commit of one event to disk.
 async fn steps() {
     let dir = TempDir::new().expect("there is room");
     let path = dir.path().join("home");
@@ -206,7 +206,7 @@ async fn steps() {
     }
     let timings = server.timings();
     server.finish();
-    // The first run warms up.
+    // The first run is a warm-up.
     let gaps = timings.chunks(of_run.len()).skip(1).flat_map(|run| {
         run.windows(2).map(|pair| pair[1].asked.saturating_duration_since(pair[0].answered)).collect::<Vec<_>>()
     });
@@ -224,7 +224,7 @@ async fn steps() {
     println!("| the same, 95th percentile | | {} | {ratio:.2} × a commit |", show(late));
 }
 
-/// The commit of one row, on the same disk.
+/// The time to commit one row, on the same disk.
 async fn commits(drive: &RunExecutor) -> Times {
     let mut times = Vec::new();
     for _ in 0..100 {
@@ -236,7 +236,7 @@ async fn commits(drive: &RunExecutor) -> Times {
     summary(times)
 }
 
-/// Puts messages into a session, a passage of memory for each hundred of them and a hundred facts, in one transaction.
+/// Adds messages to a session, a passage of memory for each hundred of them and a hundred facts, in one transaction.
 async fn fill(drive: &RunExecutor, session: &SessionName, messages: u32) {
     let name = session.clone();
     let first = drive.store.write(move |tx| tx.add_message(&name, MessageRole::User, "hello", 0, None));
@@ -271,7 +271,7 @@ async fn fill(drive: &RunExecutor, session: &SessionName, messages: u32) {
     conn.execute_batch("COMMIT").expect("there is room");
 }
 
-/// What a run reads and renders before its first request, and the whole way to it, in a small store and in a large one.
+/// The time to read and render a run's context, and to its first request, in a small store and in a large one.
 async fn contexts() {
     let many = std::env::var(MESSAGES).ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
     let (small, large) = (Filled::new(1_000).await, Filled::new(many).await);
@@ -302,7 +302,7 @@ pub(crate) fn grouped(count: u32) -> String {
     digits.chars().enumerate().flat_map(commas).flatten().collect()
 }
 
-/// A home with so many messages in one session.
+/// A home with a number of messages in one session.
 struct Filled {
     _dir: TempDir,
     server: ModelServer,
@@ -326,7 +326,7 @@ impl Filled {
         Self { _dir: dir, server, drive, session }
     }
 
-    /// The window, the summary, the facts and the digest of memory, as the planner's prompt.
+    /// Reads the window, the summary, the facts and the digest of memory, and renders the planner's prompt.
     async fn read(&self) -> Duration {
         const MESSAGE: &str = "what did station 77 say about the rain?";
         let started = Instant::now();

@@ -1,7 +1,7 @@
-//! Whole runs a second: a message in, its command done in the sandbox, the reply out, each in a session of its own. Beside them
-//! what the disk allows: the commits a second that SQLite makes of one row each, one after the other.
+//! Whole runs a second: a message arrives, its command runs in the sandbox, the reply is sent, each in its own session. For
+//! comparison, the limit of the disk: SQLite commits a second, of one row each, one after the other.
 //!
-//! All from outside: the binary, HTTP, and one follower of the feed that tells the clients of their replies.
+//! Measured from outside with the binary, HTTP, and one follower of the feed that passes replies to the clients.
 
 use super::store::{Served, home};
 use serde_json::{Value, json};
@@ -12,19 +12,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-/// Runs that are measured with so many clients.
+/// Numbers of clients, each with the runs to measure.
 const RUNS: [(usize, usize); 3] = [(1, 200), (8, 400), (64, 600)];
 
-/// Commits that are measured.
+/// Commits to measure.
 const COMMITS: u32 = 1_000;
 
-/// How often a client looks that polls.
+/// Interval of a client that polls.
 const POLL: Duration = Duration::from_millis(1);
 
 /// A guard against a daemon that does not answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Who waits for the reply in a session.
+/// The client that waits for the reply in each session.
 pub(crate) type Waiting = Mutex<HashMap<String, mpsc::Sender<()>>>;
 
 /// Prints the rows.
@@ -35,7 +35,7 @@ pub(crate) fn rows() {
     std::thread::scope(|scope| {
         let follower = served.follow();
         scope.spawn(|| follow(follower, &waiting));
-        // The first ones warm up.
+        // The first runs are a warm-up.
         runs(&served, &waiting, "warm", 2, 20, false);
         let resident = served.resident();
         let commits = commits(dir.path());
@@ -87,7 +87,7 @@ fn runs(served: &Served, waiting: &Waiting, name: &str, clients: usize, count: u
     count as f64 / began.elapsed().as_secs_f64()
 }
 
-/// Tells each client of the reply in its session.
+/// Passes each reply to the client of its session.
 pub(crate) fn follow(events: impl BufRead, waiting: &Waiting) {
     for line in events.lines().map_while(Result::ok) {
         let Some(data) = line.strip_prefix("data: ").or_else(|| line.strip_prefix("data:")) else { continue };
@@ -101,7 +101,7 @@ pub(crate) fn follow(events: impl BufRead, waiting: &Waiting) {
     }
 }
 
-/// Commits a second, each of one row and on disk before the next.
+/// Commits a second, of one row each, one after the other on disk.
 fn commits(home: &Path) -> f64 {
     let conn = rusqlite::Connection::open(home.join("commits.db")).expect("there is room");
     conn.execute_batch(
@@ -116,7 +116,7 @@ fn commits(home: &Path) -> f64 {
     f64::from(COMMITS) / began.elapsed().as_secs_f64()
 }
 
-/// Events of a run.
+/// Number of events of a run.
 fn events(home: &Path) -> f64 {
     let conn = rusqlite::Connection::open(home.join("store.db")).expect("it is SQLite");
     let mean = "SELECT count(*) * 1.0 / count(DISTINCT run) FROM events";

@@ -1,8 +1,7 @@
-//! What a large store costs, and what a store costs the card that it is on: a daemon with a million messages in one session
-//! and ten thousand sessions against one with a few; the bytes that are written for a message; and the daemon's resident memory
-//! under steady load.
+//! The cost of a large store, and of a store for its disk: a daemon with a million messages in one session and ten thousand
+//! sessions compared with a small one; bytes written for a message; and the daemon's resident memory under steady load.
 //!
-//! All from outside: the binary, HTTP, `/proc`.
+//! Measured from outside with the binary, HTTP and `/proc`.
 
 use super::run::{MESSAGES, grouped};
 use super::wal::Written;
@@ -15,7 +14,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Seconds of steady load; in the environment, for the hour that the design asks for.
+/// Variable for the seconds of steady load, such as an hour.
 const STEADY: &str = "KISO_BENCH_STEADY_S";
 
 /// Messages and sessions of the small store: a full page of each listing.
@@ -24,19 +23,19 @@ const FEW: u32 = 200;
 /// Sessions of the large store.
 const SESSIONS: u32 = 10_000;
 
-/// How often a daemon is started.
+/// Starts of each daemon.
 const STARTS: usize = 15;
 
-/// How often each request is made.
+/// Repetitions of each request.
 const REQUESTS: usize = 200;
 
-/// Runs whose writes are counted: few enough that the log is not begun anew among them.
+/// Runs whose writes are counted: too few to restart the log.
 const WRITTEN: u64 = 40;
 
-/// Sessions that they are in, where these are there before.
+/// Existing sessions in which they run.
 const AMONG: u64 = 8;
 
-/// Messages that are under way at once, of as many sessions, under steady load.
+/// Messages in flight under steady load, each in its own session.
 const AT_ONCE: u64 = 4;
 
 /// Rows of start-up, status and listings, by size of the store.
@@ -48,7 +47,7 @@ pub(crate) fn flat_rows() {
         for (home, times) in homes.iter().zip(&mut starts) {
             let started = Instant::now();
             let served = Served::start(home.path());
-            // The first turn warms both up.
+            // The first turn is a warm-up.
             times.extend((turn > 0).then_some(started.elapsed()));
             served.end();
         }
@@ -76,7 +75,7 @@ fn pair(what: &str, size: &str, times: [Vec<Duration>; 2]) {
     row(&format!("kiso: {what}, {size}"), lots, Some((few, "× with a few")));
 }
 
-/// A home with so many answered messages in the session `long`, and so many other sessions of one message each.
+/// A home with a number of answered messages in the session `long`, and other sessions with one message each.
 pub(crate) fn filled(messages: u32, sessions: u32) -> TempDir {
     let dir = home();
     Served::start(dir.path()).end();
@@ -86,7 +85,7 @@ pub(crate) fn filled(messages: u32, sessions: u32) -> TempDir {
     let fill = |sql: &str, rows: u32| {
         conn.execute(&format!("{count} {sql}"), [rows]).expect("the tables are as they are");
     };
-    // Each has a run and a job; every second one is a reply.
+    // Each message has a run and a job; every second one is a reply.
     fill("INSERT INTO sessions (name, created_ms, active_ms) SELECT 's' || i, i, i FROM n", sessions);
     fill("INSERT INTO sessions (name, created_ms, active_ms) SELECT 'long', ?1, ?1 FROM n WHERE i = 1", 1_000_000);
     let long = "(SELECT id FROM sessions WHERE name = 'long')";
@@ -127,8 +126,8 @@ pub(crate) fn filled(messages: u32, sessions: u32) -> TempDir {
     dir
 }
 
-/// What a run writes: commits, each of which is synced, pages, bytes of the log, and what the kernel says that it wrote, log and
-/// store; and what of it stays in the store. The first run of a session makes its directories, too.
+/// Writes of a run: synced commits, pages, bytes of the log, and bytes written according to the kernel, log and store; and the
+/// part that stays in the store. The first run of a session also creates its directories.
 pub(crate) fn write_rows() {
     let cases = [
         ("a run of one command", 1, WRITTEN, AMONG),
@@ -163,7 +162,7 @@ pub(crate) fn write_rows() {
     }
 }
 
-/// Pages of the store that are in use, in bytes; the log counts as what it will be.
+/// Used pages of the store in bytes, including those in the log.
 pub(crate) fn space(home: &Path) -> u64 {
     let conn = rusqlite::Connection::open(home.join("store.db")).expect("it is SQLite");
     let number =
@@ -171,7 +170,7 @@ pub(crate) fn space(home: &Path) -> u64 {
     u64::from(number("page_count") - number("freelist_count")) * u64::from(number("page_size"))
 }
 
-/// Resident memory under steady load: at the end against after a twelfth of the time, the fifth minute of an hour.
+/// Resident memory under steady load: at the end compared with a twelfth of the time, such as the fifth minute of an hour.
 pub(crate) fn steady_rows() {
     let seconds = std::env::var(STEADY).ok().and_then(|text| text.parse().ok()).unwrap_or(60_u64).max(12);
     let dir = home();
@@ -193,13 +192,13 @@ pub(crate) fn steady_rows() {
 
 pub(crate) fn home() -> TempDir {
     let dir = TempDir::new().expect("there is room");
-    // A daemon that waits for nothing, and forgets nothing meanwhile.
+    // A daemon without debounce and retention.
     let config = "model = \"reflex\"\n[daemon]\ndebounce_ms = 0\n[retention]\nprompts_days = 0\ntraces_days = 0\nfeed_entries = 10_000_000\n";
     std::fs::write(dir.path().join("config.toml"), config).expect("there is room");
     dir
 }
 
-/// `kiso serve`, and a client of it.
+/// `kiso serve`, and a client.
 pub(crate) struct Served {
     child: Child,
     _stdout: BufReader<ChildStdout>,
@@ -233,14 +232,14 @@ impl Served {
         Client::new(&self.address)
     }
 
-    /// The feed, as it comes.
+    /// Opens the feed.
     pub(crate) fn follow(&self) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         stream.write_all(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").expect("it reads");
         BufReader::new(stream)
     }
 
-    /// Whether a request is answered: of a fleet's home, the one who stands by may know nobody to ask.
+    /// Whether requests are answered: a standby member of a fleet may not know the owner yet.
     pub(crate) fn answers(&self) -> bool {
         let asked = TcpStream::connect(&self.address).and_then(|mut stream| {
             stream.write_all(b"GET /sessions HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")?;
@@ -254,19 +253,19 @@ impl Served {
         self.client.ask("GET", path, "")
     }
 
-    /// Sends a message; its id.
+    /// Sends a message. Returns its id.
     fn send(&mut self, session: &str, text: &str) -> i64 {
         let body = json!({ "session": session, "text": text }).to_string();
         let answer: Value = serde_json::from_str(&self.client.ask("POST", "/msg", &body)).expect("it is JSON");
         answer["message"].as_i64().expect("it has an id")
     }
 
-    /// Sends so many messages, to [`AT_ONCE`] sessions in turn, and waits until all are answered. `number` tells them apart.
+    /// Sends messages to [`AT_ONCE`] sessions in turn, and waits until all are answered. `number` makes them unique.
     fn work(&mut self, messages: u64, number: u64) {
         let mut sent = Vec::new();
         for n in number..number + messages {
             sent.push(self.send(&format!("s{}", n % AT_ONCE), &format!("$ echo {n}")));
-            // No more than a person or two at once: each message has its own run.
+            // At most this many in flight: each message has its own run.
             if sent.len() as u64 == AT_ONCE {
                 sent.drain(..).for_each(|id| self.wait(id));
             }
@@ -280,7 +279,7 @@ impl Served {
         }
     }
 
-    /// Bytes that it had the kernel write to disks, without those that were cut off again before the kernel had.
+    /// Bytes that the kernel wrote to disk for it, without writes that were cancelled before.
     fn written(&self) -> u64 {
         self.number("io", "write_bytes:").saturating_sub(self.number("io", "cancelled_write_bytes:"))
     }

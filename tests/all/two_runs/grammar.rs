@@ -1,25 +1,25 @@
-//! Random programs: lines of somebody below the user and lines of the user's, which meet in a few names.
+//! Random programs: lines of somebody below the user and lines of the user, which share a few names.
 
 use crate::load::Random;
 
 /// A step of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A line that has read the attacker's text, which it finds in `$1`.
+    /// A line that has read the attacker's text, which is in `$1`.
     Attacker(String),
-    /// A line of the user's.
+    /// A line of the user.
     User(String),
-    /// The user takes back what the step of this number did.
+    /// The user undoes the step of this number.
     Undo(usize),
     Redo(usize),
 }
 
-/// What everybody names.
+/// The names in all lines.
 pub(super) const NAMES: [&str; 10] = ["a", "b", "c.csv", "d", "d/x", "d/y", "e", "e/x", "l", "AGENTS.md"];
 
 const DIRS: [&str; 3] = ["d", "e", "l"];
 
-/// A change of files. `W` stands for a word, `N` and `M` for names, `D` and `E` for directories, `K` for a small number.
+/// Changes of files. `W` is a placeholder for a word, `N` and `M` for names, `D` and `E` for directories, `K` for a small number.
 const CHANGES: [&str; 74] = [
     "echo W > N",
     "echo W > N",
@@ -97,7 +97,7 @@ const CHANGES: [&str; 74] = [
     "for x in *; do echo $x >> M; done",
 ];
 
-/// How a line of somebody below the user uses the text.
+/// How an attacker's line uses the text.
 const USES: [&str; 4] =
     ["C", "case $1 in pay*) C;; esac", "case $1 in wait) C;; esac", "[ ${#1} -gt 5 ] && { C; } || { O; }"];
 
@@ -105,14 +105,14 @@ fn pick<'a>(random: &mut Random, from: &[&'a str]) -> &'a str {
     from[random.below(from.len())]
 }
 
-/// A line of it, with the attacker's words among its own where it has them.
+/// A random change; an attacker's line also contains the attacker's words.
 fn change(random: &mut Random, of_attacker: bool) -> String {
     let line = pick(random, &CHANGES);
     let mut filled = String::new();
     let mut before = ' ';
     let mut letters = line.chars().peekable();
     while let Some(letter) = letters.next() {
-        // A letter by itself is a place; one in a word is a letter.
+        // A single letter is a placeholder; one in a word is not.
         let is_place =
             !before.is_alphanumeric() && letters.peek().is_none_or(|next| !next.is_alphanumeric() && *next != '_');
         before = letter;
@@ -137,7 +137,7 @@ fn attacker(random: &mut Random) -> String {
     use_.replace('C', &one).replacen('O', &other, 1)
 }
 
-/// A program: the user has some files, then everybody works.
+/// A program: the user creates some files, then both work.
 pub(super) fn program(random: &mut Random) -> Vec<Step> {
     let first = "mkdir d e; echo one > a; echo two,2 > c.csv; echo three > d/x; echo four > e/x; echo heed > AGENTS.md";
     let mut steps = vec![Step::User(first.to_owned())];

@@ -1,11 +1,11 @@
-//! A host that keeps what it was sent, at each path, and gives it to whoever asks.
+//! A host that stores sent data by path, and returns it to anybody.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 
-/// Starts it; its address.
+/// Starts it. Returns its address.
 pub(super) fn start() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -19,7 +19,7 @@ pub(super) fn start() -> String {
     address
 }
 
-/// Answers one request; what was kept of the path before it.
+/// Answers one request with the previous data of its path.
 fn answer(kept: &Mutex<HashMap<String, Vec<u8>>>, stream: TcpStream) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();

@@ -1,4 +1,4 @@
-//! Everything in a workspace that an undo must put back: kinds, contents, modes, targets of links, and which names are one file.
+//! Everything in a workspace that an undo must restore: kinds, contents, modes, link targets, and hard links.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What stands at a path.
+/// The entry at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Entry {
     Dir {
@@ -49,7 +49,7 @@ impl Tree {
         Tree(entries)
     }
 
-    /// The rest of it, without a directory and everything below that.
+    /// The tree without a directory and everything below it.
     pub(crate) fn without(mut self, dir: &str) -> Tree {
         self.0.retain(|path, _| !path.starts_with(dir));
         self
@@ -62,7 +62,7 @@ impl Tree {
             .collect()
     }
 
-    /// Asserts that the other is the same, and says what differs.
+    /// Asserts that both are equal, and reports the differences.
     #[track_caller]
     pub(crate) fn assert_same(&self, other: &Tree) {
         let paths: std::collections::BTreeSet<_> = self.0.keys().chain(other.0.keys()).collect();

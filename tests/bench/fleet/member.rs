@@ -1,4 +1,4 @@
-//! Machines of a fleet, and what they have given to JetStream.
+//! Machines of a fleet, and their data in JetStream.
 
 use super::nats::Nats;
 use super::wire::Wire;
@@ -9,14 +9,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A machine: a home of its own, whose `config.toml` names a fleet.
+/// A machine with its own home, whose `config.toml` names a fleet.
 pub(super) struct Machine {
     pub dir: TempDir,
     fleet: String,
 }
 
 impl Machine {
-    /// With this home.
+    /// A machine with this home.
     pub(super) fn new(dir: TempDir, nats: &Nats, fleet: &str, name: &str) -> Machine {
         let path = dir.path().join("config.toml");
         let config = std::fs::read_to_string(&path).expect("it has one");
@@ -29,19 +29,19 @@ impl Machine {
         Machine { dir, fleet: fleet.to_owned() }
     }
 
-    /// Another one of the same fleet, with nothing in its home but the key.
+    /// Another machine of the same fleet, with only the key in its home.
     pub(super) fn another(&self, nats: &Nats, name: &str) -> Machine {
         let dir = home();
         std::fs::copy(self.dir.path().join("key"), dir.path().join("key")).expect("there is room");
         Machine::new(dir, nats, &self.fleet, name)
     }
 
-    /// `kiso fleet begin`; how long it takes.
+    /// Runs `kiso fleet begin` and returns its duration.
     pub(super) fn begin(&self) -> Duration {
         self.kiso("begin")
     }
 
-    /// `kiso fleet status`, which makes the streams and the bucket where they are missing.
+    /// Runs `kiso fleet status`, which creates missing streams and the bucket.
     pub(super) fn status(&self) -> Duration {
         self.kiso("status")
     }
@@ -53,7 +53,7 @@ impl Machine {
         began.elapsed()
     }
 
-    /// Its daemon, when the home is served: by itself or by the owner.
+    /// Starts its daemon, and waits until the home is served by it or by the owner.
     pub(super) fn start(&self) -> Served {
         let served = Served::start(self.dir.path());
         wait_until("the home is served", || served.answers());
@@ -61,7 +61,7 @@ impl Machine {
     }
 }
 
-/// What a fleet has published, as its streams say.
+/// Data that a fleet has published, according to its streams.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Appended {
     pub log_messages: u64,
@@ -71,7 +71,7 @@ pub(super) struct Appended {
 }
 
 impl Appended {
-    /// Until now.
+    /// The data so far.
     pub(super) fn of(wire: &mut Wire, fleet: &str) -> Appended {
         let mut state = |stream: &str| {
             let info = wire.ask(&format!("$JS.API.STREAM.INFO.KISO_{fleet}_{stream}"), &[], b"");
@@ -82,7 +82,7 @@ impl Appended {
         Appended { log_messages, log_bytes, pieces, piece_bytes }
     }
 
-    /// What came since then. Bytes that were forgotten meanwhile are not among them.
+    /// The data published since then, without bytes that were removed meanwhile.
     pub(super) fn since(self, before: Appended) -> Appended {
         Appended {
             log_messages: self.log_messages - before.log_messages,
@@ -100,14 +100,14 @@ impl Appended {
     }
 }
 
-/// Makes a stream as a fleet's log is.
+/// Creates a stream like a fleet's log.
 pub(super) fn stream(wire: &mut Wire, name: &str, subject: &str) {
     let wanted = json!({ "name": name, "subjects": [subject], "storage": "file", "discard": "new" });
     let made = wire.ask(&format!("$JS.API.STREAM.CREATE.{name}"), &[], wanted.to_string().as_bytes());
     assert_eq!(made["config"]["storage"], "file", "{made}");
 }
 
-/// Appends at this place, and waits for the confirmation.
+/// Appends at this position, and waits for the confirmation.
 pub(super) fn publish(wire: &mut Wire, subject: &str, after: u64, payload: &[u8]) {
     let headers = [("Nats-Expected-Last-Sequence", after.to_string()), ("Nats-Msg-Id", format!("1-{after}-0"))];
     let confirmed = wire.ask(subject, &headers, payload);

@@ -1,5 +1,5 @@
-//! What a fleet keeps, and what it holds up: bytes for a message and for a session, the time that a machine needs to take a home over,
-//! and what a NATS server needs for each home.
+//! The size and cost of a fleet: bytes for a message and for a session, the time for a machine to take over a home, and a NATS
+//! server's needs for each home.
 
 use super::Door;
 use super::member::{Appended, Machine, stream};
@@ -16,46 +16,46 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Messages whose bytes are counted: so few that no copy of the whole store takes their place meanwhile.
+/// Messages whose bytes are counted: too few to trigger a copy of the whole store.
 const COUNTED: u64 = 100;
 
-/// Homes that are taken over, by stored messages and sessions with a file each: the second has only more sessions than the first, the
+/// Homes to take over, by stored messages and by sessions with a file each: the second has only more sessions than the first, the
 /// third only more messages.
 const HOMES: [(u32, u32); 3] = [(200, 10), (200, 1_000), (1_000_000, 10)];
 
-/// How often each is taken over.
+/// Takeovers of each home.
 const TAKEOVERS: usize = 3;
 
-/// Bytes that cannot be compressed, of which a message is made that fills the log.
+/// Size of an incompressible message that fills the log.
 const LONG: usize = 10_000;
 
-/// Homes that a server has.
+/// Homes on a server.
 const EMPTY_HOMES: u64 = 100;
 
 /// Pieces of files in one stream.
 const PIECES: u64 = 20_000;
 
-/// Of these, at once on their way.
+/// Pieces in flight at the same time.
 const ON_THEIR_WAY: u64 = 100;
 
 pub(super) fn rows(nats: &Nats) {
     messages(nats);
     copy(nats);
     takeovers(nats);
-    // What another one has forgotten still counts as its memory.
+    // A new server: data that was removed from the other one still counts as its memory.
     if let Some(fresh) = Nats::start() {
         server(fresh);
     }
 }
 
-/// What is published for a message, and what of it stays in the store.
+/// Bytes published for a message, and the part that stays in the store.
 fn messages(nats: &Nats) {
     let machine = Machine::new(home(), nats, "size", "m0");
     machine.begin();
     let (door, mut wire) = (Door::open(machine.start()), nats.connect());
     let mut client = door.served.client();
     door.message(&mut client, "old", "$ echo begin");
-    // What it is, its session and its text, with a number for N.
+    // Kinds of messages: name, session and text, with a number for N.
     let kinds = [
         ("a message with one command", "old", "$ echo N"),
         ("one whose command writes a file of 1 kB", "old", "$ head -c 1000 /dev/urandom > file"),
@@ -99,7 +99,7 @@ fn messages(nats: &Nats) {
     println!("| kiso: another machine takes over, a log of {:.1} MB | | {} | |", log as f64 / 1e6, show(took));
 }
 
-/// How long a message waits while a copy of the whole store takes the log's place.
+/// How long a message waits while a copy of the whole store replaces the log.
 fn copy(nats: &Nats) {
     let (stored, sessions) = HOMES[2];
     let dir = filled(stored, sessions);
@@ -128,13 +128,13 @@ fn copy(nats: &Nats) {
     door.served.end();
 }
 
-/// The number of the first message that a fleet's log still has.
+/// The first message still in a fleet's log.
 fn log_begins(wire: &mut Wire, fleet: &str) -> u64 {
     let info = wire.ask(&format!("$JS.API.STREAM.INFO.KISO_{fleet}_LOG"), &[], b"");
     info["state"]["first_seq"].as_u64().unwrap_or_else(|| panic!("{info}"))
 }
 
-/// How long it takes to begin a fleet with a home, and until another machine serves it.
+/// The time to start a fleet with a home, and until another machine serves it.
 fn takeovers(nats: &Nats) {
     let mut first: Option<[Duration; 3]> = None;
     for (at, (stored, sessions)) in HOMES.into_iter().enumerate() {
@@ -173,7 +173,7 @@ fn takeovers(nats: &Nats) {
     }
 }
 
-/// Gives each session its directory, and a file in it.
+/// Creates each session's directory with a file.
 fn with_files(path: &Path, sessions: u32) {
     let home = Home::open(path).expect("a home");
     for name in (1..=sessions).map(|n| format!("s{n}")).chain(["long".to_owned()]) {
@@ -184,7 +184,7 @@ fn with_files(path: &Path, sessions: u32) {
     }
 }
 
-/// What a server needs for homes in which nothing happens, and for pieces of files.
+/// A server's needs for idle homes, and for pieces of files.
 fn server(mut nats: Nats) {
     let dir = TempDir::new().expect("there is room");
     let config = std::fs::read_to_string(home().path().join("config.toml")).expect("it has one");
@@ -198,7 +198,7 @@ fn server(mut nats: Nats) {
     let (mut wire, payload) = (nats.connect(), [7; 200]);
     stream(&mut wire, "PIECES", "pieces.*");
     for begin in (0..PIECES).step_by(usize::try_from(ON_THEIR_WAY).expect("few")) {
-        // Their names are as long as those of digests.
+        // Their names are as long as digests.
         let sent = (begin..begin + ON_THEIR_WAY).map(|n| wire.begin(&format!("pieces.{n:064}"), &[], &payload));
         let sent: Vec<String> = sent.collect::<Result<_, _>>().expect("it is connected");
         sent.iter().for_each(|inbox| drop(wire.answer(inbox).expect("it is confirmed")));
@@ -214,7 +214,7 @@ fn server(mut nats: Nats) {
     println!("| nats: disk for it | | {} bytes | |", (with_pieces.disk - with_homes.disk) / PIECES);
 }
 
-/// Bytes that a server needs: of memory as it is, and after it was started anew with the same files; of disk.
+/// Bytes that a server needs: memory while running and after a restart with the same files, and disk.
 struct Needs {
     at_work: u64,
     started_anew: u64,
@@ -229,7 +229,7 @@ impl Needs {
         Needs { at_work, started_anew: resident(nats), disk }
     }
 
-    /// More than before, for each of so many: started anew, and at work.
+    /// Additional memory for each of `count` items: after a restart, and while running.
     fn memory(&self, before: &Needs, count: u64) -> String {
         let least = self.started_anew.saturating_sub(before.started_anew) / count;
         let most = self.at_work.saturating_sub(before.started_anew) / count;
@@ -237,7 +237,7 @@ impl Needs {
     }
 }
 
-/// Bytes of memory that the server has: the process that was started with its configuration.
+/// Resident memory of the server process with this configuration.
 fn resident(nats: &Nats) -> u64 {
     let config = nats.dir().join("config");
     let is_it = |process: &Path| {
@@ -251,7 +251,7 @@ fn resident(nats: &Nats) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("it is a number") << 10
 }
 
-/// Bytes that its files take, in whole blocks.
+/// Bytes of its files in whole blocks.
 fn disk(nats: &Nats) -> u64 {
     fn of(path: &Path) -> u64 {
         use std::os::unix::fs::MetadataExt;

@@ -1,16 +1,16 @@
-//! The protocol holds in every state, and each rule of it is needed.
+//! The protocol's properties hold in every state, and each of its rules is needed.
 
 use fleet_model::{Flaw, Fleet, Size};
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use std::collections::BTreeSet;
 use std::io::Write;
 
-/// Past what a test prints, which nobody sees when it passes.
+/// Prints directly to standard error, because the output of a passed test is hidden.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Goes through every state.
+/// Checks every state.
 #[track_caller]
 fn holds(size: Size) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -28,7 +28,7 @@ fn holds(size: Size) {
     }
 }
 
-/// What cannot be reached with that little.
+/// Properties that cannot be reached with a model of this size.
 fn is_out_of_reach(size: Size, name: &str) -> bool {
     match name {
         "an append is in the log, and another copy is on its way" => size.retries == 0,
@@ -74,7 +74,7 @@ fn more_at_once() {
     holds(Size { members: 2, messages: 1, epochs: 2, crashes: 1, retries: 1, beats: 1, bases: 2 });
 }
 
-/// Each rule that is left out, and what is not true any more.
+/// Each rule that can be left out, and the properties that this breaks.
 const NEEDED: &[(Flaw, &[&str])] = &[
     (Flaw::OwnerWithoutCompareAndSet, &["each epoch is one member's"]),
     (Flaw::NoCompareAndSet, &["epochs in the log never go back", "the newest owner has every message with a 202"]),
@@ -107,7 +107,7 @@ fn without_one_of_its_rules_something_breaks() {
         };
         let size = Size { members: 2, messages, epochs: 2, crashes: 1, retries, beats: 0, bases };
         let all = HasDiscoveries::AllOf(broken.iter().copied().collect());
-        // Breadth first, so that the ways to each are short.
+        // Breadth first, so that the paths to each are short.
         let checker = Fleet { size, flaw: Some(*flaw) }.checker().finish_when(all).spawn_bfs().join();
         let found = checker.discoveries();
         for name in *broken {
@@ -119,7 +119,7 @@ fn without_one_of_its_rules_something_breaks() {
     }
 }
 
-/// A property that no flaw breaks may be one that nothing can break.
+/// A property that no flaw breaks may be trivially true.
 #[test]
 fn every_property_can_be_broken() {
     let size = Size { members: 2, messages: 1, epochs: 1, crashes: 0, retries: 0, beats: 0, bases: 0 };

@@ -1,4 +1,4 @@
-//! How several members share one home, as a model that a checker goes through state by state.
+//! A model of several members that share one home, for a checker that visits all of its states.
 //!
 //! ```text
 //!  clients ──messages──▶ member that serves ──append: a place and a record──▶ log (one stream)
@@ -7,45 +7,45 @@
 //!                                   └──effect with its epoch──▶ sink        owner: who, epoch, revision (one key)
 //! ```
 //!
-//! One member at a time owns the home, and what it does is in the log before anybody hears of it. The model has these rules of the
-//! real members, server and clients, and nothing of how they are kept:
+//! One member at a time owns the home, and its changes are in the log before anybody sees them. The model has the following rules
+//! of the real members, server and clients, but not their implementation:
 //!
-//! - One key says who owns: a member, an epoch that grows with each owner, and a revision. It is changed by compare-and-set. An
+//! - One key names the owner: a member, an epoch that grows with each owner, and a revision. It is changed by compare-and-set. An
 //!   owner renews its lease by writing it; a member that has seen no new revision for a whole lease takes over.
-//! - The log takes a record only at the place that the request names, which must be its end. A request that is sent twice may be
-//!   confirmed or refused the second time ([`Step::Deliver`] has both; a NATS server refuses it). Whoever is refused may look what
-//!   stands at that place, or give up at once ([`Step::Look`], [`Step::Hear`]).
+//! - The log accepts a record only at the position in the request, which must be its end. A repeated request may be confirmed or
+//!   refused ([`Step::Deliver`] has both; a NATS server refuses it). A member that was refused may read the record at that
+//!   position, or give up at once ([`Step::Look`], [`Step::Hear`]).
 //! - A member that takes over reads the log, appends a record of its epoch, and serves when that is in the log. If somebody
 //!   appended in between, it reads again. If it reads a newer epoch than its own, it gives up.
-//! - A message is accepted, started and replied to by one record each. Between the second and the third its effect leaves for a
-//!   sink outside, with the epoch, and only while the lease is good by the owner's own clock. A run that another member had
+//! - Accepting, starting and replying to a message are one record each. Between the second and the third, its effect leaves for a
+//!   sink outside, with the epoch, and only while the lease is valid by the owner's own clock. A run that another member had
 //!   started is not started again: its reply says that it was interrupted.
-//! - An owner may put a copy of everything in place of the log: it appends a record that says so, then sets another key, the base,
-//!   by compare-and-set and never back to an older copy, and then has the log forget what lies before. Whoever takes over reads the
-//!   base, then the log from there; if that is forgotten meanwhile, it begins with the base again.
-//! - A client sends what it has no 202 for to any member that serves, as often as it likes, under the same key.
+//! - An owner may replace the log by a copy of everything: it appends a record that says so, then sets another key, the base,
+//!   by compare-and-set and never back to an older copy, and then deletes earlier records from the log. A member that takes over
+//!   reads the base, then the log from there; if that was deleted meanwhile, it starts with the base again.
+//! - A client sends a message without a 202 to any serving member, any number of times, with the same key.
 //!
-//! **What can happen at any moment**: a lease passes and another member takes over ([`Step::Suspect`]); a member crashes and stands
-//! by; a member does nothing for however long and goes on where it was, as one that was frozen does (it is not its turn, which needs
-//! no step); an append or an effect is on its way for however long, or for ever, which is what "lost" means; an answer is lost and
-//! the append is sent again, so that two copies are on their way. One that stays down is one that stands by and never has its turn,
-//! and an owner that gives the home up is one that crashes.
+//! **Events that can happen at any moment**: a lease ends and another member takes over ([`Step::Suspect`]); a member crashes and
+//! is on standby; a member pauses for any time and continues where it was, like a frozen process (this needs no step); an append
+//! or an effect is delayed for any time, or for ever, which models a loss; an answer is lost and the append is sent again, so
+//! that there are two copies. A member that stays down is a standby that takes no steps, and an owner that releases the home is
+//! one that crashes.
 //!
-//! **What is assumed about clocks**: whoever waits for a whole lease sees its end later than the owner, who counts from before it
-//! sent its last beat and keeps a margin. In the model: when somebody suspects the owner, the owner's own clock says that its lease
-//! has passed. It has to look in order to know, and whatever it has sent before is on its way.
+//! **Assumptions about clocks**: a member that waits for a whole lease sees its end later than the owner, which counts from
+//! before its last beat and keeps a margin. In the model: when a member suspects the owner, the owner's clock says that its lease
+//! has ended. It has to check the clock to know, and earlier requests are still in flight.
 //!
-//! **Clients are told at once** what they may be told. Being told later is never worse, so it would only be more states.
+//! **Clients receive news at once.** A later delivery is never worse, and would only add states.
 //!
-//! **What is checked** is in `properties.rs`: what must hold in every state, and what must be reached in some state, so that the
-//! first is not true only because nothing happens. What must come about in the end (a message *is* answered) is not checked: it
-//! needs a member that stays alive, and the tests with real members show it. Left out besides: pieces of files, commits in several
-//! parts, and connections through another member.
+//! **Checked properties** are in `properties.rs`: conditions for every state, and conditions that some state must reach, so that
+//! the first are not trivially true. Liveness (a message *is* answered in the end) is not checked: it needs a member that stays
+//! alive, and the tests with real members cover it. The model also omits pieces of files, commits in several parts, and
+//! connections through another member.
 //!
-//! **How far**: every state within [`Size`]. Crashes, second requests, beats, copies and epochs are counted, because without an end to
-//! them there would be no end of states. States that are the same but for the names of members and messages count as one
-//! (`symmetry.rs`). Each [`Flaw`] leaves one rule out, and `check.rs` asserts which property that breaks, and that each property
-//! can be broken.
+//! **Bounds**: every state within [`Size`]. Crashes, repeated requests, beats, copies and epochs are counted, because the number
+//! of states would be infinite otherwise. States that differ only in the names of members and messages count as one
+//! (`symmetry.rs`). Each [`Flaw`] leaves one rule out, and `check.rs` asserts which properties that breaks, and that each
+//! property can be broken.
 
 mod properties;
 mod state;
@@ -58,68 +58,68 @@ pub use state::{
 use state::insert;
 use stateright::{Model, Property};
 
-/// Messages at most; a model may use fewer.
+/// Maximum number of messages; a model may use fewer.
 pub const MESSAGES: usize = 2;
 
-/// How much of everything there is.
+/// Bounds of the model.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
     pub members: usize,
     pub messages: usize,
-    /// How often a member may take over, the first time included.
+    /// Number of takeovers, including the first owner's.
     pub epochs: u8,
     pub crashes: u8,
-    /// How often an append may be sent again.
+    /// Number of repeated appends.
     pub retries: u8,
-    /// How often an owner may renew its lease. Between beats any time may pass.
+    /// Number of lease renewals. Any time may pass between beats.
     pub beats: u8,
-    /// How often a copy takes the place of the log.
+    /// Number of copies that replace the log.
     pub bases: u8,
 }
 
-/// A rule that is left out, to show that it is needed.
+/// A rule to leave out, to show that it is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// Who takes over writes the key whatever stands there by now.
+    /// A member that takes over writes the key without checking its revision.
     OwnerWithoutCompareAndSet,
-    /// The log takes a record wherever its end is.
+    /// The log accepts a record at any position.
     NoCompareAndSet,
-    /// A client has its 202 when the append is on its way.
+    /// A client gets its 202 when the append was sent.
     AnswerBeforeAcknowledgement,
-    /// Who took over serves what it read, without a record of its epoch.
+    /// A member that took over serves what it read, without a record of its epoch.
     NoEpochRecord,
-    /// A member that was slow to take over does not mind a newer epoch in the log.
+    /// A member that was slow to take over ignores a newer epoch in the log.
     NewerEpochIgnored,
-    /// An append that is sent again has no identity and takes the end of the log as its place.
+    /// A repeated append has no identity and takes the end of the log as its position.
     RetryTakesNewPlace,
-    /// A client's message that is sent again is a new message.
+    /// A repeated message of a client is a new message.
     MessageWithoutKey,
-    /// A member that takes over believes what it had itself more than the log.
+    /// A member that takes over trusts its own store more than the log.
     KeepsOwnStore,
-    /// A copy becomes the base even where a newer one is.
+    /// A copy becomes the base even if there is a newer one.
     OlderBase,
-    /// Whoever reads the log takes what there is of it.
+    /// A member that reads the log accepts missing records.
     GapIgnored,
-    /// An effect starts whatever the clock says.
+    /// An effect starts without a check of the clock.
     NoLeaseCheck,
-    /// The sink takes what comes, of whichever epoch.
+    /// The sink accepts effects of every epoch.
     NoFencing,
     /// A run that another member had started is started again.
     RunsAgain,
 }
 
-/// The protocol, as it is or with a flaw.
+/// The protocol, complete or with a flaw.
 #[derive(Debug, Clone, Copy)]
 pub struct Fleet {
     pub size: Size,
     pub flaw: Option<Flaw>,
 }
-/// What happens next. The first number is a member.
+/// The next step. The first number is a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Whether the owner hears that its beat arrived.
+    /// A lease renewal, and whether the owner receives its confirmation.
     Beat(usize, bool),
-    /// The owner's lease has passed, and this member has waited for it.
+    /// The owner's lease has ended, and this member has waited for it.
     Suspect(usize),
     CompareAndSet(usize),
     ReadBase(usize),
@@ -134,11 +134,11 @@ pub enum Step {
     ForgetLog(usize),
     Retry(usize),
     Hear(usize),
-    /// What was refused is in the log, and so it counts.
+    /// A refused append is in the log after all, and so it counts.
     Look(usize),
     StandBy(usize),
     Crash(usize),
-    /// An append arrives; whether one that is there already is refused.
+    /// An append arrives, and whether it is refused if it is already there.
     Deliver(Append, bool),
     /// An effect arrives: epoch and message.
     DeliverEffect(u8, usize),
@@ -149,14 +149,14 @@ impl Fleet {
         self.flaw == Some(flaw)
     }
 
-    /// A message's next record, if there is one to write.
+    /// The next record for a message, if there is one to write.
     fn reply_to(&self, member: &Member, message: usize) -> Option<Reply> {
         let (epoch, Stage::Started { epoch: started }) = (member.serves()?, member.store[message]) else { return None };
         let own = started == epoch;
         (!own || member.effects[message] == Effect::Taken).then_some(Reply { epoch, interrupted: !own })
     }
 
-    /// Forgets everything, and stands by.
+    /// Discards the volatile state, and goes on standby.
     fn stand_by(&self, member: &mut Member) {
         let mut store = member.store;
         if let Some(Pending { append: Append { record, .. }, .. }) = member.pending
@@ -215,7 +215,7 @@ impl Fleet {
     fn set_base(&self, state: &mut State, at: usize) {
         let member = &mut state.members[at];
         let (Some(Rebase { place, .. }), Some(epoch)) = (member.rebase, member.role.epoch()) else { return };
-        // A former owner that comes late leaves the newer one alone, and so forgets nothing.
+        // A former owner that comes late does not change the newer base, and so deletes nothing.
         if place < state.base.place && !self.is(Flaw::OlderBase) {
             member.rebase = None;
             return;
@@ -236,7 +236,7 @@ impl Fleet {
             }
             fits
         };
-        // Its member may have crashed meanwhile, and waits for nothing.
+        // Its member may have crashed meanwhile, and then waits for nothing.
         if let Some(pending) = &mut state.members[append.record.member].pending
             && pending.append == append
         {
@@ -285,7 +285,7 @@ impl Fleet {
         }
     }
 
-    /// What a member that serves can do about a message.
+    /// Steps of a serving member for a message.
     fn about(&self, state: &State, at: usize, message: usize, steps: &mut Vec<Step>) {
         let member = &state.members[at];
         let Some(epoch) = member.serves() else { return };
@@ -309,7 +309,7 @@ impl Fleet {
         }
     }
 
-    /// What a member can do at all.
+    /// All steps of a member.
     fn of_member(&self, state: &State, at: usize, steps: &mut Vec<Step>) {
         let member = &state.members[at];
         match member.role {

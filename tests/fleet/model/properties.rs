@@ -1,4 +1,4 @@
-//! What must hold in every state, and what must be reached in some.
+//! Conditions for every state, and conditions that some state must reach.
 
 use crate::{Content, Effect, Fleet, MESSAGES, Member, Reply, Role, Stage, State};
 use stateright::Property;
@@ -123,7 +123,7 @@ fn of(content: Content) -> Option<usize> {
     if let Content::Message(message, _) = content { Some(message) } else { None }
 }
 
-/// What the log says of a message, one after the other.
+/// The stages of a message in the log, in order.
 fn stages(state: &State, message: usize) -> impl Iterator<Item = Stage> {
     state.log.iter().filter_map(move |record| match record.content {
         Content::Message(other, stage) if other == message => Some(stage),
@@ -131,7 +131,7 @@ fn stages(state: &State, message: usize) -> impl Iterator<Item = Stage> {
     })
 }
 
-/// Replies that clients have.
+/// Replies that clients have received.
 fn told(state: &State) -> impl Iterator<Item = (usize, Reply)> {
     each().filter_map(|message| Some((message, state.clients[message].reply?)))
 }
@@ -141,7 +141,7 @@ fn newest(state: &State) -> impl Iterator<Item = &Member> {
     state.members.iter().filter(|member| member.serves() == Some(state.epoch))
 }
 
-/// Those that believe that they own, and do not any more.
+/// Members that believe to be the owner, but are not any more.
 fn former(state: &State) -> impl Iterator<Item = &Member> {
     state.members.iter().filter(|member| member.role.epoch().is_some_and(|epoch| epoch < state.epoch))
 }

@@ -1,8 +1,8 @@
-//! What there is: the log, the key, members and what they know, what is on its way, clients, and the sink.
+//! The state: log, keys, members and their knowledge, requests in flight, clients, and the sink.
 
 use crate::MESSAGES;
 
-/// How far a message has come.
+/// The progress of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Stage {
     #[default]
@@ -14,7 +14,7 @@ pub enum Stage {
     Replied(Reply),
 }
 
-/// Two replies are the same if one member wrote them for the same run.
+/// Two replies are equal if one member wrote them for the same run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reply {
     pub epoch: u8,
@@ -23,11 +23,11 @@ pub struct Reply {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Content {
-    /// The first thing that an owner writes.
+    /// The first record of an owner.
     Epoch,
-    /// Here a copy of everything was made, which stands in place of the records before.
+    /// Marks a copy of everything, which replaces the earlier records.
     Base,
-    /// A commit: what is now true of a message.
+    /// A commit: the new stage of a message.
     Message(usize, Stage),
 }
 
@@ -38,7 +38,7 @@ pub struct Record {
     pub content: Content,
 }
 
-/// A request to the log. The same place, epoch and content are the same request, however often it is sent.
+/// A request to the log. Requests with the same position, epoch and content are equal, however often they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Append {
     pub place: usize,
@@ -47,10 +47,10 @@ pub struct Append {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Role {
-    /// Or is down.
+    /// On standby, or down.
     #[default]
     StandsBy,
-    /// Has waited for a whole lease since it saw this.
+    /// Has waited for a whole lease since it saw this revision.
     Suspects {
         epoch: u8,
         revision: u8,
@@ -59,11 +59,11 @@ pub enum Role {
     TakesOver {
         epoch: u8,
     },
-    /// Has the base, and perhaps some of the log.
+    /// Has the base, and possibly some of the log.
     Reads {
         epoch: u8,
     },
-    /// Has read the log, and waits for the record of its epoch to be in it.
+    /// Has read the log, and waits until its epoch's record is in it.
     Announces {
         epoch: u8,
     },
@@ -76,7 +76,7 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pending {
     pub append: Append,
-    /// Whether it was taken, as soon as an answer has come.
+    /// Whether it was accepted, once there is an answer.
     pub answer: Option<bool>,
 }
 
@@ -89,31 +89,31 @@ pub enum Effect {
     Refused,
 }
 
-/// What one member knows.
+/// The state of one member.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Member {
     pub role: Role,
     /// The revision of the key that it wrote last.
     pub revision: u8,
-    /// What its own clock says. It has to look in order to know.
+    /// Whether its own clock says that the lease has ended. It has to check the clock to know.
     pub lease_passed: bool,
     pub store: [Stage; MESSAGES],
-    /// Where it reads or appends next.
+    /// The position of its next read or append.
     pub place: usize,
-    /// While it puts a copy in place of the log.
+    /// Set while it replaces the log by a copy.
     pub rebase: Option<Rebase>,
     pub pending: Option<Pending>,
     pub effects: [Effect; MESSAGES],
 }
 
-/// A copy whose record is in the log at a place, and whether it is the base by now. The records before are forgotten then.
+/// A copy whose record is in the log at a position, and whether it is already the base. The earlier records are deleted then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rebase {
     pub place: usize,
     pub is_set: bool,
 }
 
-/// Another key: a copy of everything, and where the log goes on.
+/// The second key: a copy of everything, and the position where the log continues.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Base {
     pub place: usize,
@@ -121,22 +121,22 @@ pub struct Base {
     pub store: [Stage; MESSAGES],
 }
 
-/// What the client of a message was told.
+/// Messages received by the client of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Client {
     pub has_202: bool,
     pub reply: Option<Reply>,
-    /// And then another one.
+    /// Whether it then received a different reply.
     pub another_reply: bool,
 }
 
-/// Something outside that can fence.
+/// A receiver outside that checks epochs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Sink {
-    /// The newest that it has seen.
+    /// The newest epoch that it has seen.
     pub epoch: u8,
     pub taken: [u8; MESSAGES],
-    /// Whether it took something of an older epoch than it had seen.
+    /// Whether it accepted an effect of an older epoch than it had seen.
     pub took_old: bool,
 }
 
@@ -146,13 +146,13 @@ pub struct State {
     pub epoch: u8,
     pub revision: u8,
     pub base: Base,
-    /// The log from its beginning. Nobody can read what lies before `first` any more.
+    /// The log from its beginning. Records before `first` cannot be read any more.
     pub log: Vec<Record>,
     pub first: usize,
     pub members: Vec<Member>,
-    /// Appends that are on their way, in order, so that the same are the same state.
+    /// Appends in flight, sorted, so that equal sets are equal states.
     pub appends: Vec<Append>,
-    /// Effects that are on their way, likewise: epoch and message.
+    /// Effects in flight, sorted: epoch and message.
     pub effects: Vec<(u8, usize)>,
     pub sink: Sink,
     pub clients: [Client; MESSAGES],
@@ -165,7 +165,7 @@ pub struct State {
 }
 
 impl Role {
-    /// The epoch in which it owns, as far as it knows.
+    /// The epoch in which it believes to be the owner.
     pub fn epoch(self) -> Option<u8> {
         match self {
             Role::StandsBy | Role::Suspects { .. } => None,
@@ -181,7 +181,7 @@ impl Member {
         if let Role::Serves { epoch } = self.role { Some(epoch) } else { None }
     }
 
-    /// Whether it may begin an append.
+    /// Whether it may start an append.
     pub(crate) fn writes(&self) -> bool {
         self.serves().is_some() && self.pending.is_none() && self.rebase.is_none()
     }
@@ -202,7 +202,7 @@ pub(crate) fn insert<T: Ord>(sorted: &mut Vec<T>, new: T) {
 }
 
 impl State {
-    /// What a store is after these records.
+    /// The store after these records.
     pub(crate) fn replay(&self, from: std::ops::Range<usize>, mut store: [Stage; MESSAGES]) -> [Stage; MESSAGES] {
         for record in &self.log[from] {
             if let Content::Message(message, stage) = record.content {
@@ -212,18 +212,18 @@ impl State {
         store
     }
 
-    /// Whether somebody who looks finds this in the log.
+    /// Whether the log contains this append and can still be read there.
     pub(crate) fn has(&self, append: &Append) -> bool {
         append.place >= self.first && self.log.get(append.place) == Some(&append.record)
     }
 
-    /// How often a message is in the log as a new one.
+    /// Number of records that accept a message as new.
     pub(crate) fn accepted(&self, message: usize) -> usize {
         let new = Content::Message(message, Stage::Accepted);
         self.log.iter().filter(|record| record.content == new).count()
     }
 
-    /// A member that serves tells clients what it knows, at once: to be told something later is never worse.
+    /// A serving member immediately tells clients what it knows: a later delivery is never worse.
     pub(crate) fn tell(&mut self, member: usize) {
         let member = &self.members[member];
         if member.serves().is_none() {

@@ -1,10 +1,10 @@
-//! Which states are the same but for the names of members and messages, so that the checker looks at one of them only.
+//! Finds states that differ only in the names of members and messages, so that the checker visits one of them.
 
 use crate::{Append, Content, MESSAGES, Record, State};
 use stateright::Representative;
 
 impl Representative for State {
-    /// Members in the order of what they know, messages in the order in which they came into the log.
+    /// Sorts members by their state, and messages by their order in the log.
     fn representative(&self) -> State {
         let mut members: Vec<usize> = (0..self.members.len()).collect();
         members.sort_by_key(|at| (&self.members[*at], self.owner == Some(*at), self.last_record_of(*at)));
@@ -25,7 +25,7 @@ impl State {
         self.log.iter().rposition(|record| record.member == member)
     }
 
-    /// The same with other names: `members[0]` becomes 0, and so on.
+    /// The same state with other names: `members[0]` becomes 0, and so on.
     fn renamed(&self, members: &[usize], messages: &[usize]) -> State {
         let place = |names: &[usize], old: usize| names.iter().position(|name| *name == old).unwrap_or(old);
         let record = |old: Record| Record {

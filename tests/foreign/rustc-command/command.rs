@@ -1,4 +1,4 @@
-//! A wasi:cli/command that rustc builds without cargo: answers with what it read, or exits with 3 where the input has
+//! A wasi:cli/command that rustc builds without cargo: prints its input, or exits with 3 if the input contains
 //! `"fail":true`.
 
 use std::io::Read;

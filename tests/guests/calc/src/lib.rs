@@ -1,4 +1,4 @@
-//! Plain exported functions, as a component that was written without kiso in mind would have them.
+//! Plain exported functions, as in a component that was written without kiso in mind.
 
 wit_bindgen::generate!({ path: "wit", world: "calc" });
 

@@ -8,22 +8,22 @@ fn main() {
     std::io::stdin().read_to_string(&mut input).expect("standard input is text");
     let call: serde_json::Value = serde_json::from_str(&input).expect("standard input is one JSON object");
     match call["args"]["mode"].as_str().unwrap_or("echo") {
-        // Everything that it was given, as it came.
+        // The whole input, unchanged.
         "echo" => print!("{input}"),
-        // What it sees of the machine: environment, arguments, files.
+        // The visible environment: variables, arguments, files.
         "list" => {
             let files = std::fs::read_dir("/work").map(|d| d.flatten().map(|e| e.file_name()).collect::<Vec<_>>());
             let vars: Vec<_> = std::env::vars().collect();
             println!("{vars:?} {:?} {files:?}", std::env::args().collect::<Vec<_>>());
         }
-        // A file in the workspace, where it may write there.
+        // A file in the workspace, if it may write there.
         "write" => std::fs::write("/work/written.txt", "here").expect("the workspace takes a file"),
-        // Error: the exit status. The standard library for preview 2 tells the host success or failure alone, that is 1.
+        // Error: the exit status. The standard library for preview 2 only passes on success or failure, which is 1.
         "exit3" => {
             println!("before the exit");
             std::process::exit(3);
         }
-        // Output on standard error and success: a reply all the same.
+        // Output on standard error and success: still a reply.
         "complain" => {
             eprintln!("this is a warning");
             println!("done");

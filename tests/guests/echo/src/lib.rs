@@ -1,4 +1,4 @@
-//! The smallest skill: answers with its argument. Measures what a call costs.
+//! The smallest skill: answers with its argument. Used to measure the cost of a call.
 
 use kiso_sdk::{Call, Failure, Reply, Skill};
 

@@ -1,4 +1,4 @@
-//! Time, memory, stack, and what the host holds for a guest.
+//! Time, memory, stack, and resources that the host keeps for a guest.
 
 use crate::refused;
 use crate::wasi::clocks::monotonic_clock;
@@ -36,7 +36,7 @@ pub fn grow() -> Result<Reply, Failure> {
     Err(refused("pages of 64 KiB", pages, "memory.grow answered -1"))
 }
 
-/// What recursion stops at, so that the compiler cannot know that it never stops.
+/// The end of the recursion, hidden so that the compiler cannot know that it is never reached.
 static BOTTOM: u64 = u64::MAX;
 
 fn bottom() -> u64 {

@@ -28,7 +28,7 @@ pub fn write(stubborn: bool) -> Result<Reply, Failure> {
 
 pub fn append(stubborn: bool) -> Result<Reply, Failure> {
     flood("appended chunks of 64 KiB", stubborn, |_| {
-        // Opened each time: a quota that an open file carries must not start anew.
+        // Opened each time: a quota for each open file would start again.
         OpenOptions::new().append(true).create(true).open("/work/append.bin")?.write_all(&CHUNK)
     })
 }
@@ -83,7 +83,7 @@ pub fn symlinks(stubborn: bool) -> Result<Reply, Failure> {
     flood("links", stubborn, |n| {
         let next = n + 1;
         symlink(&format!("l{n}/l{n}"), &format!("/work/s/l{next}"))?;
-        // Following must end by itself, whatever it answers.
+        // Following must end, with any result.
         let _ = fs::metadata(format!("/work/s/l{next}"));
         Ok(())
     })

@@ -1,7 +1,7 @@
-//! Every way out of `/work` that the interface can spell.
+//! Every way out of `/work` that the interface can express.
 //!
-//! The workspace is `HOME/sessions/ID/work`, so `../../../store.db` names the agent's own database; `/etc/passwd` is on
-//! every machine. Both exist, so "not found" would mean that a name was understood otherwise, not that it was refused.
+//! The workspace is `HOME/sessions/ID/work`, so `../../../store.db` is the agent's own database; `/etc/passwd` exists on every
+//! machine. Since both exist, "not found" would mean that a name was understood differently, not that it was refused.
 
 use crate::symlink;
 use crate::wasi::filesystem::preopens;
@@ -11,7 +11,7 @@ use serde_json::json;
 use std::fmt::{Debug, Display};
 use std::fs::{self, File, OpenOptions};
 
-/// Files that are there, but outside.
+/// Existing files outside.
 const FILES: [&str; 11] = [
     "/etc/passwd",
     "//etc/passwd",
@@ -26,11 +26,11 @@ const FILES: [&str; 11] = [
     "/proc/self/environ",
 ];
 
-/// Directories that are there, but outside.
+/// Existing directories outside.
 const DIRS: [&str; 9] =
     ["/", "/work/..", "/work/../", "/work/../../..", "/work/sub/../..", "..", ".", "/etc", "/work/../work"];
 
-/// What links in `/work/links` are made to point at.
+/// Targets of the links in `/work/links`.
 const TARGETS: [&str; 10] = [
     "/",
     "/etc",
@@ -48,7 +48,7 @@ const TARGETS: [&str; 10] = [
 struct Tries(Vec<String>);
 
 impl Tries {
-    /// Notes the refusal; panics where there is none.
+    /// Records the refusal; panics if there was none.
     fn refused<T: Debug, E: Display>(&mut self, what: impl Display, result: Result<T, E>) {
         match result {
             Ok(got) => panic!("ESCAPED: {what} worked: {got:?}"),
@@ -71,7 +71,7 @@ impl Tries {
         self.refused(format_args!("make directory in {path:?}"), fs::create_dir(format!("{path}/kiso-escaped")));
     }
 
-    /// Renames and hard links, which take two names; either may be the one outside.
+    /// Renames and hard links, which take two names; either may be outside.
     fn across(&mut self, path: &str) {
         fs::write("/work/mine.txt", "mine").expect("the workspace can be written");
         self.refused(format_args!("rename to {path:?}"), fs::rename("/work/mine.txt", path));
@@ -104,7 +104,7 @@ pub fn run() -> Result<Reply, Failure> {
         .data(&json!({ "tried": tried })))
 }
 
-/// Making a link that points outside may work; going through it must not.
+/// Creating a link to the outside may work; following it must not.
 fn links(tries: &mut Tries) -> std::io::Result<()> {
     for (n, target) in TARGETS.iter().enumerate() {
         let link = format!("/work/links/l{n}");
@@ -134,7 +134,7 @@ fn links(tries: &mut Tries) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Links that stay inside where they are made and would lead outside where they are moved to, by any way.
+/// Links that stay inside at first and lead outside after they are moved, by any way.
 fn moved_links(tries: &mut Tries) -> std::io::Result<()> {
     fs::create_dir_all("/work/a/b/c/d")?;
     symlink("../../../../mine.txt", "/work/a/b/c/d/file")?;
@@ -154,7 +154,7 @@ fn moved_links(tries: &mut Tries) -> std::io::Result<()> {
     fs::remove_dir_all("/work/a")
 }
 
-/// Links to the outside that were there before, made by no guest.
+/// Links to the outside that were not created by a guest.
 fn given_links(tries: &mut Tries) -> std::io::Result<()> {
     let Ok(entries) = fs::read_dir("/work/given") else { return Ok(()) };
     for entry in entries.flatten() {
@@ -174,7 +174,7 @@ fn given_links(tries: &mut Tries) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Below the C library, which resolves some names by itself: descriptors as roots of their own.
+/// Below the C library, which resolves some names itself: descriptors as separate roots.
 fn descriptors(tries: &mut Tries) -> Result<(), Failure> {
     let mut roots = preopens::get_directories();
     let names: Vec<&str> = roots.iter().map(|(_, name)| name.as_str()).collect();

@@ -1,10 +1,10 @@
-//! What a skill may try. One component whose `mode` chooses the behaviour; each variant of [`Mode`] says what it
-//! attacks and what must stop it.
+//! Attacks of a skill. One component whose `mode` selects the behaviour; each variant of [`Mode`] says what it attacks and what
+//! must stop it.
 //!
-//! The modes that flood stop at the first refusal with a failure of code "refused", so that a test can tell a limit
-//! that ended the call from a limit that was only an error to the guest. With `stubborn` they ignore refusals and go
-//! on, which the host must end too. The modes that assert panic when something works that must not; a call that
-//! returns a reply has proved its point from inside.
+//! The flooding modes stop at the first refusal with a failure of code "refused", so that a test can distinguish a limit that
+//! ended the call from one that was only an error for the guest. With `stubborn` they ignore refusals and continue, which the
+//! host must end, too. The asserting modes panic when a forbidden action succeeds; a call that returns a reply has passed its
+//! checks.
 
 use kiso_sdk::{Call, Failure, Reply, Skill};
 
@@ -39,7 +39,7 @@ mod wasi {
 #[derive(serde::Deserialize)]
 struct Args {
     mode: Mode,
-    /// How much, in the unit that the mode names.
+    /// The amount, in the unit of the mode.
     amount: Option<u64>,
     /// A path, for the modes that take one.
     path: Option<String>,
@@ -106,7 +106,7 @@ enum Mode {
     Eprint,
     /// Logs lines without end. Limit: log lines.
     Log,
-    /// Reports progress without end, with values that are no share. Limit: host calls.
+    /// Reports progress without end, with values outside 0 to 1. Limit: host calls.
     Progress,
     /// Replies with `amount` KiB of text (default 1024). Limit: output; from about the memory cap on, memory.
     BigReply,
@@ -126,7 +126,7 @@ enum Mode {
     ReplyDir,
     /// Returns a failure with code "not-today". It is the guest's own.
     Failure,
-    /// Returns a failure with the code in `path` (default "trap"), which is one that the host gives. Error: "failed".
+    /// Returns a failure with the code in `path` (default "trap"), which only the host may use. Error: "failed".
     ForgedFailure,
     /// Fails `amount` times (default 1) in a row with a retryable failure, counted in kv, then replies.
     Flaky,
@@ -146,25 +146,25 @@ enum Mode {
     KvFlood,
     /// Publishes files until that is refused. Asserts code "quota" after at most 1,000.
     PublishFlood,
-    /// Publishes what is outside, a link, a directory. Asserts that each is refused.
+    /// Publishes a path outside, a link, a directory. Asserts that each is refused.
     PublishEscape,
     /// Reads a secret that the manifest does not name, then the one that it does. Asserts "undeclared" for the first;
     /// replies with both codes ("ok" for a value) and never with a value.
     Secrets,
-    /// Replies with environment variables, arguments and standard input, which must be what the host gave: nothing.
+    /// Replies with environment variables, arguments and standard input, which must all be empty.
     Env,
     /// Opens TCP, UDP and DNS, and HTTP to a host that nobody granted. Asserts that each is refused.
     Net,
 
     /// Tries to leave `/work` by names, links, renames and descriptors. Asserts that every try fails; replies with all of them.
     Escape,
-    /// Opens through `/work/door`, `amount` times (default 200), while somebody else swaps it for a link to the outside;
-    /// asserts that it never sees what is outside. `path` (default "store.db") is a name that exists behind both.
+    /// Opens through `/work/door`, `amount` times (default 200), while the test swaps it for a link to the outside; asserts that
+    /// it never sees the outside. `path` (default "store.db") is a name that exists in both places.
     RaceOpen,
     /// Everything that changes the workspace, for a call whose workspace is "read". Asserts that each is refused and
     /// that `given.txt` can still be read.
     WriteWhenReadOnly,
-    /// Everything that needs a workspace, for a call that has none. Asserts that there is no directory at all.
+    /// Everything that needs a workspace, for a call without one. Asserts that there is no directory at all.
     WorkWhenNone,
 }
 
@@ -244,12 +244,12 @@ impl Skill for Hostile {
 
 kiso_sdk::skill!(Hostile);
 
-/// What a flood ends with when the host refuses instead of ending the call: how far it came, and the refusal.
+/// The result of a flood that was refused instead of ended: the count so far, and the refusal.
 fn refused(what: &str, count: u64, why: impl std::fmt::Display) -> Failure {
     Failure::new("refused", format!("{count} {what}, then: {why}"))
 }
 
-/// Makes a symbolic link. The standard library has it only behind an unstable feature.
+/// Creates a symbolic link. The standard library has it only as an unstable feature.
 fn symlink(target: &str, link: &str) -> std::io::Result<()> {
     unsafe extern "C" {
         fn symlink(target: *const std::ffi::c_char, link: *const std::ffi::c_char) -> i32;

@@ -1,7 +1,7 @@
 //! A check and a use of the same name, with a swap in between.
 //!
-//! No guest can make such a link, so the test swaps, on the host. Where a host resolved a path by itself before it opened
-//! it, one of the opens would land outside.
+//! No guest can create such a link, so the test swaps on the host. If a host resolved a path itself before opening it, one of the
+//! opens would land outside.
 
 use kiso_sdk::{Failure, Reply};
 use serde_json::json;
@@ -9,7 +9,7 @@ use std::fs;
 
 const INSIDE: &str = "inside";
 
-/// Opens through the door in every way. True if it was the directory.
+/// Opens through the door in every way. Returns true if it was the directory.
 fn open_once(name: &str) -> bool {
     let read = match fs::read(format!("/work/door/{name}")) {
         Ok(bytes) => {
@@ -24,7 +24,7 @@ fn open_once(name: &str) -> bool {
             assert!(found == *name || found == "made", "ESCAPED: listed {found:?} from outside");
         }
     }
-    // Lands in `real`, or outside, where the test looks for it.
+    // Lands in `real`, or outside, where the test checks for it.
     let _ = fs::write("/work/door/made", "made");
     read
 }

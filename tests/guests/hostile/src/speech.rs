@@ -1,11 +1,11 @@
-//! What a guest says: streams, log lines, progress, replies and failures.
+//! Output of a guest: streams, log lines, progress, replies and failures.
 
 use crate::symlink;
 use kiso_sdk::{Failure, Reply};
 use std::fs;
 use std::io::Write;
 
-/// Prints without end and does not care whether it works.
+/// Prints without end and ignores errors.
 pub fn print(mut stream: impl Write) -> ! {
     let line = format!("{}\n", "la ".repeat(40));
     loop {
@@ -29,7 +29,7 @@ pub fn progress() -> ! {
     unreachable!("2^64 reports")
 }
 
-/// A text of so many KiB.
+/// A text of this many KiB.
 pub fn long(kib: u64) -> String {
     "x".repeat((kib << 10) as usize)
 }

@@ -1,4 +1,4 @@
-//! A workspace that may only be read, and none at all.
+//! A workspace that may only be read, and a call without one.
 
 use crate::symlink;
 use crate::wasi::filesystem::preopens;

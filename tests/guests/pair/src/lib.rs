@@ -1,5 +1,5 @@
-//! A call that ends only when another one has begun. Two that wait for each other end only if they run side by side, so
-//! calls that are made one after the other run into their deadline.
+//! A call that ends only after another one has started. Two that wait for each other end only if they run in parallel, so
+//! sequential calls reach their deadline.
 
 use kiso_sdk::{Call, Failure, Reply, Skill, kv};
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! A command that brings no manifest and knows nothing of kiso: it imports the files of WASI and `wasi:http`.
+//! A command without a manifest and without knowledge of kiso: it imports the files of WASI and `wasi:http`.
 //!
-//! `probe read FILE`, `probe write FILE TEXT`, `probe env NAME`, `probe get URL`; without words it reads `{"args": {"url"}}` on
-//! standard input. What goes wrong is said as such programs say it: on standard error, with exit code 1.
+//! `probe read FILE`, `probe write FILE TEXT`, `probe env NAME`, `probe get URL`; without arguments it reads `{"args": {"url"}}`
+//! on standard input. Errors are reported on standard error, with exit code 1.
 
 #[allow(missing_docs)]
 mod bindings {
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The status of the answer.
+/// Returns the status of the response.
 fn get(url: &str) -> Result<String, String> {
     let rest = url.strip_prefix("http://").ok_or("no http:// address")?;
     let (authority, path) = rest.split_once('/').map_or((rest, String::new()), |(host, path)| (host, path.to_owned()));
