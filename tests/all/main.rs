@@ -54,6 +54,7 @@ mod installation;
 mod job_limit;
 mod lab;
 mod labels;
+mod languages;
 mod life;
 mod listed_folders;
 mod load;
