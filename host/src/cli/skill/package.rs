@@ -295,7 +295,11 @@ fn run_apart(
     env: Vec<(String, String)>,
 ) -> Result<Vec<u8>, Failure> {
     let unread = |error| Failure::new(Exit::Failed, format!("its files cannot be read: {error}"));
-    let mounts = folder.package.mounts(&opened.home).map_err(unread)?;
+    let mut mounts = folder.package.mounts(&opened.home).map_err(unread)?;
+    if folder.package.spec.interpreter.is_none() {
+        // Empty but for the device that every guest can open. A kept interpreter knows its directories by number.
+        mounts.push((folder.package.empty_dir(&opened.home).map_err(unread)?, "/dev".to_owned()));
+    }
     Ok(block_on(opened.skills.run_apart(program, argv, env, mounts))??)
 }
 
