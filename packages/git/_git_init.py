@@ -166,7 +166,7 @@ GROUPS = (
 
 
 def cmd_help(argv, call):
-    import _git
+    import _git_main as _git
 
     options = core.parse("help", argv, "-a --all\n-g --guides")
     if options.words:

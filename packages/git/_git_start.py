@@ -16,7 +16,64 @@ dulwich.trailers dulwich.walk dulwich.worktree
 """.split()
 
 
+# Code runs faster after its first time. So commands run once in a repository of their own before the interpreter is kept.
+PRACTICE = """
+init -q
+add .
+commit -q -m one
+tag v1
+switch -q -c other
+add .
+status
+status --short
+diff
+diff --cached --stat
+commit -q -a -m two
+log -3
+log --oneline -3
+show
+show --stat
+branch
+branch -a -v
+rev-parse --abbrev-ref HEAD
+ls-files
+config --list
+checkout -q -
+merge -q other
+stash list
+remote -v
+blame file
+""".strip().splitlines()
+
+
+def practise():
+    import io
+    import shlex
+    import shutil
+
+    import _git_main
+    import _git_words
+
+    here, there, streams = os.getcwd(), "/tmp/practice", (sys.stdout, sys.stderr)
+    os.mkdir(there)
+    os.chdir(there)
+    try:
+        sys.stdout, sys.stderr = [io.TextIOWrapper(io.BytesIO()) for _ in streams]
+        for line in PRACTICE:
+            if line == "add .":
+                with open("file", "a") as file:
+                    file.write("line\n")
+            _git_main.main(["-c", "user.name=a", "-c", "user.email=a@b", *shlex.split(line)])
+    finally:
+        sys.stdout, sys.stderr = streams
+        os.chdir(here)
+        shutil.rmtree(there)
+    # A repository sets it when it is opened.
+    _git_words.quote_path = True
+
+
 def record():
+    _kiso_started.AHEAD_DONE.append(practise)
     sys.path.append(LIBRARY)
     names = sorted(os.listdir(os.path.dirname(__file__)))
     own = [name.removesuffix(".py") for name in names if name.startswith("_git_") and name != os.path.basename(__file__)]

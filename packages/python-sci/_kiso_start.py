@@ -3,6 +3,9 @@
 import os
 import sys
 
+# The program's path as the line has it; `sitecustomize` takes it out of the environment.
+_WRITTEN = os.environ.get("KISO_ARGV0")
+
 import _reactor
 import sitecustomize  # it goes to the directory, and explains what there is not
 
@@ -92,7 +95,7 @@ def run():
     if not set(letters) & set("Is"):
         sitecustomize._add_site()
     if words and words[0] not in ("-", "-c", "-m"):
-        _keep_written(words[0])
+        _keep_written(_WRITTEN or words[0])
         words[0] = os.path.abspath(words[0])
     ahead = [entry for entry in own.get("PYTHONPATH", "").split(":") if entry]
     if not (set(letters) & set("IP") or own.get("PYTHONSAFEPATH")):
@@ -100,3 +103,68 @@ def run():
     sys.path[:0] = ahead
     unbuffered = ["-u"] if "u" in letters or own.get("PYTHONUNBUFFERED") else []
     return _reactor.run(["python3", *unbuffered, *words], dict(os.environ))
+
+
+def _seed_numpy():
+    sys.modules["numpy.random"].seed()
+
+
+def _set_up_matplotlib():
+    """What it reads when it is imported: the environment, and settings beside the program."""
+    import matplotlib
+
+    if os.path.exists("matplotlibrc") or {"MATPLOTLIBRC", "MPLCONFIGDIR"} & os.environ.keys():
+        for settings in (matplotlib.rcParams, matplotlib.rcParamsOrig):
+            settings.update(matplotlib.rc_params())
+    if os.environ.get("MPLBACKEND"):
+        matplotlib.rcParams["backend"] = matplotlib.rcParamsOrig["backend"] = os.environ["MPLBACKEND"]
+
+
+def _forget_directories():
+    """Where matplotlib keeps its settings is looked for when a program needs it."""
+    import matplotlib
+
+    del os.environ["MPLCONFIGDIR"]
+    for name in ("get_configdir", "get_cachedir"):
+        setattr(matplotlib, name, matplotlib._logged_cached(name + "=%s", getattr(matplotlib, name).__wrapped__))
+
+
+# The libraries that programs often import, the modules of each, and the libraries that it needs.
+_LIBRARIES = {
+    "numpy": ("numpy numpy.fft numpy.linalg numpy.ma numpy.polynomial numpy.random", ""),
+    "pandas": ("pandas", "numpy"),
+    "scipy": (
+        "scipy.cluster scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.optimize scipy.signal "
+        "scipy.sparse.linalg scipy.spatial scipy.special scipy.stats",
+        "numpy",
+    ),
+    "sklearn": (
+        "sklearn.cluster sklearn.compose sklearn.datasets sklearn.decomposition sklearn.ensemble sklearn.feature_extraction.text "
+        "sklearn.impute sklearn.linear_model sklearn.metrics sklearn.model_selection sklearn.naive_bayes sklearn.neighbors "
+        "sklearn.neural_network sklearn.pipeline sklearn.preprocessing sklearn.svm sklearn.tree",
+        "numpy scipy",
+    ),
+    "matplotlib": ("matplotlib.pyplot matplotlib.backends.backend_agg matplotlib.backends.backend_svg matplotlib.dates", "numpy"),
+    "PIL": ("PIL.Image PIL.ImageDraw PIL.ImageFilter PIL.ImageFont PIL.ImageOps", ""),
+    "sympy": ("sympy", ""),
+    "openpyxl": ("openpyxl", ""),
+    "lxml": ("lxml.etree lxml.html", ""),
+    "bs4": ("bs4", ""),
+    "yaml": ("yaml", ""),
+    "networkx": ("networkx", ""),
+    "seaborn": ("seaborn", "numpy pandas scipy matplotlib"),
+}
+_BEGIN = {"numpy": _seed_numpy, "matplotlib": _set_up_matplotlib}
+
+
+def record():
+    """Keeps the interpreter with the libraries."""
+    import _kiso_started
+
+    os.environ["MPLCONFIGDIR"] = "/tmp"
+    for name, (modules, needs) in _LIBRARIES.items():
+        _kiso_started.LIBRARIES[name] = _kiso_started.Library(modules, needs, _BEGIN.get(name))
+    _kiso_started.AHEAD_DONE.append(_forget_directories)
+    # Instead of the directory of a program.
+    sys.path.insert(0, "")
+    _kiso_started.record()

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 import types
+import warnings
 
 import sitecustomize
 
@@ -22,8 +23,47 @@ statistics string struct subprocess tempfile textwrap threading time traceback t
 xml.etree.ElementTree zipfile zlib
 """.split()
 
+# Libraries that are imported ahead, by the name of their package, in this order. A package fills it.
+LIBRARIES = {}
+
+# Functions to call when all of this is imported.
+AHEAD_DONE = []
+
 # Words and environment of a program: how many there are of each, and their bytes.
 _GIVEN = bytearray(4 << 20)
+
+
+class Library:
+    """A library that is imported ahead. One import brings all of its modules into `sys.modules`, and those of the libraries that it needs:
+    their code looks for each other there. `begin` makes up for what it took from the moment of the recording."""
+
+    def __init__(self, modules, needs="", begin=None):
+        self.names, self.needs, self.begin = modules.split(), needs.split(), begin
+        self.modules, self.filters = set(), []
+
+    def import_ahead(self, package):
+        before = warnings.filters[:]
+        for name in self.names:
+            importlib.import_module(name)
+        self.modules = {name for name in sys.modules if name.partition(".")[0] == package}
+        self.filters = [entry for entry in warnings.filters if entry not in before]
+        warnings.filters[:] = before
+
+    def bring(self, waiting):
+        """Brings it into `sys.modules`, once."""
+        names, self.modules = self.modules, set()
+        if not names:
+            return
+        for name in self.needs:
+            LIBRARIES[name].bring(waiting)
+        for name in names & waiting.keys():
+            sys.modules.setdefault(name, waiting.pop(name))
+        if self.filters:
+            with warnings._lock:
+                warnings.filters[:0] = self.filters
+                warnings._filters_mutated_lock_held()
+        if self.begin is not None:
+            self.begin()
 
 
 class _Taken:
@@ -40,7 +80,12 @@ class _Taken:
         return repr(self._own.loader)
 
     def create_module(self, spec):
-        return self._modules.pop(spec.name)
+        library = LIBRARIES.get(spec.name.partition(".")[0])
+        if library is None:
+            return self._modules.pop(spec.name)
+        module = self._modules[spec.name]
+        library.bring(self._modules)
+        return module
 
     def exec_module(self, module):
         module.__spec__ = self._own
@@ -75,8 +120,10 @@ class _Ahead:
         if self._is_behind_another(name) if parent is None else sys.modules.get(name.rpartition(".")[0]) is not parent:
             return None
         own = self._specs[name]
+        if own is None:
+            return None
         spec = importlib.machinery.ModuleSpec(name, _Taken(self._modules, own))
-        spec.__dict__.update({key: value for key, value in own.__dict__.items() if key != "loader"})
+        spec.__dict__.update({key: value for key, value in own.__dict__.items() if key not in ("loader", "name")})
         return spec
 
 
@@ -95,11 +142,18 @@ def _import_ahead():
     there = dict(sys.modules)
     for name in _with_pip():
         importlib.import_module(name)
-    # Some put there what is no module, and is not imported by anybody.
-    new = {name: module for name, module in sys.modules.items() if name not in there}
-    ahead = {name: module for name, module in new.items() if isinstance(module, types.ModuleType)}
+    for package, library in LIBRARIES.items():
+        library.import_ahead(package)
+    for done in AHEAD_DONE:
+        done()
+    # Some put there what is no module, or what other modules find there without an import.
+    new = {name: module for name, module in sys.modules.items() if name not in there and isinstance(module, types.ModuleType)}
+    ahead = {name: module for name, module in new.items() if module.__spec__ is not None or name.partition(".")[0] in LIBRARIES}
     finder = _Ahead(ahead)
     for name in ahead:
+        del sys.modules[name]
+    # Some know the program by a second name.
+    for name in [name for name, module in new.items() if module is sys.modules["__main__"]]:
         del sys.modules[name]
     sys.meta_path.insert(0, finder)
     return ahead
@@ -176,7 +230,11 @@ def _report(error):
 def _execute(source, name):
     """Runs a program as `__main__`, of which no variable here may know: what it still has is taken apart when it has ended."""
     try:
-        exec(compile(source, name, "exec", dont_inherit=True), sys.modules["__main__"].__dict__)
+        code = compile(source, name, "exec", dont_inherit=True)
+        if name == "<string>" and sys.version_info >= (3, 13):
+            # Tracebacks show its lines.
+            importlib.import_module("linecache")._register_code(code, source, name)
+        exec(code, sys.modules["__main__"].__dict__)
     except SystemExit:
         raise
     except BaseException as error:
@@ -257,11 +315,15 @@ def _run(ahead):
     # What they took from the moment of the recording.
     ahead["random"].seed()
     ahead["logging"]._startTime = time.time()
+    if "zoneinfo" in ahead:
+        ahead["zoneinfo"].reset_tzpath()
     letters = _options(words)
     if "u" in letters or os.environ.get("PYTHONUNBUFFERED"):
         _unbuffer()
     main = types.ModuleType("__main__")
-    main.__dict__.update(__builtins__=builtins, __annotations__={}, __loader__=importlib.machinery.BuiltinImporter)
+    main.__dict__.update(__builtins__=builtins, __loader__=importlib.machinery.BuiltinImporter)
+    if sys.version_info < (3, 14):
+        main.__annotations__ = {}
     sys.modules["__main__"] = main
     del main
     sys.argv = list(words) or [""]

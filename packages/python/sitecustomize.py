@@ -112,7 +112,7 @@ def _system(command):
 def _instead_of(module):
     missing = (module or "").split(".")[0]
     if missing in _IN_PYTHON_SCI:
-        return f"{missing} comes with `kiso skill add python-sci`, which an administrator runs"
+        return f"{missing} comes with python-sci: `python3.15` has it where that is installed; an administrator adds it with `kiso skill add python-sci`"
     return next((instead for instead, names in _INSTEAD.items() if missing in names.split()), None)
 
 

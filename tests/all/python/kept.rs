@@ -74,19 +74,19 @@ const FILES: &str = r#"
 #[test]
 fn a_program_cannot_tell_whether_its_interpreter_was_kept() {
     let Some(home) = home() else { return };
-    let different = different_when_started(home, LINES);
+    let different = different_when_started(home, ".", LINES);
     assert!(different.is_empty(), "{different}");
 }
 
-/// Runs lines in a directory with the files above, in the kept interpreter and in one that starts normally. Returns the lines
-/// that differ.
-pub(crate) fn different_when_started(home: &Home, lines: &[&str]) -> String {
+/// Runs lines in the directory with the files above or in one below it, in the kept interpreter and in one that starts normally.
+/// Returns the lines that differ.
+pub(crate) fn different_when_started(home: &Home, dir: &str, lines: &[&str]) -> String {
     let run = |line: &str| home.kiso(&["shell", "--session", "kept", "-c", line]);
     run(FILES).ok();
     // Several at once, because each start of kiso takes longer than most of them.
     let said = |lines: &[&str], first: &str| -> Vec<String> {
         let script: Vec<_> = lines.iter().map(|line| format!("({line}) 2>&1; printf '\\n{END}%s\\n' $?\n")).collect();
-        let stdout = run(&format!("{first}\n{}", script.concat())).ok().stdout.clone();
+        let stdout = run(&format!("mkdir -p {dir}; cd {dir}; {first}\n{}", script.concat())).ok().stdout.clone();
         // The only allowed difference.
         let stdout = stdout.replace(&format!("'{}', ", ANEW.split('=').next().unwrap()), "");
         stdout.split_inclusive('\n').fold(vec![String::new()], |mut all, line| {

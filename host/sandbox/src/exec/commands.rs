@@ -190,7 +190,7 @@ pub(super) fn names(skills: &Skills) -> Vec<String> {
 }
 
 /// The installed package that has this command. One of kiso counts before others; of several of kiso the last of the list.
-fn installed_package(skills: &Skills, name: &str) -> Option<Arc<InstalledSkill>> {
+pub fn installed_package(skills: &Skills, name: &str) -> Option<Arc<InstalledSkill>> {
     let has_command = |skill: &Arc<InstalledSkill>| skill.package().is_some_and(|package| package.has_command(name));
     let known = package::bundled().iter().rev().filter(|folder| folder.package.has_command(name));
     let mut installed = known.filter_map(|folder| skills.find(&folder.package.name).ok());

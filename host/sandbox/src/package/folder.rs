@@ -330,9 +330,9 @@ mod tests {
             ("cc", "0.9.28+1", "3130d1f4d4641085"),
             ("perl", "5.42.0", "2a775466c6c57a62"),
             ("ruby", "4.0.0", "1e386537f9c8a6c6"),
-            ("git", "1.2.21+8", "7f6328ec8b42bc5c"),
-            ("python", "3.12.0+10", "c852e0034b32b255"),
-            ("python-sci", "3.15.0+1", "aacce16607226abe"),
+            ("git", "1.2.21+8", "22a54d87166a1518"),
+            ("python", "3.12.0+10", "6937a34c7486aeb7"),
+            ("python-sci", "3.15.0+1", "5e72b19c9bbeb588"),
         ] {
             let folder = find(name).unwrap();
             let mut context = Context::new(&SHA256);

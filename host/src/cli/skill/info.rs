@@ -5,7 +5,9 @@ use crate::cli::listing::typed;
 use crate::cli::show::{printable, printable_line};
 use crate::cli::{Exit, Failure, Shared};
 use kiso_plan::report::size;
-use kiso_sandbox::skill::{AgentSkill, Tool, TrustedKey, called, effect_sentences};
+use kiso_sandbox::exec::installed_package;
+use kiso_sandbox::package::Package;
+use kiso_sandbox::skill::{AgentSkill, Skills, Tool, TrustedKey, called, effect_sentences};
 use serde_json::Value;
 
 #[derive(Debug, clap::Args)]
@@ -42,8 +44,9 @@ impl InfoArgs {
         if let Some(sdk) = &skill.sdk {
             outln!("written with kiso-sdk for {}", printable_line(sdk));
         }
-        for tool in &skill.tools {
-            print_tool(tool);
+        match skill.package() {
+            Some(package) => outln!("commands: {}", commands(&opened.skills, package)),
+            None => skill.tools.iter().for_each(print_tool),
         }
         if !manifest.examples.is_empty() {
             outln!("\nexamples:");
@@ -73,6 +76,17 @@ impl InfoArgs {
         }
         Ok(Exit::Done)
     }
+}
+
+/// The commands of an installed package. Another one may have some of the same names, which are that one's then.
+fn commands(skills: &Skills, package: &Package) -> String {
+    let with_owner = |command: &String| match installed_package(skills, command) {
+        Some(skill) if skill.package().is_some_and(|owner| owner.name != package.name) => {
+            format!("{command} (used from {})", skill.name())
+        }
+        _ => command.clone(),
+    };
+    package.spec.commands.iter().map(with_owner).collect::<Vec<_>>().join(", ")
 }
 
 fn print_agent_skill(skill: &AgentSkill, keys: &[TrustedKey]) {
