@@ -69,7 +69,7 @@ fn the_chat_says_where_help_is_and_which_words_are_only_text() {
     first.keys("what is in @none.pdf\r");
     first.shows("there is no file none.pdf, so @none.pdf is sent as text");
     first.until_screen("the reply", |screen| {
-        screen.text().matches("was not understood").count() > 1 && screen.last() == "default>"
+        screen.text().contains("was not understood") && screen.last() == "default>"
     });
     first.keys("/quit\r");
     assert_eq!(first.code(), 0);
