@@ -381,7 +381,7 @@ fn nothing_that_is_to_be_asked_happens_where_nobody_can_be_asked() {
     let home = asking(&web);
     home.kiso(&["skill", "run", "fetch", &format!("url={}", web.url("a"))]).exit(4).says(&["not allowed"]);
     assert_eq!(web.asked(), [""; 0]);
-    // The last command applies, and both options at once are refused.
+    // The last command applies. A host cannot be granted both with and without asking.
     let granted = home.kiso(&["skill", "grant", "fetch"]);
     granted.ok().prints(&["[[ask.http]]", &web.address]);
     home.kiso(&["skill", "info", "fetch"]).ok().prints(&["once you have accepted it"]);

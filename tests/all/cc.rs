@@ -1,4 +1,4 @@
-//! The C compiler as a package: built from its sources when it is added, and the programs that it makes.
+//! The C compiler as a package: built from its sources when it is added, and used to compile programs.
 
 use crate::harness::{Home, Ran, missing_tool, root};
 use crate::python::wheel;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// A home with the compiler. Each process has its own, because building takes seconds.
+/// A home with the compiler. Each process has one, because the build takes seconds.
 fn home() -> Option<&'static Home> {
     static HOME: OnceLock<Home> = OnceLock::new();
     let wheel = wheel("cc")?;
@@ -15,7 +15,7 @@ fn home() -> Option<&'static Home> {
         home.config("[exec]\ntimeout_s = 600\n");
         let added = home.kiso(&["skill", "add", "cc", "--from", wheel.to_str().unwrap()]);
         added.ok().prints(&["installed cc 0.9.28+1: ar, cc, gcc, ranlib, tcc in every command line"]);
-        // Nothing of the build is left.
+        // The build leaves no other files.
         let left = std::fs::read_dir(home.path().join("packages/cc/0.9.28+1")).unwrap();
         let left: Vec<_> = left.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         assert!(left.iter().all(|name| ["built", "files"].contains(&name.as_str())), "{left:?}");
@@ -123,7 +123,7 @@ fn a_skill_in_c_is_written_tried_and_installed() {
     shell(home, "skill", "hi Grace | tr a-z A-Z").ok().prints(&["HELLO, GRACE!"]);
 }
 
-/// The directory with C sources; none, loudly, where they cannot be fetched.
+/// The directory with C sources. Returns `None`, with a message, if they cannot be fetched.
 fn sources() -> Option<PathBuf> {
     let output = Command::new("sh").arg(root().join("tests/cc/fetch.sh")).arg(root().join("target/cc")).output();
     let said = output.map_or_else(|e| e.to_string(), |output| String::from_utf8_lossy(&output.stdout).into_owned());

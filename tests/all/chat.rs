@@ -1,4 +1,4 @@
-//! `kiso` and `kiso chat`: the conversation in the terminal, over the real binary and the real daemon.
+//! `kiso` and `kiso chat`: the conversation in a terminal, with the real binary and the real daemon.
 
 mod attached;
 mod keys;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
-/// A guard against what never comes; no test waits for it to pass.
+/// A guard against tests that never end; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const COLUMNS: u16 = 100;
@@ -38,13 +38,13 @@ pub(crate) fn piped(home: &Home, args: &[&str], lines: &str) -> Ran {
     Ran::new(args, child.wait_with_output().expect("it ends"))
 }
 
-/// What a terminal shows: as much of one as the chat needs.
+/// The parts of a terminal that the chat needs.
 #[derive(Default)]
 struct Screen {
     lines: Vec<Vec<char>>,
     row: usize,
     column: usize,
-    /// What of the last bytes was not a whole sequence.
+    /// An incomplete sequence at the end of the last bytes.
     rest: String,
 }
 
@@ -111,13 +111,13 @@ impl Screen {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// The last line, where the prompt is.
+    /// The last line, which has the prompt.
     fn last(&self) -> String {
         self.text().trim_end().lines().next_back().unwrap_or_default().to_owned()
     }
 }
 
-/// A chat at a terminal of its own.
+/// A chat in its own terminal.
 pub(crate) struct Terminal {
     child: Child,
     keys: File,
@@ -143,7 +143,7 @@ impl Terminal {
         // SAFETY: between fork and exec it makes two system calls, and allocates nothing.
         unsafe {
             command.pre_exec(|| {
-                // Without a terminal that is its own, a Ctrl-C that comes between two lines would be no signal but nothing.
+                // Without a controlling terminal, a Ctrl-C between two lines would not cause a signal.
                 rustix::process::setsid()?;
                 Ok(rustix::process::ioctl_tiocsctty(std::io::stdin())?)
             });
@@ -154,7 +154,7 @@ impl Terminal {
         let (tell, output) = channel();
         std::thread::spawn(move || {
             let (mut held, mut bytes) = (Vec::new(), [0; 4096]);
-            // A terminal whose other end is closed is at its end.
+            // Reading fails when the other end of the terminal is closed.
             while let Ok(count @ 1..) = reads.read(&mut bytes) {
                 held.extend_from_slice(&bytes[..count]);
                 let whole = held.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
@@ -167,7 +167,7 @@ impl Terminal {
         Terminal { child, keys, output, screen: Screen::default(), raw: String::new() }
     }
 
-    /// A chat whose prompt stands there.
+    /// A chat that shows its prompt.
     #[track_caller]
     fn ready(home: &Home, args: &[&str], environment: &[(&str, &str)]) -> Terminal {
         let mut terminal = Terminal::open(home, args, environment);
@@ -175,13 +175,14 @@ impl Terminal {
         terminal
     }
 
-    /// Types these keys into the binary and waits for its end: every byte that it wrote to its terminal, and the exit code.
+    /// Types these keys into the binary and waits for its end. Returns everything that it wrote to its terminal, and the exit
+    /// code.
     #[track_caller]
     pub(crate) fn run(home: &Home, args: &[&str], keys: &str) -> (String, i32) {
         let mut terminal = Terminal::open(home, args, &[]);
         terminal.keys(keys);
         let began = Instant::now();
-        // Nobody else has the other end, so it is closed when the binary ends, and not before all was read.
+        // Nobody else has the other end open, so the loop ends after the binary has ended and all was read.
         loop {
             match terminal.output.recv_timeout(PATIENCE.saturating_sub(began.elapsed())) {
                 Ok(text) => terminal.raw.push_str(&text),
@@ -197,7 +198,7 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).expect("it reads");
     }
 
-    /// Reads until the screen looks like this.
+    /// Reads until the screen meets a condition.
     #[track_caller]
     fn until_screen(&mut self, what: &str, there: impl Fn(&Screen) -> bool) {
         let began = Instant::now();
@@ -214,13 +215,13 @@ impl Terminal {
         }
     }
 
-    /// Waits until the last line ends like this, as a prompt does.
+    /// Waits until the last line ends with this text, as a prompt does.
     #[track_caller]
     pub(crate) fn prompts(&mut self, end: &str) {
         self.until_screen(&format!("the prompt {end:?}"), |screen| screen.last().ends_with(end));
     }
 
-    /// Every byte that was written so far.
+    /// All output so far.
     pub(crate) fn raw(&self) -> &str {
         &self.raw
     }
@@ -230,7 +231,7 @@ impl Terminal {
         self.until_screen(&format!("{part:?}"), |screen| screen.text().contains(part));
     }
 
-    /// Waits for the end; the exit code.
+    /// Waits for the end. Returns the exit code.
     #[track_caller]
     pub(crate) fn code(&mut self) -> i32 {
         let began = Instant::now();
@@ -243,7 +244,7 @@ impl Terminal {
             }
             assert!(began.elapsed() < PATIENCE, "it does not end:\n{}", self.screen.text());
         };
-        // What it wrote last may still be on its way.
+        // The last output may still be in the channel.
         while let Ok(text) = self.output.recv_timeout(PATIENCE) {
             self.screen.feed(&text);
             self.raw.push_str(&text);
@@ -277,7 +278,7 @@ fn lines_of_standard_input_are_messages() {
     piped(&home, &[], "").ok();
 }
 
-/// The exit code is that of `kiso run` for the last message.
+/// The exit code is that of `kiso run` with the last message.
 #[test]
 fn the_chat_ends_as_its_last_run() {
     let home = Home::new();
@@ -310,7 +311,7 @@ fn a_conversation_at_a_terminal() {
     chat.until_screen("the completed command", |screen| screen.last().trim_end() == "default> /status");
     chat.keys("\r");
     chat.shows("- model: reflex");
-    // Several lines: by a mark at the end of one, and pasted.
+    // Several lines: with a mark at the end of a line, and pasted.
     chat.keys("$ echo one; \\\recho two\r");
     chat.shows("✓ $ echo one");
     chat.until_screen("the reply", |screen| screen.text().contains("two\n\ndefault>"));
@@ -318,7 +319,7 @@ fn a_conversation_at_a_terminal() {
     chat.until_screen("the pasted text", |screen| screen.last().ends_with("echo second"));
     chat.keys("\r");
     chat.until_screen("the reply", |screen| screen.text().contains("second\n\ndefault>"));
-    // What skills and models write cannot move the cursor.
+    // Text of skills and models cannot move the cursor.
     chat.keys("$ printf 'a\\033[2Jb'\r");
     chat.shows("a⟦U+001B⟧[2Jb");
     assert!(!chat.raw.contains("\x1b[2J"));
@@ -337,7 +338,7 @@ fn a_conversation_at_a_terminal() {
     }
     assert!(!kept.contains("hunter2"), "{kept}");
     assert!(!home.path().join("kiso.sock").exists(), "its daemon ended in good order");
-    // The next time the line is there again.
+    // The next chat has the line in its history.
     let mut again = Terminal::ready(&home, &[], &[("NO_COLOR", "1")]);
     again.keys("\x1b[A");
     again.until_screen("the last line that was kept", |screen| screen.last().contains("printf"));
@@ -350,7 +351,7 @@ fn a_conversation_at_a_terminal() {
     }
 }
 
-/// What steps say stands before the reply that they led to, and never within it; `/quit` leaves.
+/// The text of steps comes before their reply, never inside it; `/quit` leaves.
 #[test]
 fn a_reply_is_not_interrupted_and_quit_leaves() {
     let home = home();
@@ -391,7 +392,7 @@ fn ctrl_c_stops_the_run_and_a_second_one_leaves() {
     assert_eq!(chat.code(), 0);
 }
 
-/// Between two lines the terminal makes a signal of it.
+/// Between two lines, the terminal turns the key into a signal.
 #[test]
 fn ctrl_c_that_comes_as_a_signal_is_the_same() {
     let home = home();
@@ -448,7 +449,7 @@ fn a_restart_of_the_daemon_loses_nothing() {
     let messages = served.get("/sessions/default/messages");
     let asked = messages["items"].as_array().unwrap().iter().filter(|m| m["text"] == "$ echo meanwhile").count();
     assert_eq!(asked, 1, "{messages}");
-    // One that is told to end says so.
+    // A daemon that is asked to end says so.
     assert_eq!(served.terminate(), 0);
     chat.until_screen("that it is away again", |screen| screen.text().matches("kiso is offline").count() == 2);
     chat.keys("\x04");

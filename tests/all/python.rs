@@ -1,4 +1,4 @@
-//! Python as a package: fetched by digest, and the same answers as the host's own CPython.
+//! Python as a package: fetched by digest, with the same results as the host's CPython.
 
 mod commands;
 pub(crate) mod kept;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The wheel that contains a package; `None`, loudly, where it cannot be had.
+/// The wheel that contains a package. Returns `None`, with a message, if it is not available.
 pub(crate) fn wheel(package: &str) -> Option<PathBuf> {
     static FETCHING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = FETCHING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -24,7 +24,7 @@ pub(crate) fn wheel(package: &str) -> Option<PathBuf> {
     wheel
 }
 
-/// A home with Python, which came from an address. Each process has its own, because installing compiles for seconds.
+/// A home with Python installed from an address. Each process has one, because the installation compiles for seconds.
 pub(crate) fn home() -> Option<&'static Home> {
     static HOME: OnceLock<Home> = OnceLock::new();
     let (wheel, pip) = (wheel("python")?, wheel("pip")?);
@@ -40,7 +40,7 @@ pub(crate) fn home() -> Option<&'static Home> {
     }))
 }
 
-/// Another one with the same Python, to be changed. Of the first, what its lines make and remove is left out.
+/// Another home with the same Python, which a test may change. Files of the first home's lines are not copied.
 fn copy_of(home: &Home) -> Home {
     let copy = Home::new();
     let copied = |from: &Path, to: &Path| {
@@ -64,7 +64,7 @@ fn programs() -> Vec<PathBuf> {
     programs
 }
 
-/// What a program printed, and whether it failed. Its standard error is that of this interpreter, and is not compared.
+/// A program's standard output, and whether it failed. Standard error is not compared, because it depends on the interpreter.
 fn outcome(output: &Output) -> String {
     let ended = if output.status.success() { "succeeded" } else { "failed" };
     format!("{}[{ended}]", String::from_utf8_lossy(&output.stdout))
@@ -85,7 +85,7 @@ fn programs_do_what_they_do_on_the_host() {
     assert!(shown.is_empty(), "{}", shown.join("\n"));
 }
 
-/// Runs each program on the host and in a home. Those that differ, and how.
+/// Runs each program on the host and in a home. Returns those with different results.
 pub(crate) fn different(home: &Home) -> Vec<(String, String)> {
     if Command::new("python3").arg("--version").output().is_err() {
         missing_tool("Python compared with the host's", "there is no python3");
@@ -168,7 +168,7 @@ fn it_is_a_command_like_the_others() {
     }
     run("python3 -m venv x").exit(1).says(&["No module named venv; `pip install NAME` installs packages"]);
     run("python3 -m pytest").exit(1).says(&["No module named pytest; `pip install pytest` installs it"]);
-    // CPython adds advice on `site`, which is not started here.
+    // CPython adds advice about `site`, which is not loaded here.
     for program in ["import nowhere", "import traceback, sys; sys.excepthook = sys.__excepthook__; import nowhere"] {
         let missing = run(&format!("python3 -c '{program}'"));
         missing.exit(1).says(&["No module named 'nowhere'"]);
@@ -178,7 +178,7 @@ fn it_is_a_command_like_the_others() {
         .exit(1);
 }
 
-/// The lines of `tests/python/sqlite/lines.txt` and what SQLite's own shell made of each.
+/// The lines of `tests/python/sqlite/lines.txt` with the results of SQLite's own shell.
 #[test]
 fn sqlite3_does_what_the_shell_of_sqlite_does() {
     let Some(home) = home() else { return };
@@ -220,7 +220,7 @@ fn sqlite3_does_what_the_shell_of_sqlite_does() {
 fn sqlite3_is_a_command_like_the_others() {
     let Some(home) = home() else { return };
     let run = |line: &str| home.kiso(&["shell", "--session", "database", "-c", line]);
-    // What lies in the directory, or is set for Python, is not the program's.
+    // Files in the directory and Python's variables do not affect the program.
     run("mkdir -p a && cd a && echo 'raise SystemExit(9)' | tee csv.py sqlite3.py re.py > sitecustomize.py").ok();
     run("cd a && PYTHONPATH=/work/a sqlite3 new.db 'create table t(a); select 1' && ls /work/a/new.db")
         .ok()
@@ -238,7 +238,7 @@ fn sqlite3_is_a_command_like_the_others() {
     run("sqlite3 :memory: '.load x'").exit(1).says(&["extensions cannot be loaded here"]);
     run("sqlite3 /etc/x.db 'select 1'").exit(1).says(&["unable to open database \"/etc/x.db\""]);
     run("sqlite3 :memory: '.output /none/x' 'select 1'").exit(1).says(&["cannot write to \"/none/x\""]);
-    // Bytes that are no text stay as they are in data, and are refused in SQL.
+    // Bytes that are not text are kept in data, and refused in SQL.
     run("printf 'gr\\374n\\n' | sqlite3 :memory: 'create table t(a)' '.import /dev/stdin t' 'select hex(a) from t'")
         .ok()
         .prints(&["6772FC6E"]);
@@ -268,7 +268,7 @@ fn what_a_program_tries_ends_at_a_limit() {
     run("python3 -c 'import multiprocessing; multiprocessing.Process(target=print).start()'").exit(1);
 }
 
-/// With the limit as a word, for programs, and by the line's own deadline.
+/// The name of the limit for programs, and the line's own deadline.
 #[test]
 fn a_limit_of_a_program_is_a_word_for_programs() {
     let Some(home) = home() else { return };
@@ -276,7 +276,7 @@ fn a_limit_of_a_program_is_a_word_for_programs() {
     for (program, limit, timeout_s) in [
         ("while True: pass", "time", 3),
         ("import time; time.sleep(1000)", "time", 3),
-        // No matter how busy the machine is.
+        // Independent of the machine's load.
         ("x = bytearray(300 << 20)", "memory", 60),
         ("files = [open(str(n), \"w\") for n in range(10000)]", "open-files", 60),
     ] {
@@ -315,7 +315,7 @@ fn what_is_not_the_package_is_not_installed() {
     );
 }
 
-/// A server that answers each connection with one of these, in turn, and then ends.
+/// A server that gives each connection one of these answers, in turn, and then ends.
 fn server(answers: Vec<Vec<u8>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -364,7 +364,7 @@ fn it_is_listed_the_same_elsewhere_and_removed() {
     home.kiso(&["skill", "outdated", "python"]).ok().prints(&["current  python 3.12.0"]);
     home.kiso(&["skill", "list"]).ok().prints(&["python "]);
     home.kiso(&["run", "$ python3 -c 'print(6 * 7)'"]).ok().prints(&["42"]);
-    // Homes with it are the same, although each has its own interpreter.
+    // Homes with it have the same lockfile, although each has its own interpreter.
     let locked = std::fs::read_to_string(home.path().join("skills.lock")).unwrap();
     assert!(locked.contains(found["sha256"].as_str().unwrap()), "{locked}");
     let lock = home.file("skills.lock", locked);

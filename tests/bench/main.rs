@@ -17,13 +17,12 @@
 //!   the end of steady load against the beginning of it
 //! - the input that a model has to process again during some work, in bytes, against its longest request
 //! - a skill's call over the Model Context Protocol, on standard streams and over HTTP, against the same call in process; with
-//! eight
-//!   in flight, and beside ten calls that never end
+//!   eight in flight, and beside ten calls that never end
 //! - the program's size and start, the first call of a bundled skill, and the memory of an idle daemon
 //! - Python as a package against the host's own
 //! - extracting the text of a PDF and shrinking a photo against the host's `pdftotext` and `convert`, and the start of `document`
 //! - a home in a fleet of one, two and three members against the same home on one machine, and against its NATS server's
-//! confirmations
+//!   confirmations
 //! - the tasks of the page's main thread while a long answer streams into it
 //!
 //! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `network`, `folder`, `run`, `memory`, `flat`, `runs`, `writes`,

@@ -1,4 +1,4 @@
-//! Keys of the chat in a terminal, and what the screen shows while they are typed.
+//! Keys of the chat in a terminal, and the screen while they are typed.
 
 use super::{Terminal, home, piped};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -51,7 +51,7 @@ fn text_fits_a_terminal_that_was_made_narrower() {
     let text = chat.screen.text();
     let help: Vec<&str> = text.lines().skip_while(|line| *line != "default> /help").collect();
     assert!(help.len() > 30 && help.iter().all(|line| line.chars().count() <= 40), "{text}");
-    // The keys are those of the terminal: without one they are not listed.
+    // Without a terminal, keys are not listed.
     assert!(!piped(&home, &[], "/help\n").ok().stdout.contains("Ctrl-R"));
     chat.keys("\x04");
     assert_eq!(chat.code(), 0);

@@ -1,10 +1,10 @@
-//! WebAssembly programs that a session has in files: they run as commands do, within the same limits, and reach nothing more.
+//! WebAssembly programs in files of a session: they run like commands, with the same limits and the same access.
 
 use super::{hasty, intact, small};
 use crate::harness::Home;
 use std::os::unix::fs::PermissionsExt;
 
-/// What all of them import of WASI preview 1.
+/// The imports of WASI preview 1 in all of these programs.
 const WASI: &str = r#"
     (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
     (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
@@ -28,7 +28,7 @@ fn program(start: &str) -> Vec<u8> {
     wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Copies standard input to standard output. Before each read, it reads nothing, which ends nothing.
+/// Copies standard input to standard output. Reads zero bytes before each read, which must not end the input.
 pub(crate) fn cat() -> Vec<u8> {
     program(
         "(loop $next
@@ -48,7 +48,7 @@ fn name() -> Vec<u8> {
     )
 }
 
-/// Prints the file `a.txt` of the last directory that it was given, its working directory. Between two reads, it reads nothing.
+/// Prints the file `a.txt` of its last directory, which is the working directory. Reads zero bytes between two reads.
 fn reader() -> Vec<u8> {
     let text = format!(
         r#"(module {WASI} (data (i32.const 512) "a.txt") (func $try (param $dir i32) (result i32)
@@ -112,7 +112,7 @@ fn a_program_is_started_as_every_command_is() {
         let ran = home.shell(line);
         assert_eq!((ran.exit(code).stdout.trim(), code), (printed, code), "{line}: {}", ran.stderr);
     }
-    // Compiled once, whatever its name is.
+    // A program is compiled once, whatever its name.
     let compiled = || std::fs::read_dir(home.path().join("cache/programs")).unwrap().count();
     assert_eq!(compiled(), 3);
     home.shell("cp bin/name other; ./other").exit(7);
@@ -141,7 +141,7 @@ fn what_is_no_program_says_why() {
     }
     home.shell("timeout 5 ./nothing").exit(127).says(&["./nothing: command not found"]);
     home.shell("sh ./cut").exit(126).says(&["cannot execute binary file"]);
-    // Scripts are found the same way.
+    // Scripts are found in the same way.
     put(&home, "script", b"echo script $1\n");
     std::fs::set_permissions(home.work("default").join("script"), std::fs::Permissions::from_mode(0o644)).unwrap();
     home.shell("timeout 5 ./script a; PATH=/usr/bin:. xargs script < /dev/null").ok().prints(&["script a\nscript"]);

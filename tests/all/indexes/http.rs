@@ -5,7 +5,7 @@ use crate::harness::{Home, own_port, wait_until};
 use crate::served::{Answer, Served};
 use serde_json::{Value, json};
 
-/// The daemon of a home, and somebody who may ask it.
+/// The daemon of a home, with an administrator's token.
 fn served(home: &Home) -> Served {
     let token = home.kiso(&["--json", "token", "add", "suite", "--scope", "admin"]).json();
     let mut daemon = Served::start(home);
@@ -17,7 +17,7 @@ fn search(daemon: &Served, query: &str) -> Answer {
     daemon.request("GET", &format!("/indexed_skills{query}"), None)
 }
 
-/// What was found in indexes. The packages of kiso are behind that, in every home.
+/// The results from indexes. kiso's own packages follow them in every home.
 fn of_indexes(found: &Value) -> Vec<&Value> {
     let items = found["items"].as_array().unwrap().iter();
     items.filter(|item| item["index"]["at"] != "built-in").collect()
@@ -58,13 +58,13 @@ fn what_indexes_have_is_found_over_http_and_nothing_of_one_that_is_not_as_signed
     assert_eq!((&greet["publisher"]["trusted"], &greet["publisher"]["label"]), (&json!(true), &json!("ada")));
     assert_eq!((greet["index"]["at"].as_str(), &greet["index"]["name"]), (Some(at), &json!("skills")));
     assert_eq!(found["items"][0]["publisher"], Value::Null, "nobody has signed it");
-    // The command does what it says.
+    // The command in the response works.
     home.kiso(&["skill", "add", "greet"]).ok();
     home.kiso(&["skill", "add", "echo", "--grant", "all"]).ok();
     let found = search(&daemon, "").expect(200);
     assert_eq!((&found["items"][0]["installed"], &found["items"][1]["installed"]), (&json!("1.0.0"), &json!("1.0")));
     assert_eq!(search(&daemon, "?q=none%20of%20these").expect(200)["items"], json!([]));
-    // Where several indexes have a skill, the command says which.
+    // If several indexes have a skill, the command names the index.
     let other = home.file("my$other/x", "").with_file_name("");
     let file = echo(home, "my$other/echo-2.0.0.wasm", "2.0.0", "");
     let (secret, public) = super::key(home, "other");
@@ -118,7 +118,7 @@ fn a_search_without_an_index_or_the_right_says_so() {
     let chat = home.kiso(&["--json", "token", "add", "phone"]).json();
     let refused = daemon.ask_with(chat["token"].as_str().unwrap(), "/indexed_skills");
     assert!(refused.contains("403") && refused.contains("forbidden"), "{refused}");
-    // Nobody listens where the index is said to be.
+    // Nobody listens at the index's address.
     let address = format!("127.0.0.1:{}", own_port());
     let (_, public) = super::key(&home, "index");
     home.config(&format!("[skills]\nindex = [\"http://{address}/index.json#{public}\"]\n"));

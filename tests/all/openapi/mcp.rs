@@ -1,4 +1,4 @@
-//! `/mcp` as it is documented.
+//! `/mcp` as documented.
 
 use super::Api;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The operations of versions of a turn, and of previews beside a conversation.
+//! The operations for versions of a turn, and for previews in a conversation.
 
 use super::Api;
 use crate::documents::pdf;

@@ -1,4 +1,4 @@
-//! The operations of the network's rules.
+//! The operations for network rules.
 
 use super::super::Api;
 

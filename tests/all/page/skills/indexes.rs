@@ -1,4 +1,4 @@
-//! The search of signed indexes on the page.
+//! Searching signed indexes on the page.
 
 use super::super::browser::{Tab, css, role};
 use super::super::stage::{QUICK, Stage};
@@ -7,10 +7,10 @@ use crate::harness::Home;
 use crate::indexes::Hosted;
 use serde_json::json;
 
-/// What was found in indexes. The packages of kiso are behind that.
+/// The results from indexes. kiso's own packages follow them.
 const OF_INDEXES: &str = ".skills-found:not([data-kind=package])";
 
-/// Opens the search, which is folded, and makes one.
+/// Opens the folded search, and searches.
 #[track_caller]
 fn search(tab: &Tab, stage: &Stage) {
     tab.goto(&stage.url("#/skills"));
@@ -36,7 +36,7 @@ fn skills_of_indexes_are_found_with_the_command_that_installs_them() {
     let tab = &stage.tab;
     search(tab, &stage);
     tab.wait("both are found", || tab.count(css(OF_INDEXES)) == 2);
-    // What an index says is text, whatever it looks like.
+    // Text of an index is shown as plain text.
     tab.shows(evil);
     tab.shows("<i>1</i>");
     assert_eq!(tab.count(css(".skills-found :is(img, b, i)")), 0);
@@ -68,7 +68,7 @@ fn skills_of_indexes_are_found_with_the_command_that_installs_them() {
     tab.insert_text("nobody ");
     tab.click(css(".skills-ask button"));
     tab.shows("No skill has all of these words.");
-    // One that is old is told as such, and nothing of it is shown.
+    // An old index is reported as such, and none of its content is shown.
     signer.change(|index| index["serial"] = json!(3));
     search(tab, &stage);
     tab.shows("has the number 3, and 7 was seen before");

@@ -1,4 +1,4 @@
-//! The host's own interfaces: kv, publish, secrets, environment and network.
+//! The host's interfaces: kv, publish, secrets, environment and network.
 
 use crate::symlink;
 use kiso_sdk::{Failure, Reply, kv, publish};
