@@ -7,17 +7,18 @@ shift @INC;
 chdir $ENV{PWD} if defined $ENV{PWD};
 
 # The host starts commands for a program that asks in a file, as `_kiso_host.py` of the package `python` says.
-my $control;
+my ($control, $writer);
 
 sub ask {
     my ($request) = @_;
     if (!$control) {
         require IO::Handle;
         open my $file, "<", "/usr/local/lib/kiso-perl/kiso-commands" or return;
+        # Perl writes to no file that was opened to be read, and the host takes what is written to this one: nothing of it is kept.
+        open $writer, ">&=", fileno $file or return;
         $control = $file;
     }
-    # It is written to all the same: nothing of that is kept in the file.
-    defined syswrite $control, pack("VV", length $request, 0) . $request or return;
+    defined syswrite $writer, pack("VV", length $request, 0) . $request or return;
     $control->sync or return;
     my ($head, $bytes) = unpack "VV", take(8) // return;
     return (take($head), take($bytes));

@@ -328,7 +328,7 @@ mod tests {
     fn files_change_with_the_version() {
         for (name, version, expected) in [
             ("cc", "0.9.28+1", "3130d1f4d4641085"),
-            ("perl", "5.42.0", "2a775466c6c57a62"),
+            ("perl", "5.42.0", "28dc2f38179c492d"),
             ("ruby", "4.0.0", "1e386537f9c8a6c6"),
             ("git", "1.2.21+8", "22a54d87166a1518"),
             ("python", "3.12.0+10", "6937a34c7486aeb7"),
