@@ -58,9 +58,15 @@ fn gave_up(message: &str, failure: &FailureNote) -> Plan {
         Some(_) => String::new(),
         None => format!("{}. ", why.trim_end_matches('.')),
     };
-    let detail = format!(
-        "{REPORT}\n{NOTE}{found}I stopped there. I am reflex, the rule-based model that is built into kiso, and know no other way to do this; a language model may (`kiso config preset` lists how to connect one)."
-    );
+    // The person chose this command line: another model would have run the same one.
+    let is_typed = message.trim_start().starts_with('$');
+    let detail = match (is_typed, found.as_str()) {
+        (true, "") => REPORT.to_owned(),
+        (true, found) => format!("{REPORT}\n{NOTE}{}", found.trim_end()),
+        (false, found) => format!(
+            "{REPORT}\n{NOTE}{found}I stopped there. I am reflex, the rule-based model that is built into kiso, and know no other way to do this; a language model may (`kiso config preset` lists how to connect one)."
+        ),
+    };
     Plan { goal: shortened(message), tasks: vec![msg(detail)], blocked: Some(why) }
 }
 

@@ -230,6 +230,11 @@ fn repeats_what_may_pass_and_gives_up_otherwise() {
     let detail = &plan.tasks[0].detail;
     assert!(detail.contains("rule-based") && !detail.contains("the file is broken"), "{detail}");
     assert_eq!(detail.matches("Note: ").count(), 1, "{detail}");
+    // A language model would have run the same command line.
+    let failure = failed("it ended with exit code 1", false).failure;
+    let plan = planned(&Pieces { failure, remaining: Some(Vec::new()), ..pieces("$ ls /none", Vec::new()) });
+    assert!(plan.blocked.is_some_and(|why| why.ends_with("exit code 1")));
+    assert!(!plan.tasks[0].detail.contains("rule-based"), "{}", plan.tasks[0].detail);
 }
 
 #[test]
