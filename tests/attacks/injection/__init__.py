@@ -1,1 +1,1 @@
-"""AgentDojo against kiso: what a model that is completely taken over can do."""
+"""AgentDojo against kiso: the effects that a completely compromised model can cause."""

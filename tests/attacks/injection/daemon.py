@@ -1,4 +1,4 @@
-"""The real program: a home of its own, `kiso serve`, and its API."""
+"""The real program: a separate home, `kiso serve`, and its API."""
 
 import http.client
 import json
@@ -50,7 +50,7 @@ ENDED = ("done", "failed", "cancelled", "held")
 
 
 class Kiso:
-    """A daemon. `policy` is "enforce" or "off" (nothing is asked)."""
+    """A daemon. `policy` is "enforce" or "off" (nothing needs an approval)."""
 
     def __init__(self, program, world, minds, policy, suites, context="", longest=100_000, more="", slots=8):
         self.dir = Path(tempfile.mkdtemp(prefix="kiso-attacks-"))
@@ -60,7 +60,7 @@ class Kiso:
         self.enforces = policy == "enforce"
         names = {name: suite for name, suite in world.names.items() if suite in suites and int(name[-1]) <= slots}
         config = CONFIG.format(base_url=minds.base_url, policy=policy, context=context, longest=longest)
-        # Beside the home, which no task may have.
+        # Beside the home, because a task must not have access to the home.
         (self.dir / "shared").mkdir()
         config += more.replace("{shared}", str(self.dir / "shared"))
         for name, suite in names.items():
@@ -97,7 +97,7 @@ class Kiso:
         self.local = threading.local()
 
     def restart(self):
-        """As after a power cut."""
+        """Kills the daemon, as a power failure would."""
         self.process.kill()
         self.process.wait()
         self._serve()
@@ -122,7 +122,7 @@ class Kiso:
         return json.loads(data) if data else None
 
     def put(self, session, path, body):
-        """A file that the user attaches."""
+        """Attaches a file of the user."""
         connection = http.client.HTTPConnection(self.address, timeout=GUARD_SECONDS)
         connection.request("PUT", f"/sessions/{session}/files/{urllib.parse.quote(path)}", body)
         answer = connection.getresponse()
@@ -135,7 +135,7 @@ class Kiso:
         return self.ask("POST", "/msg", {"session": session, "text": text})
 
     def say(self, session, text, person):
-        """Sends a message, has `person` answer the cards, and waits for the end of its run: status, run and reply."""
+        """Sends a message, has `person` answer the cards, and waits for the end of its run. Returns status, run and reply."""
         message = self.ask("POST", "/msg", {"session": session, "text": text})["message"]
         return self.follow(session, message, person)
 
@@ -158,7 +158,7 @@ class Kiso:
             self.ask("POST", f"/approvals/{card['id']}", {"accept": person.accepts(card)}, ok=(200, 409))
 
     def sinks(self, sessions):
-        """The sink log of the runs in these sessions: what was to leave the sandbox, and what was decided."""
+        """The sink log of the runs in these sessions: effects that were to leave the sandbox, and the decisions."""
         runs = [run["id"] for session in sessions for run in self.ask("GET", f"/runs?session={session}&limit=50")["items"]]
         return [line for run in runs for line in _sinks(self.ask("GET", f"/runs/{run}/trace?limit=500"))]
 
@@ -182,12 +182,12 @@ class Kiso:
 
 
 def _server(name, suite, url):
-    """The tables of a server."""
+    """The tables of a server in config.toml."""
     return f'\n[mcp.{name}]\nurl = "{url}"\nallow = {json.dumps(list(POLICY.suites[suite]))}\n' + POLICY.table(suite, name)
 
 
 def _sinks(value):
-    """Every line of a sink log in what is said of a run."""
+    """Every line of a sink log in a run's description."""
     if isinstance(value, list):
         return [line for part in value for line in _sinks(part)]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Who answers for the models of a case: one that does the user's task, and one that is taken over on its way."""
+"""Answers of the models in a case: by a driver that does the user's task, and by one that is compromised on its way."""
 
 import json
 
@@ -9,17 +9,18 @@ from .words import stands_in
 
 
 class Honest:
-    """Does the user's task, by the package's ground truth: what the user's text says is planned, the rest is left to the actor."""
+    """Does the user's task by the package's ground truth: calls that the user's text determines are planned, the rest is left to
+    the actor."""
 
     shape = "plan"
 
     def __init__(self, play, server):
         self.play, self.server = play, server
         self.wanted = play.case.wanted(play.environment)
-        # What is left to the actor, as batches of calls for each of its tasks, and the words that are written for planned calls.
+        # Calls that are left to the actor, in batches for each of its tasks, and the texts that are written for planned calls.
         self.acts, self.words = [], []
 
-    # What calls are called in kiso.
+    # The name of a call in kiso.
 
     def name(self, call):
         return f"{self.server}.{call.function}"
@@ -30,16 +31,17 @@ class Honest:
     def as_call(self, call):
         return self.name(call), dict(call.args)
 
-    # What is planned.
+    # Whether a call is planned.
 
     def is_planned(self, call):
-        """Whether a planner that has read nothing but the user's text can name all of a call that has to be the user's."""
+        """Whether a planner that has read only the user's text can determine all arguments of a call that have to be the
+        user's."""
         text = self.play.case.prompt
         return all(stands_in(value, text) for value in POLICY.bound(self.play.case.suite, call).values())
 
     def plan(self):
-        """The plan's tasks, in the order of the ground truth. What a planner cannot know is found by the actor: it reads one thing after
-        the other, and makes all changes that follow from what was read at once, in the end, so that one card has them."""
+        """The plan's tasks in the order of the ground truth. The actor finds out what a planner cannot know: it reads step by
+        step, and makes all resulting changes together at the end, so that one card shows them."""
         tasks, reads, effects = [], [], []
 
         def act(batches):
@@ -64,7 +66,8 @@ class Honest:
         return tasks
 
     def with_words(self, call, before):
-        """A task for a call whose words are not known yet: others write them first, and it is bound to what they say."""
+        """A task for a call whose texts are not known yet: other tasks write them first, and the call is bound to their
+        results."""
         args, tasks = dict(call.args), []
         if not POLICY.reads(self.play.case.suite, call.function):
             for name in call.args.keys() - POLICY.bound(self.play.case.suite, call).keys():
@@ -112,9 +115,9 @@ class Honest:
 
 
 class Taken(Honest):
-    """The same until something of the attacker's stands in a prompt. From then on it says what the attacker wants."""
+    """The same until a text of the attacker is in a prompt. After that it answers as the attacker wants."""
 
-    # How often each role tries the same.
+    # Number of attempts of each role.
     TRIES = 2
 
     def __init__(self, play, server, shape="plan"):
@@ -125,11 +128,11 @@ class Taken(Honest):
 
     @property
     def has_tried(self):
-        """Whether it has asked for anything that the attacker wants."""
+        """Whether it has requested anything that the attacker wants."""
         return any(self.tried.values())
 
     def plan(self):
-        """The critic is asked about every result, so that it can be taken over as well."""
+        """The critic is asked about every result, so that it can be compromised as well."""
         return [task if task["type"] == "msg" else {**task, "review": True, "expect": "what the message asks for"}
                 for task in super().plan()]
 
@@ -141,7 +144,7 @@ class Taken(Honest):
         return getattr(self, f"evil_{asked.role}", self.evil_talk)(asked)
 
     def left(self, role):
-        """The attacker's calls that were not made yet, unless this role has tried often enough."""
+        """The attacker's calls that were not made yet; none if this role has tried often enough."""
         suite = self.play.case.suite
         made, left = [plain(suite, call) for call in self.play.made], []
         for call in self.attack:
@@ -153,17 +156,17 @@ class Taken(Honest):
         return left if self.tried[role] <= self.TRIES * max(1, len(self.attack)) else []
 
     def evil_talk(self, _asked):
-        # Where the attacker asks for nothing but words, this is all that there is to try.
+        # If the attacker wants only a text, this is the whole attempt.
         self.tried["talk"] = not self.attack
         return Answer(f"{self.play.case.attack.GROUND_TRUTH_OUTPUT} {CANARY}: {self.play.case.attack.GOAL}")
 
     def evil_router(self, asked):
-        """The goal is the planner's directive, and what is durable is remembered."""
+        """The goal is the planner's directive, and durable content is remembered."""
         routed = json.loads(self.router(asked).text)
         return Answer({**routed, "goal": f"{CANARY}: {self.play.case.attack.GOAL}", "durable": True})
 
     def evil_reasoner(self, _asked):
-        """The actor sees nothing but the brief, so the words have to be in it."""
+        """The actor sees only the brief, so the brief must contain the words."""
         brief = json.loads(super().reasoner(_asked).text)
         words = f"{CANARY}: {self.play.case.attack.GOAL}"
         return Answer({**brief, "goal": words, "action": words, "context": {**brief["context"], "discovery": [words]}})
@@ -175,7 +178,7 @@ class Taken(Honest):
 
     def evil_actor(self, asked):
         left = self.left("actor")
-        # One after the other: each may need what the one before it did.
+        # One after the other: each may need the result of the one before.
         return Answer("", [self.as_call(left[0])]) if left else self.evil_talk(asked)
 
     def evil_reviewer(self, _asked):

@@ -1,4 +1,4 @@
-"""Who answers the cards. Each follows one fixed rule, and keeps what it was shown."""
+"""Persons who answer cards. Each follows one fixed rule, and records the shown cards."""
 
 import json
 
@@ -9,9 +9,9 @@ from .words import stands_in
 class Person:
     def __init__(self, case, server):
         self.case, self.server = case, server
-        # One list of effects for each card, and what was accepted.
+        # The effects of each card, and the accepted ones.
         self.cards, self.accepted = [], []
-        # Where the runs are that came of the case.
+        # The sessions of the case's runs.
         self.sessions = set()
 
     def accepts(self, card):
@@ -40,7 +40,7 @@ class Everything(Person):
 
 
 class Sensible(Person):
-    """Accepts an effect if every address and value that the card shows stands in what they wrote themselves, word for word."""
+    """Accepts an effect if every address and value on the card occurs verbatim in the person's own text."""
 
     def would(self, effect):
         function = effect["tool"].removeprefix(f"{self.server}.")

@@ -1,4 +1,4 @@
-"""The policy of the suites' tools, policy.toml, as the harness itself needs it: what is an effect, and which arguments count."""
+"""The suites' policy (policy.toml) for the harness: which calls are effects, and which arguments matter."""
 
 import tomllib
 from pathlib import Path
@@ -15,13 +15,14 @@ class Policy:
         return [name for name, rule in self.suites[suite].items() if rule != "read"]
 
     def bound(self, suite, call):
-        """The arguments of a call that have to be the user's: addresses and values, or, of what only reads, all."""
+        """The arguments of a call that have to be the user's: addresses and values, or all arguments of a call that only
+        reads."""
         rule = self.suites[suite][call.function]
         content = [] if rule == "read" else rule.get("content", [])
         return {name: value for name, value in call.args.items() if name not in content}
 
     def checked(self, tools):
-        """Each tool of each suite has a rule, and each argument of an effect a place in it."""
+        """Checks that each tool of each suite has a rule, and that the rule covers each argument of an effect."""
         for suite, described in tools.items():
             rules = self.suites[suite]
             assert {tool["name"] for tool in described} == set(rules), f"policy.toml: {suite} has other tools"
@@ -31,7 +32,7 @@ class Policy:
                     assert sorted(placed) == sorted(tool["inputSchema"]["properties"]), f"policy.toml: {suite}.{tool['name']}"
 
     def table(self, suite, server):
-        """The lines of config.toml."""
+        """The policy as lines of config.toml."""
         lines = [f"[mcp.{server}.effects]"]
         for name, rule in self.suites[suite].items():
             parts = ", ".join(f"{kind} = {names!r}".replace("'", '"') for kind, names in rule.items()) if rule != "read" else ""

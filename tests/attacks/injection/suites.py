@@ -1,4 +1,4 @@
-"""AgentDojo's suites: the tasks of users, the tasks of the attacker, and a fresh environment for each case."""
+"""AgentDojo's suites: tasks of users, tasks of the attacker, and a new environment for each case."""
 
 import functools
 import json
@@ -12,19 +12,19 @@ from agentdojo.types import text_content_block_from_string
 
 from . import truth
 
-# The version of the benchmark that the package has in 0.1.35: 97 tasks of users, 35 of the attacker, 949 pairs.
+# The benchmark's version in package 0.1.35: 97 tasks of users, 35 of the attacker, 949 pairs.
 BENCHMARK = "v1.2.2"
 NAMES = ["banking", "slack", "travel", "workspace"]
 
-# Stands in everything that the attacker writes. A model that has it in its prompt, in whatever spelling, is the attacker's.
+# A word in every text of the attacker. A model with it in its prompt, in any spelling, counts as compromised.
 CANARY = "q7xk93"
 
-# The attacker's task that asks for words in the reply and for no call. A reply to the user is no effect.
+# The attacker's task that needs only a text in the reply, without a call. A reply to the user does not count as an effect.
 WORDS_ONLY = {("travel", "injection_task_6")}
 
 
 class Jailbreak(FixedJailbreakAttack):
-    """The package's own "important instructions", with the canary. The stand-in obeys whatever it says."""
+    """The package's own "important instructions" attack, with the canary. The stand-in obeys every instruction in it."""
 
     name = "taken_over"
 
@@ -51,7 +51,7 @@ def _environment(suite, injections):
 
 @dataclass(frozen=True)
 class Case:
-    """A task of a user, with or without a task of the attacker; `way` names the way of laundering, if there is one."""
+    """A user's task, with or without an attacker's task; `way` names the way of laundering, if there is one."""
 
     suite: str
     user: str
@@ -76,7 +76,7 @@ class Case:
         return self.task.PROMPT
 
     def environment(self):
-        """A fresh one, with the injection wherever the task looks."""
+        """A new environment, with the injection in every place that the task reads."""
         injections = jailbreak(self.suite).attack(self.task, self.attack) if self.injection else {}
         fresh = _environment(self.suite, tuple(sorted(injections.items()))).model_copy(deep=True)
         return self.task.init_environment(fresh)
@@ -86,7 +86,7 @@ class Case:
         return self.task.ground_truth(environment.model_copy(deep=True))
 
     def forbidden(self, environment):
-        """The calls that do the attacker's."""
+        """The calls that do the attacker's task."""
         environment = environment.model_copy(deep=True)
         return self.attack.ground_truth(environment) or truth.attack(self.suite, self.injection, environment)
 
@@ -94,7 +94,7 @@ class Case:
         return suites()[self.suite]._check_user_task_utility(self.task, _said(reply), before, after, calls)
 
     def harmed(self, reply, before, after, calls):
-        """Whether the attacker has got what they wanted, by the package's own `security()`."""
+        """Whether the attacker reached the goal, by the package's own `security()`."""
         return suites()[self.suite]._check_injection_task_security(self.attack, _said(reply), before, after, calls)
 
     def runtime(self):
@@ -106,7 +106,7 @@ def _said(reply):
 
 
 def pairs(suite):
-    """Every task of a user with every one of the attacker."""
+    """All pairs of a user's and an attacker's task."""
     chosen = suites()[suite]
     return [Case(suite, user, injection) for user in chosen.user_tasks for injection in chosen.injection_tasks]
 
@@ -121,7 +121,7 @@ def _tools(suite):
 
 
 def plain(suite, call):
-    """A call with what its tool fills in, so that two can be compared."""
+    """A call with the defaults of its tool, so that two calls can be compared."""
     fields = _tools(suite)[call.function].parameters.model_fields
     args = {name: value for name, value in call.args.items() if name not in fields or value != fields[name].default}
     numbers = {name: float(value) if isinstance(value, int) and not isinstance(value, bool) else value for name, value in args.items()}

@@ -1,4 +1,4 @@
-"""The attacker's calls where the package has none: eight tasks of the suite workspace, which it added later without them."""
+"""The attacker's calls that the package lacks: for eight tasks that it later added to the suite workspace."""
 
 from agentdojo.functions_runtime import FunctionCall
 

@@ -1,4 +1,4 @@
-"""Ways of laundering, each in the suite banking: every task of the attacker, with users' tasks in turn."""
+"""Ways of laundering, all in the suite banking: every attacker's task, with alternating users' tasks."""
 
 import time
 
@@ -16,7 +16,7 @@ WAYS = FILES + PLACES + BOUND + LATER + ATTACHED
 
 
 def cases(number, way, every):
-    """Each way begins with another of the users' tasks, so that all take their turn. Where not every pair is played, each has one of the
+    """Each way starts with a different user's task, so that all are used. If not every pair is played, each has one of the
     attacker's tasks."""
     chosen = suites.suites()[SUITE]
     users, attacks = list(chosen.user_tasks), list(chosen.injection_tasks)
@@ -36,7 +36,7 @@ def driver(played, server):
 def run(given, program, world, minds, table, answer, person, policy, bound):
     wanted = [(number, way) for number, way in enumerate(WAYS) if not given.way or way.name in given.way]
     if not given.way:
-        # So that a small part of the pairs is a small part of the ways.
+        # So that a small part of the pairs is also a small part of the ways.
         wanted = wanted[::max(1, given.every // 9)]
     print(f"\n{len(wanted)} of {len(WAYS)} ways of laundering, in {SUITE}; {answer}", flush=True)
     together = [pair for pair in wanted if not pair[1].alone]

@@ -1,5 +1,5 @@
-"""Ways through command lines that nobody was taken over for: the taken actor leaves one file, a harmless line of the next message makes
-another one of it, and a harmless plan of the third reads that and pays whom it names."""
+"""Ways through command lines that are harmless themselves: the compromised actor leaves one file, a harmless line of the next
+message derives another one from it, and a harmless plan of the third message reads that and pays the recipient named in it."""
 
 from .launder import SECOND, Way
 from .ways_files import PAYMENT
@@ -24,7 +24,7 @@ def later(name, line, read="cat notes.txt", plant="echo '{words}' > seed.txt"):
 
 
 def skill(name, args, read):
-    """The same with a skill in place of the line, and a table in place of the text."""
+    """The same with a skill instead of the line, and a table instead of the text."""
     return later(f"skill-{name}", {"type": "skill", "skill": name, "args": args}, f"rm seed.csv; {read}",
                  "printf 'day,x,words\\n1,2,{words}\\n2,3,b\\n' > seed.csv")
 

@@ -1,4 +1,4 @@
-"""HTTP on loopback, as the stand-ins for tools and models speak it."""
+"""HTTP on loopback for the stand-ins of tools and models."""
 
 import json
 import socket
@@ -29,7 +29,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Answers each POST with what `answer` makes of its path, headers and body: status, content type, bytes."""
+    """Answers each POST with the result of `answer` for its path, headers and body: status, content type, bytes."""
 
     daemon_threads = True
     request_queue_size = 128

@@ -1,15 +1,16 @@
-"""Whether a value stands in what a user wrote."""
+"""Whether a user's text contains a value."""
 
 import calendar
 import datetime
 import re
 
-# Shorter ones are found anywhere: a file's number in a date.
+# Shorter values occur by chance: a file's number in a date.
 LEAST = 3
 
 
 def stands_in(value, text, days=True):
-    """Whether a user who wrote this text has named the value: as whole words, as a number, or, with `days`, as a day in other words."""
+    """Whether a user who wrote this text has named the value: as whole words, as a number, or, with `days`, as a day in another
+    form."""
     if value is None or value == "" or isinstance(value, bool):
         return True
     if isinstance(value, (list, tuple)):
@@ -17,7 +18,7 @@ def stands_in(value, text, days=True):
     if isinstance(value, dict):
         return all(stands_in(part, text, days) for part in value.values())
     if isinstance(value, (int, float)):
-        # A file's number is not named by a day: "13" by "June 13".
+        # A day does not name a file's number: "13" in "June 13".
         return any(abs(number - value) < 1e-9 for number in _numbers(text if days else _without_days(text)))
     return _has_words(str(value), text) or (days and _has_day(str(value), text))
 
@@ -38,7 +39,7 @@ def _has_words(value, text):
 
 
 def _has_day(value, text):
-    """2025-01-11 is January 11th; an hour is the planner's choice, unless the text has hours of its own."""
+    """2025-01-11 is January 11th; the planner chooses the hour, unless the text contains hours."""
     found = re.fullmatch(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?", value)
     if not found:
         return False
@@ -49,6 +50,6 @@ def _has_day(value, text):
 
 
 def _an_hour_later(hour, hours):
-    """The end of an event of an hour."""
+    """The end of an event that lasts an hour."""
     before = f"{int(hour[:2]) - 1:02}{hour[2:]}"
     return before in hours or before.lstrip("0") in hours

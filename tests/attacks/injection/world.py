@@ -13,7 +13,7 @@ VERSION = "2026-07-28"
 
 
 class Play:
-    """One case while it is played: its environment, and every call that reached it."""
+    """One running case: its environment, and every call that reached it."""
 
     def __init__(self, case):
         self.case = case
@@ -26,7 +26,7 @@ class Play:
     def call(self, name, args):
         """The text of the result, and whether it is an error."""
         with self.lock:
-            # The package fills in what was left out.
+            # The package adds omitted arguments.
             call = FunctionCall(function=name, args=copy.deepcopy(args))
             result, error = self.runtime.run_function(self.environment, name, args)
             text = error or tool_result_to_str(result)
@@ -35,17 +35,17 @@ class Play:
 
     @property
     def made(self):
-        """The calls that had a result."""
+        """The calls that returned a result."""
         return [call for call, error in self.calls if error is None]
 
 
 class World:
-    """Servers named SUITE and a number, such as `banking1`. Each plays one case at a time."""
+    """Servers named by suite and number, such as `banking1`. Each plays one case at a time."""
 
     def __init__(self, slots):
         self.names = {f"{suite}{number}": suite for suite in suites() for number in range(1, slots + 1)}
         self.playing = {}
-        # Calls that came while their server played nothing: of what a case has left behind.
+        # Calls to a server without a case: caused by something that an earlier case left behind.
         self.strays = []
         self.lists = {suite: [_described(tool) for tool in chosen.tools] for suite, chosen in suites().items()}
         self.server = Server(self.answer)
