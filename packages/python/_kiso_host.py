@@ -53,6 +53,9 @@ def _ask(request, data):
     except OSError as error:
         if error.errno == errno.EIO:
             raise OSError(errno.E2BIG, os.strerror(errno.E2BIG)) from None
+        # An interpreter may be kept after this, whose programs have another file.
+        os.close(_open)
+        _open = None
         raise OSError(errno.ENOTSUP, NO_COMMANDS) from None
     os.fsync(_open)
     sizes = _read(8)
