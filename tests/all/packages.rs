@@ -1,4 +1,4 @@
-//! Packages of other publishers: from a folder, an archive, a signed index and a mirror; and what is refused of them.
+//! Packages of other publishers: from a folder, an archive, a signed index and a mirror; and the cases that are refused.
 
 use crate::harness::{Home, Ran};
 use ring::digest::{SHA256, digest};
@@ -21,7 +21,7 @@ fn program(line: &str) -> Vec<u8> {
     wat::parse_str(text).expect("it is a module")
 }
 
-/// The folder of a package whose component is these bytes. `more` are lines of `[kiso.package]`.
+/// The folder of a package with these bytes as its component. `more` are lines of `[kiso.package]`.
 struct Publisher<'a> {
     home: &'a Home,
 }
@@ -61,7 +61,7 @@ fn a_package_of_somebody_else_is_installed_kept_and_updated() {
     home.file("source/notes.txt", "read me");
     let folder = publisher.folder("1.0", &one, "hello from one", "mount = \"/usr/share/tool\"\nfiles = [\"*.txt\"]");
 
-    // Nobody vouches for a folder, so a person is asked, and in a script the answer has to be there.
+    // Nobody vouches for a folder, so a person is asked; in a script, the answer must be given as an option.
     add(&home, &folder, &first, &[]).exit(4).says(&[
         "tool 1.0 (MIT, ",
         "adds the commands hello",
@@ -69,7 +69,7 @@ fn a_package_of_somebody_else_is_installed_kept_and_updated() {
         "add --grant keep",
     ]);
     home.kiso(&["shell", "-c", "hello"]).exit(127);
-    // What does not have the digest, and what fails its test, is not installed.
+    // A file with a wrong digest, or with a failing test, is not installed.
     add(&home, &folder, &second, NONE).exit(4).says(&["it is not tool 1.0", "nothing was installed"]);
     let wrong = publisher.folder("1.0", &one, "something else", "");
     add(&home, &wrong, &first, NONE).exit(1).says(&["its test `hello` printed", "nothing was installed"]);
@@ -90,7 +90,7 @@ fn a_package_of_somebody_else_is_installed_kept_and_updated() {
     home.kiso(&["doctor"]).prints(&["skill tool", "its files cannot be used"]);
     std::fs::rename(home.path().join("packages/tool/away"), files).unwrap();
 
-    // Another file of the same version, and a new version that fails, leave what is there.
+    // Another file of the same version, and a new version that fails, do not change the installed one.
     let other = publisher.folder("1.0", &two, "hello from two", "");
     add(&home, &other, &second, NONE).exit(4).says(&["tool 1.0 is installed with other contents"]);
     let failing = publisher.folder("1.1", &two, "hello from three", "");
@@ -98,7 +98,7 @@ fn a_package_of_somebody_else_is_installed_kept_and_updated() {
     home.kiso(&["shell", "-c", "hello"]).ok().prints(&["hello from one"]);
     assert!(!home.path().join("packages/tool/1.1").exists());
 
-    // A publisher signs the archive, and whoever makes the index vouches for it.
+    // The publisher signs the archive, and the signer of the index vouches for it.
     let dir = home.file("hosted/x.txt", "").parent().unwrap().to_owned();
     let key = |name: &str| {
         let file = home.file(&format!("keys/{name}-x"), "").with_file_name(name);
@@ -128,7 +128,7 @@ fn a_package_of_somebody_else_is_installed_kept_and_updated() {
     assert!(!home.path().join("packages/tool/1.0").exists(), "the files of the old version are gone");
     home.kiso(&["skill", "update", "tool"]).ok().prints(&["current  tool 1.1"]);
 
-    // A mirror has everything, and a home without network and without the index installs from it.
+    // A mirror is complete: a home without network and without the index installs from it.
     let mirror = home.file("mirror/tool/tool.wasm", &two).parent().unwrap().parent().unwrap().to_owned();
     home.kiso(&["skill", "mirror", path(&mirror)]).ok().prints(&["unchanged tool"]);
     assert_eq!(std::fs::read(mirror.join("tool/tool.zip")).unwrap(), std::fs::read(&zip).unwrap());
@@ -139,7 +139,8 @@ fn a_package_of_somebody_else_is_installed_kept_and_updated() {
     offline.kiso(&["shell", "-c", "hello"]).ok().prints(&["hello from two"]);
 
     // Somebody has changed the archive.
-    std::fs::write(&zip, [&std::fs::read(&zip).unwrap()[..], b"x"].concat()).unwrap();
+    let packed = std::fs::read(&zip).unwrap();
+    std::fs::write(&zip, [&packed[..packed.len() - 1], b"x"].concat()).unwrap();
     home.kiso(&["skill", "remove", "tool"]).ok().prints(&["removed tool"]);
     assert!(!home.path().join("packages/tool").exists());
     home.kiso(&["shell", "-c", "hello"]).exit(127);
@@ -185,7 +186,7 @@ fn a_package_takes_no_command_and_no_name_of_kiso() {
     assert!(!home.path().join("skills/tool").exists());
     home.config("");
 
-    // What another one has, it cannot have too; and it starts no other commands, whatever it calls its files.
+    // A package cannot take another one's command, and cannot add commands by the names of its files.
     add(&home, manifest.parent().unwrap(), &wasm, NONE).ok();
     let second = text.replace("name = \"tool\"", "name = \"other\"");
     let other = home.file("other/kiso.toml", second);

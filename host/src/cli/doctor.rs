@@ -24,7 +24,7 @@ use kiso_plan::report::size;
 use kiso_sandbox::effect::overlay::SharedHistory;
 use kiso_sandbox::exec::Exec;
 use kiso_sandbox::skill::grant::Capabilities;
-use kiso_sandbox::skill::{Quiet, Skills};
+use kiso_sandbox::skill::{InstalledSkill, Quiet, Skills};
 use kiso_store::secret::Vault;
 use kiso_store::store::{Mark, SenderStanding, Store, Vector};
 use serde_json::{Value, json};
@@ -133,8 +133,8 @@ impl DoctorArgs {
                     if let Some(label) = skills.missing_label(&skill.manifest) {
                         what += &format!("; it runs only on machines with the label {label}, which this one has not");
                     }
-                    report
-                        .check(&format!("skill {}", skill.name()), loaded.map(|()| ((), what)).map_err(Failure::from));
+                    let usable = loaded.map_err(Failure::from).and_then(|()| has_files(&skill, skills.home()));
+                    report.check(&format!("skill {}", skill.name()), usable.map(|()| ((), what)));
                 }
             }
         }
@@ -474,4 +474,12 @@ fn clock() -> Result<String, Failure> {
         ));
     }
     Ok(now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+}
+
+/// Whether the files of a package are in the home; other skills have none.
+fn has_files(skill: &InstalledSkill, home: &Home) -> Result<(), Failure> {
+    match skill.package().map(|package| package.mounts(home)) {
+        Some(Err(error)) => Err(Failure::new(Exit::Failed, format!("its files cannot be used: {error}"))),
+        _ => Ok(()),
+    }
 }

@@ -61,12 +61,12 @@ impl AddArgs {
         find(name).or_else(|| package::known(name).filter(|_| !self.file.exists()))
     }
 
-    /// The skill's file in a folder of `kiso skill mirror` that `--from` names.
+    /// The skill's file in a folder of `kiso skill mirror` that `--from` names. A package has its archive there beside its component.
     fn mirrored(&self) -> Option<PathBuf> {
         let name = self.file.to_str().filter(|name| SkillName::parse(name).is_ok())?;
         let [dir] = &self.from[..] else { return None };
         let dir = Path::new(dir).join(name);
-        ["wasm", "zip", "skill"].iter().map(|ending| dir.join(format!("{name}.{ending}"))).find(|file| file.is_file())
+        ["zip", "skill", "wasm"].iter().map(|ending| dir.join(format!("{name}.{ending}"))).find(|file| file.is_file())
     }
 
     /// The file that is meant.

@@ -120,7 +120,10 @@ fn keep_downloads(folder: &PackageFolder, dir: &Path, show: &Show) -> Result<Kep
     folder.unpack(&sources).map_err(|error| Failure::new(Exit::Policy, error.to_string()))?;
     create(dir)?;
     for ((url, _), bytes) in package.addresses().into_iter().zip(sources) {
-        write(&dir.join(file_name(url)), &bytes)?;
+        let name = file_name(url);
+        // That is the name of the archive of a package.
+        let name = if name == format!("{}.zip", package.name) { format!("download-{name}") } else { name };
+        write(&dir.join(name), &bytes)?;
     }
     Ok(Kept::Fetched)
 }
