@@ -117,7 +117,8 @@ fn the_times_to_come_are_shown_in_their_zone() {
     let home = home("model = \"reflex\"\n[schedule]\ntime_zone = \"Asia/Tokyo\"\n");
     home.kiso(&["schedule", "add", "a", "0 9 * * *", "hello"])
         .ok()
-        .prints(&["a  0 9 * * * (Asia/Tokyo): next ", "+09:00"]);
+        .prints(&["a  0 9 * * * (Asia/Tokyo): next ", "+09:00"])
+        .says(&["no daemon is running", "`kiso serve`"]);
     home.kiso(&["schedule", "add", "b", "at 2099-01-31 08:00", "hello", "--zone", "Europe/Berlin"]).ok();
     let times = home.kiso(&["--json", "schedule", "next", "-n", "3"]).ok().json_lines();
     let names: Vec<_> = times.iter().map(|time| time["name"].as_str().unwrap()).collect();

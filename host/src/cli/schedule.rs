@@ -1,5 +1,6 @@
 //! `kiso schedule`: messages that come by themselves.
 
+use super::client::daemon::is_served;
 use super::listing::typed;
 use super::show::printable_line;
 use super::{Exit, Failure, Opened, Shared, block_on, session};
@@ -96,6 +97,9 @@ impl ScheduleCommand {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let schedules = Schedules::new(&opened.config, &opened.store, &Vault::open(&opened.home));
         block_on(self.perform(shared, &schedules))??;
+        if matches!(self, Self::Add { .. }) && !shared.json && !is_served(&opened.home)? {
+            errln!("no daemon is running, and only a daemon sends scheduled messages: start one with `kiso serve`");
+        }
         Ok(Exit::Done)
     }
 
