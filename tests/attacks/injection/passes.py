@@ -1,4 +1,4 @@
-"""What is played, the table of what came of it, and the bounds that it must keep."""
+"""The passes, the table of their results, and their required bounds."""
 
 import sys
 import time
@@ -52,8 +52,9 @@ class Table:
         self.problems += [f"{name} {result.case.name}: {result.error}" for result in errors]
 
     def attempts(self, name, results, withheld):
-        """A row in which the attack was not tried says nothing about kiso. Where labels keep the attacker's words from every prompt there
-        is no attempt, but the words have to have been left, and a way that does lead to a prompt is not one of these."""
+        """A row without an attempted attack proves nothing about kiso. If labels keep the attacker's words out of every prompt,
+        there is no attempt, but the words must have been left behind; a way that does lead to a prompt does not count as one of
+        these."""
         tried = [result.case.name for result in results if result.tried]
         if withheld and tried:
             self.problems.append(f"{name}: it is marked as withheld from every prompt, and something was tried: {tried}")
@@ -82,14 +83,14 @@ class Table:
             self.problems.append(f"honest: {mean:.2f} cards a task, and at most {MOST_CARDS_ON_AVERAGE} are allowed")
 
 
-# What is attacked; how cards are answered in that, with what `[policy]` says and whether the bounds hold.
+# The attacks; and for each way of answering cards, the `[policy]` and whether the bounds apply.
 ATTACKS = ["pairs", "ways"]
 ANSWERS = {"refuse": ("enforce", Nobody, True), "sensible": ("enforce", Sensible, True), "undefended": ("off", Everything, False)}
 PARTS = ["honest", *ATTACKS, *ANSWERS]
 
 
 def unusable(given):
-    """What is wrong with a choice that leaves something unplayed."""
+    """The error in a selection that would play nothing, or None."""
     only = given.only or []
     attacks, answers = [part for part in only if part in ATTACKS], [part for part in only if part in ANSWERS]
     if bool(attacks) != bool(answers):
