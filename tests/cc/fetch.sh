@@ -4,7 +4,7 @@
 #
 #   tests/cc/fetch.sh OUTDIR
 #
-# Prints "READY DIR", or "SKIPPED reason" where they cannot be fetched.
+# Prints "READY DIR", or "SKIPPED reason" if they cannot be fetched.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: $0 OUTDIR" >&2; exit 2; }

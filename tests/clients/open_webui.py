@@ -1,4 +1,4 @@
-"""Open WebUI, by what its page in the browser sends."""
+"""Open WebUI with the requests that its page in the browser sends."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ from programs import GUARD_SECONDS, Daemon, Program, ask, blocks, do, free_port,
 
 VERSION = "0.12.4"
 
-# What it needs only to compute with models on this machine. The first two would bring PyTorch.
+# Packages that it needs only to run models on this machine. The first two would install PyTorch.
 NOT_FOR_CHATS = {"accelerate", "sentence-transformers", "transformers", "einops", "faster-whisper", "rapidocr",
                  "opencv-python-headless", "sentencepiece", "soundfile"}
 
@@ -29,7 +29,7 @@ def install(place):
 
 
 class Browser:
-    """A person's page: it sends a message with the ids that it made for the question and for the answer, and waits for the answer."""
+    """A person's page: sends a message with new ids for the question and the answer, and waits for the answer."""
 
     def __init__(self, url, program):
         self.url, self.program = url, program
@@ -43,7 +43,8 @@ class Browser:
         return self.ask("GET", f"/api/v1/chats/{chat}")
 
     def send(self, text, chat=None, after=None, question=None, model="kiso", files=(), fails=False):
-        """The chat, the id of the question, and the answer, which has an id too. `question` has been asked before: another answer."""
+        """Returns the chat, the id of the question, and the answer with its id. With `question`, an earlier question is answered
+        again."""
         identity, answer = question or str(uuid.uuid4()), str(uuid.uuid4())
         said = {"id": identity, "parentId": after, "childrenIds": [answer], "role": "user", "content": text, "models": [model],
                 "timestamp": 1, "files": list(files)}
@@ -65,12 +66,12 @@ class Browser:
 
 
 def text_of(message):
-    """What is shown of an answer, without what it thought."""
+    """The displayed text of an answer, without reasoning."""
     return re.sub(r"<details.*?</details>", "", message["content"], flags=re.DOTALL).strip()
 
 
 def use(place, kiso, scratch):
-    """Chats that go on, are edited and answered again, with their titles; pictures; a stream; who says no."""
+    """Chats that are continued, edited and answered again, with their titles; pictures; a stream; and refused requests."""
     daemon = Daemon(kiso, scratch, '[pills.shout]\ntemplate = "$ echo {input} | tr a-z A-Z"\n')
     page = section("clients.md", "Open WebUI")
     named = dict(line.split("=") for line in blocks(page, "text")[0].split())
@@ -101,12 +102,12 @@ def talk(browser, base, daemon):
     title = until("a title", lambda: (now := browser.chat(chat)["title"]) != "New Chat" and now)
     assert "echo one" in title, title
 
-    # The history comes with each message, and is what the session knows: it is neither done again nor quoted.
+    # Each message contains the history, which the session already has: nothing in it is done again or quoted.
     _, second, more = browser.send("$ cat a.txt; ls", chat, answer["id"], files=[{"type": "image", "url": PICTURE}])
     assert "one" in text_of(more) and ".png" in text_of(more), more
     asked = [text for role, text in daemon.messages(session) if role == "user"]
     assert len(asked) == 2 and asked[0] == "$ echo one > a.txt; cat a.txt" and asked[1].startswith("$ cat a.txt; ls"), asked
-    # Another answer to the same question, and the question in other words.
+    # Another answer to the same question, and the question with another text.
     _, _, again = browser.send("$ cat a.txt; ls", chat, answer["id"], question=second)
     assert "one" in text_of(again) and again["id"] != more["id"], again
     _, _, edited = browser.send("$ wc -l a.txt", chat, answer["id"])
@@ -129,7 +130,7 @@ def talk(browser, base, daemon):
     assert "streamed" in "".join(delta.get("content") or "" for delta in deltas), events
     assert any(delta.get("reasoning_content") for delta in deltas), events
 
-    # A token that is revoked: the chat says so.
+    # The chat shows that a token was revoked.
     daemon.run("token", "revoke", "program")
     daemon.token = daemon.run("token", "add", "another").strip()
     _, _, refused = browser.send("$ echo no", other, shouted["id"], fails=True)

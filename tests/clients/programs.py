@@ -1,4 +1,4 @@
-"""What the programs need: how they are installed, a daemon of kiso, its page, and this machine alone as their network."""
+"""The environment of the programs: their installation, a daemon of kiso, its page, and a network without other machines."""
 
 import glob
 import json
@@ -22,7 +22,7 @@ INTO = ROOT / "target" / "clients"
 # Longer than any step takes on a busy machine: a step that reaches it hangs.
 GUARD_SECONDS = 900
 
-# Set in the process whose network is this machine alone.
+# Set in the process whose network contains only this machine.
 ALONE = "KISO_CLIENTS_ALONE"
 
 CONFIG = """\
@@ -32,12 +32,12 @@ debounce_ms = 20
 {more}
 """
 
-# Wherever the network is not this machine alone, a proxy that nobody runs keeps the programs from the rest.
+# Without such a network, the address of a proxy that does not exist keeps the programs from other machines.
 QUIET = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1,localhost", "DO_NOT_TRACK": "1"}
 
 
 class Missing(Exception):
-    """Why a program cannot be had."""
+    """The reason why a program is not available."""
 
 
 def do(*command, **more):
@@ -51,7 +51,7 @@ def do(*command, **more):
 
 
 def installed(name, program):
-    """The directory of a program, which is installed if it is not there yet."""
+    """The directory of a program, which is installed on first use."""
     place = INTO / f"{name}-{program.VERSION}"
     if not (place / "ready").exists():
         if ALONE in os.environ:
@@ -64,7 +64,7 @@ def installed(name, program):
 
 
 def python(*versions):
-    """A Python of one of these versions, on the path or among pyenv's."""
+    """A Python of one of these versions, on the path or from pyenv."""
     pyenv = os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")
     for version in versions:
         for program in [sys.executable, f"python{version}", *sorted(glob.glob(f"{pyenv}/versions/{version}.*/bin/python"))]:
@@ -96,7 +96,7 @@ def free_port():
 
 
 def until(what, so, process=None, log=None):
-    """What it gives as soon as it is something."""
+    """Polls until the result is true, and returns it."""
     began = time.monotonic()
     while True:
         try:
@@ -111,7 +111,7 @@ def until(what, so, process=None, log=None):
 
 
 class Refused(Exception):
-    """An answer that is none."""
+    """An unexpected response."""
 
     def __init__(self, status, said):
         super().__init__(said)
@@ -119,7 +119,7 @@ class Refused(Exception):
 
 
 def ask(method, url, body=None, token=None, form=False):
-    """The JSON that comes back."""
+    """The JSON of a response."""
     headers = {"Content-Type": "application/x-www-form-urlencoded" if form else "application/json"}
     if token:
         headers["Authorization"] = f"Bearer {token}"
@@ -135,7 +135,7 @@ def ask(method, url, body=None, token=None, form=False):
 
 
 class Daemon:
-    """`kiso serve` in a home of its own, and a token of scope `chat`."""
+    """`kiso serve` in a separate home, and a token of scope `chat`."""
 
     def __init__(self, kiso, scratch, more=""):
         place = Path(tempfile.mkdtemp(dir=scratch))
@@ -155,14 +155,14 @@ class Daemon:
         return subprocess.run([self.kiso, *args], env=self.env, check=True, capture_output=True, text=True).stdout
 
     def here(self, text):
-        """Text of the page for this daemon."""
+        """Text of the page with this daemon's address and token."""
         return re.sub(r"(127\.0\.0\.1|192\.168\.1\.20):8333", self.url.removeprefix("http://"), text)
 
     def sessions(self):
         return {session["name"] for session in ask("GET", f"{self.url}/sessions", token=self.token)["items"]}
 
     def messages(self, session):
-        """What was said; nothing where there is no such session yet."""
+        """The messages of a session, or none if it does not exist yet."""
         try:
             found = ask("GET", f"{self.url}/sessions/{session}/messages", token=self.token)["items"]
         except Refused as error:
@@ -177,7 +177,7 @@ class Daemon:
 
 
 class Program:
-    """A program that runs beside, with what it says in a file."""
+    """A program that runs in the background, with its output in a file."""
 
     def __init__(self, command, env, scratch, files=()):
         self.dir = Path(tempfile.mkdtemp(dir=scratch))
@@ -201,8 +201,8 @@ class Program:
 
 
 def alone():
-    """Goes on in a process whose network is this machine alone, where the kernel has such networks. Home Assistant wants to hear
-    multicasts, wherever it is."""
+    """Continues in a process whose network contains only this machine, if the kernel supports that. Home Assistant needs
+    multicasts in any network."""
     if ALONE in os.environ:
         return
     up = "ip link set lo up && ip route add 224.0.0.0/4 dev lo"

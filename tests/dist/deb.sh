@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run by `tests/dist/run deb` inside a copy of the system: /mnt has kiso.deb, and next.deb, which is the version after it.
+# Run by `tests/dist/run deb` inside a copy of the system: /mnt has kiso.deb and next.deb, the following version.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive HOME=/root
 cd /
@@ -26,11 +26,11 @@ systemd-analyze security --offline=true --no-pager "$unit" | tail -n 1
 echo "the service's command, as its user"
 command=$(sed -n 's/^ExecStart=//p' "$unit")
 is "$command" '"/usr/bin/kiso" --home "/var/lib/kiso" serve' "what the unit starts"
-# In the place of the shell that calls it, so that a signal to that process is one to kiso.
+# Replaces the calling shell, so that a signal to its process reaches kiso.
 become_kiso() { exec setpriv --reuid=kiso --regid=kiso --clear-groups --no-new-privs env -i PATH=/usr/bin:/bin HOME=/var/lib/kiso "$@"; }
 as_kiso() { (become_kiso "$@"); }
 as_kiso kiso --home /var/lib/kiso skill list >/dev/null
-# A free port, because another daemon may have the usual one.
+# A free port, because another daemon may use the default.
 as_kiso sh -c 'printf "[gateway]\nport = 0\n" >/var/lib/kiso/config.toml'
 serve() {
   eval "become_kiso $command" >/dev/null 2>/tmp/serve.log &

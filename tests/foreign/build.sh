@@ -1,14 +1,14 @@
 #!/bin/sh
-# Builds the guests of this folder, with toolchains that are not this repository's, for the tests of `kiso skill add`.
+# Builds the guests of this folder with third-party toolchains, for the tests of `kiso skill add`.
 #
 #   tests/foreign/build.sh OUTDIR
 #
-# Leaves OUTDIR/NAME.wasm and OUTDIR/NAME.toml (the manifest, where the shape wants one). Prints one line for each guest:
-# "BUILT name", "CACHED name", "SKIPPED name: reason" where a tool is missing or cannot be fetched, "FAILED name: log" where
-# the tool is there and the build went wrong. Exits with 1 only for the last.
+# Writes OUTDIR/NAME.wasm and OUTDIR/NAME.toml (the manifest, if the shape needs one). Prints one line for each guest: "BUILT
+# name", "CACHED name", "SKIPPED name: reason" if a tool is missing or cannot be fetched, "FAILED name: log" if the tool exists
+# and the build failed. Exits with 1 only after a failure.
 #
-# A guest is built again when its sources, the interface, its commands in this script or the version of its tool change. Tools from npm and PyPI are
-# pinned here and installed below OUTDIR/tools, or KISO_FOREIGN_TOOLS, once. On Debian, what else is needed comes from:
+# A guest is rebuilt when its sources, the interface, its commands in this script or the version of its tool change. Tools from
+# npm and PyPI are pinned here and installed once, below OUTDIR/tools or KISO_FOREIGN_TOOLS. On Debian, the other tools come from:
 #   apt-get install nodejs npm python3-venv clang lld wasi-libc libclang-rt-14-dev-wasm32
 # CLANG and WASI_SYSROOT name another clang and its libc (default: clang, /usr).
 set -eu
@@ -30,15 +30,15 @@ failed=0
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# The digest of a guest's sources, of the interface, of what $2 says about its tool and of the commands that build it: the
+# The digest of a guest's sources, of the interface, of the description $2 of its tool and of the commands that build it: the
 # function $3 of this script and those it may call.
 key() {
   { echo "$2"; grep -E "^($3|qjs)\(\)" "$here/build.sh"; cd "$here/$1" && find . -type f | LC_ALL=C sort | xargs sha256sum
     cd "$wit" && find . -type f | LC_ALL=C sort | xargs sha256sum; } | sha256sum | cut -d' ' -f1
 }
 
-# guest NAME TOOL-VERSION PREPARE BUILD: PREPARE makes the tool ready or prints why it cannot; BUILD runs in a copy of the
-# sources and writes out.wasm.
+# guest NAME TOOL-VERSION PREPARE BUILD: PREPARE installs the tool or prints why it cannot; BUILD runs in a copy of the sources
+# and writes out.wasm.
 guest() {
   name=$1 digest=$(key "$1" "$2" "$4")
   if [ -f "$here/$name/kiso.toml" ]; then cp "$here/$name/kiso.toml" "$out/$name.toml"; fi

@@ -1,4 +1,4 @@
-// Compares kiso's TextEncoder and TextDecoder with those of Node.js, on bytes that are mostly on an edge of an encoding.
+// Compares kiso's TextEncoder and TextDecoder with those of Node.js, mostly on edge cases of the encodings.
 //
 //   node tests/foreign/encodings.mjs PATH-OF-text.js
 

@@ -1,4 +1,4 @@
-// The official clients for JavaScript against kiso. Prints a line "ok WHAT" for each thing that it has seen.
+// The official clients for JavaScript against kiso. Prints a line "ok WHAT" for each successful check.
 //
 //     client.mjs stdio|http PACKAGE ERA
 //
@@ -71,7 +71,7 @@ do free = await call(client, "exec", { command: "echo free" });
 while (free.isError);
 ok("a cancelled run", free.structuredContent.stdout === "free\n");
 if (way === "http") {
-  // The daemon is killed and another one started: what the newer era sends has no session that could be gone.
+  // The daemon is killed and another one started: requests of the newer era have no session that could be lost.
   console.log("restart");
   await new Promise((resolve) => process.stdin.once("data", resolve));
   process.stdin.destroy();

@@ -1,4 +1,4 @@
-"""The official client for Python against kiso, in the era that is asked for. Prints a line "ok WHAT" for each thing that it has seen.
+"""The official client for Python against kiso, in the selected era. Prints a line "ok WHAT" for each successful check.
 
     client.py stdio|http legacy|2026-07-28
 
@@ -30,7 +30,7 @@ def ok(what, so):
 
 
 async def restarted(client):
-    """The daemon is killed and another one started: what the newer era sends has no session that could be gone."""
+    """The daemon is killed and another one started: requests of the newer era have no session that could be lost."""
     print("restart", flush=True)
     await asyncio.to_thread(sys.stdin.readline)
     try:
@@ -88,7 +88,7 @@ async def main():
             await asyncio.sleep(0.05)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        # It waits until the run has let go of the session.
+        # Waits until the run has released the session.
         while True:
             free = await client.call_tool("exec", {"command": "echo free"})
             if not free.is_error:
@@ -98,7 +98,7 @@ async def main():
         if WAY == "http":
             await restarted(client)
 
-    # A client that comes again finds its files.
+    # A client that connects again finds its files.
     async with Client(server(), mode=MODE, read_timeout_seconds=120) as client:
         there = await client.call_tool("exec", {"command": "cat a.txt"})
         ok("another connection", there.structured_content["stdout"] == "one\n")

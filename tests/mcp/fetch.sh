@@ -3,8 +3,8 @@
 #
 #   tests/mcp/fetch.sh OUTDIR
 #
-# Leaves OUTDIR/python-VERSION (a virtual environment) and OUTDIR/NAME-VERSION/node_modules for the others. Prints one line for
-# each: "READY name DIR", or "SKIPPED name: reason" where a tool is missing or the package cannot be fetched.
+# Creates OUTDIR/python-VERSION (a virtual environment) and OUTDIR/NAME-VERSION/node_modules for the others. Prints one line for
+# each: "READY name DIR", or "SKIPPED name: reason" if a tool is missing or the package cannot be fetched.
 set -eu
 
 PYTHON=2.3.0               # mcp from PyPI, both eras
@@ -33,7 +33,7 @@ python() {
   echo "READY python $dir"
 }
 
-# A name, and packages of npm.
+# A name, and npm packages.
 node_packages() {
   name=$1 version=$2
   shift 2
@@ -56,7 +56,7 @@ node_packages javascript "$JAVASCRIPT" "@modelcontextprotocol/sdk@$JAVASCRIPT"
 node_packages client "$CLIENT" "@modelcontextprotocol/client@$CLIENT"
 node_packages inspector "$INSPECTOR" "@modelcontextprotocol/inspector@$INSPECTOR"
 node_packages conformance "$CONFORMANCE" "@modelcontextprotocol/conformance@$CONFORMANCE"
-# Node 20 has no fs.globSync, which nothing needs that is run here.
+# Node 20 has no fs.globSync, which nothing in these tests needs.
 conformance=$out/conformance-$CONFORMANCE
 if [ -f "$conformance/ready" ] && [ ! -f "$conformance/node_modules/@modelcontextprotocol/conformance/dist/kiso.mjs" ]; then
   dist=$conformance/node_modules/@modelcontextprotocol/conformance/dist

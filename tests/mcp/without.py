@@ -1,4 +1,4 @@
-"""Runs a program as on a kernel that lacks a system call: without.py NUMBER PROGRAM ARGUMENT…"""
+"""Runs a program as on a kernel without a system call: without.py NUMBER PROGRAM ARGUMENT…"""
 
 import ctypes
 import os

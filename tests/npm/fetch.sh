@@ -3,13 +3,13 @@
 #
 #   tests/npm/fetch.sh OUTDIR PACKAGE@VERSION
 #
-# Prints "READY FILE", or "SKIPPED reason" where it cannot be fetched.
+# Prints "READY FILE", or "SKIPPED reason" if it cannot be fetched.
 set -eu
 
 [ $# -eq 2 ] || { echo "usage: $0 OUTDIR PACKAGE@VERSION" >&2; exit 2; }
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
-# As npm names it: @a/b@1 is a-b-1.tgz.
+# npm's file name: @a/b@1 is a-b-1.tgz.
 file=$out/$(echo "$2" | sed 's/^@//; s/@/-/; s|/|-|').tgz
 
 if [ ! -f "$file" ]; then

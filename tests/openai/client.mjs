@@ -1,6 +1,6 @@
-// The official client for JavaScript against a daemon: OPENAI_BASE_URL and OPENAI_API_KEY say where.
+// The official client for JavaScript against a daemon, whose address and token are in OPENAI_BASE_URL and OPENAI_API_KEY.
 //
-// Prints a line for each thing that was tried, and ends with an error at the first that is not as it should be.
+// Prints a line for each check, and ends with an error at the first failure.
 import assert from 'node:assert/strict';
 import { createInterface } from 'node:readline';
 import OpenAI from 'openai';
@@ -69,14 +69,14 @@ const tried = {
 
   async cancelled() {
     const begun = await client.responses.create({ model: 'kiso', input: '$ sleep 1000', background: true });
-    // Until it has begun there is nothing to stop, and the client asks again by itself.
+    // Before the run has started there is nothing to stop, and the client repeats the request itself.
     const patient = new OpenAI({ maxRetries: 20 });
     await patient.responses.cancel(begun.id);
     let now;
     do now = await client.responses.retrieve(begun.id);
     while (['queued', 'in_progress'].includes(now.status));
     assert.equal(now.status, 'cancelled');
-    // Whoever goes away from a stream stops nothing.
+    // Disconnecting from a stream does not stop the run.
     const stop = new AbortController();
     const body = { model: 'kiso', messages: [user('$ echo stays > stays; cat stays')], stream: true };
     const headers = { 'X-OpenWebUI-Chat-Id': 'left' };
@@ -94,7 +94,7 @@ const tried = {
     await assert.rejects(refused, (error) => error instanceof OpenAI.BadRequestError && error.param === 'n');
   },
 
-  // The daemon is killed while it works and another one goes on: the client asks again, and nothing is done twice.
+  // The daemon is killed during the run and another one continues: the client repeats the request, and nothing is done twice.
   async again() {
     const asked = { model: 'kiso', input: '$ sleep 2; echo y >> again; wc -l again', background: true };
     const options = { headers: { 'Idempotency-Key': 'over-a-restart' } };

@@ -3,8 +3,8 @@
 #
 #   tests/openai/fetch.sh OUTDIR
 #
-# Leaves OUTDIR/python-VERSION (a virtual environment) and OUTDIR/javascript-VERSION/node_modules. Prints one line for each:
-# "READY name DIR", or "SKIPPED name: reason" where a tool is missing or the package cannot be fetched.
+# Creates OUTDIR/python-VERSION (a virtual environment) and OUTDIR/javascript-VERSION/node_modules. Prints one line for each:
+# "READY name DIR", or "SKIPPED name: reason" if a tool is missing or the package cannot be fetched.
 set -eu
 
 PYTHON=3.54.0     # openai from PyPI

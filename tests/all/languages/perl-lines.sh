@@ -1,4 +1,5 @@
-# Programs in Perl that print the same as in Debian's Perl and end with the same exit code. Each `## name` begins in an empty directory.
+# Programs in Perl that print the same as in Debian's Perl and end with the same exit code. Each `## name` starts in an empty
+# directory.
 ## a line
 perl -e 'print "Hello, World!\n"'
 ## say

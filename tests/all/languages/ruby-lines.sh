@@ -1,4 +1,5 @@
-# Programs in Ruby that print the same as in Debian's Ruby and end with the same exit code. Each `## name` begins in an empty directory.
+# Programs in Ruby that print the same as in Debian's Ruby and end with the same exit code. Each `## name` starts in an empty
+# directory.
 ## a line
 ruby -e 'puts "Hello, World!"'
 ## ranges and blocks

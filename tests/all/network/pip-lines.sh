@@ -1,5 +1,5 @@
-# Lines of pip that behave as in pip itself: the same exit code, and the same text but for paths, sizes and times. `$U` is an index on
-# loopback. Each `## name` begins with no package installed.
+# Lines of pip that behave as in pip itself: the same exit code, and the same text except for paths, sizes and times. `$U` is an
+# index on loopback. Each `## name` starts without installed packages.
 ## install, list, freeze
 pip install alpha && pip list && pip freeze
 ## a version

@@ -1,5 +1,5 @@
 // A WASI preview 1 core module in C: finds "text" in the JSON on standard input and prints it in capitals.
-// Exits with 3 where the input has "fail":true, and with 4 without a text.
+// Exits with 3 if the input has "fail":true, and with 4 without a text.
 
 #include <ctype.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ int main(void) {
     fputs("asked to fail\n", stderr);
     return 3;
   }
-  // Good enough for a test: a text with quotes or escapes in it is cut there.
+  // Good enough for a test: a text with quotes or escapes is cut off there.
   const char *text = strstr(input, "\"text\":");
   if (!text) {
     fputs("there is no text\n", stderr);
