@@ -1,7 +1,7 @@
-"""What a packaged kiso must be able to do, whatever it was unpacked from: the README's first job, every bundled skill, command
-lines, a skill that is compiled where it runs, `kiso doctor`, and a daemon with ten messages.
+"""Checks that every packaged kiso works: the README's first job, every bundled skill, command lines, a skill that is compiled on
+this machine, `kiso doctor`, and a daemon with ten messages.
 
-A kiso is a list of words that start it, such as ["/usr/bin/kiso"]; the environment may make an emulator of it.
+A kiso is a list of arguments that starts it, such as ["/usr/bin/kiso"]; the environment may select an emulator.
 """
 
 import json
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # Longer than any step takes under an emulator on a busy machine: a step that reaches it hangs.
 GUARD_SECONDS = 900
 
-# Command lines and what they must print. Between them they use most of the commands that are compiled in.
+# Command lines and their expected output. Together they use most of the compiled-in commands.
 LINES = [
     ("echo one two | awk '{ print $2, $1 }'", "two one"),
     ("seq 1 100 | sort -rn | head -1", "100"),
@@ -41,11 +41,11 @@ LINES = [
 
 
 class Wrong(Exception):
-    """What a kiso did otherwise than it must."""
+    """A failed check of a packaged kiso."""
 
 
 def run(kiso, *args, home=None, env=None, code=0, stdin=None, cwd=None):
-    """Runs it and returns standard output."""
+    """Runs kiso and returns its standard output."""
     full = dict(os.environ, TZ="UTC", **(env or {}))
     full.pop("KISO_LOG", None)
     if home:
@@ -68,7 +68,7 @@ def readme_job():
 
 
 def everything(kiso, env=None, compiling=None, say=print):
-    """All of it; `compiling` is the environment where kiso starts itself again, to compile, if that must be another."""
+    """Runs all checks. `compiling` is the environment for the compiler process of kiso, if that must be different."""
     with tempfile.TemporaryDirectory(prefix="kiso-work-") as scratch:
         home = Path(scratch) / "home"
         first_job(kiso, home, env)
@@ -102,7 +102,7 @@ def skills(kiso, home, env):
     must("city" in described, described)
     drawn = run(kiso, "skill", "run", "chart", "file=weather.csv", "out=pub/again.svg", home=home, env=env)
     must((home / "sessions/default/work/pub/again.svg").exists(), drawn)
-    # Without a network, these two run as far as the host that nobody granted.
+    # Without a network, these two run up to the request to a host that is not granted.
     for name in ("fetch", "feed"):
         refused = run(kiso, "--json", "skill", "run", name, "url=https://example.com/", home=home, env=env, code=None)
         must("example.com" in refused and "grant" in refused, f"{name}: {refused}")
@@ -115,7 +115,7 @@ def lines(kiso, home, env):
 
 
 def compiled(kiso, home, env, scratch):
-    """A WASI command in the text format's bytes: it is compiled when it is installed, and runs from the cache after that."""
+    """A WASI command as bytes of a component: it is compiled during the installation, and then runs from the cache."""
     wasm = Path(scratch) / "answer.wasm"
     wasm.write_bytes(module())
     run(kiso, "skill", "add", str(wasm), "--grant", "all", home=home, env=env)
@@ -125,7 +125,7 @@ def compiled(kiso, home, env, scratch):
 
 
 def module():
-    """A core module for WASI preview 1 that prints a line by `fd_write`."""
+    """A core module for WASI preview 1 that prints a line with `fd_write`."""
 
     def leb(n):
         out = b""
@@ -145,7 +145,7 @@ def module():
     types = b"\x02" + b"\x60\x04\x7f\x7f\x7f\x7f\x01\x7f" + b"\x60\x00\x00"
     imports = b"\x01" + name("wasi_snapshot_preview1") + name("fd_write") + b"\x00\x00"
     exports = b"\x02" + name("memory") + b"\x02\x00" + name("_start") + b"\x00\x01"
-    # fd_write(1, 8, 1, 20), and its result is dropped.
+    # fd_write(1, 8, 1, 20); its result is dropped.
     code = b"\x00\x41\x01\x41\x08\x41\x01\x41\x14\x10\x00\x1a\x0b"
     iovec = (32).to_bytes(4, "little") + len(text).to_bytes(4, "little")
     data = b"\x02" + b"\x00\x41\x08\x0b" + leb(len(iovec)) + iovec + b"\x00\x41\x20\x0b" + leb(len(text)) + text
@@ -162,7 +162,7 @@ def module():
 
 
 def daemon(kiso, home, env, count=10):
-    """Starts one, sends messages to a session, waits for each to be done, and stops it cleanly."""
+    """Starts a daemon, sends messages to a session, waits until each is done, and stops the daemon cleanly."""
     full = dict(os.environ, KISO_HOME=str(home), **(env or {}))
     full.pop("KISO_LOG", None)
     command = [*kiso, "--json", "serve", "--port", "0"]

@@ -1,8 +1,8 @@
-"""An MCP server on standard streams, outside the sandbox: `ask` does what its text says, and tells what came of it.
+"""An MCP server on standard streams, outside the sandbox: `ask` does what its text says, and returns the results.
 
     native_server.py [legacy|modern] [MODE]
 
-What is not among the arguments can be in the variable MODE.
+MODE can also be set as a variable instead of an argument.
 """
 
 import json
@@ -17,7 +17,7 @@ MODE = sys.argv[2] if len(sys.argv) > 2 else os.environ.get("MODE", "")
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 EMAIL = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$"
 PATTERNS = {"type": "object", "properties": {"to": {"type": "string", "pattern": EMAIL}, "id": {"type": "string", "pattern": "[z-a]"}}}
-# What some print beside messages.
+# Lines that some servers print beside messages.
 NOISE = ["Welcome to the oracle!", "DEBUG: ready {}", "null", "[1,2,3]", '{"level":"info"}', "7", "{", ""]
 calls = 0
 with open("pid", "w", encoding="utf-8") as file:
@@ -25,7 +25,7 @@ with open("pid", "w", encoding="utf-8") as file:
 
 
 def once(name):
-    """Whether this is the first time, over all starts in this directory."""
+    """Whether this is the first call, over all starts in this directory."""
     if os.path.exists(name):
         return False
     write(name)
@@ -66,7 +66,7 @@ def connect(path):
 
 
 def connect_pair(path):
-    """Also one whose other end is gone, and one of datagrams."""
+    """Includes a socket whose other end is closed, and a datagram socket."""
     for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
         try:
             left, right = socket.socketpair(socket.AF_UNIX, kind)
@@ -98,7 +98,7 @@ def sees(path):
 
 
 def call(line):
-    """A system call by its number, with numbers as arguments and zeros behind them."""
+    """A system call by number, with integer arguments, padded with zeros."""
     import ctypes
 
     numbers = [int(word, 0) for word in line.split()]
@@ -122,7 +122,7 @@ def sibling(_):
 
 
 def library(line):
-    """A function of the C library, with numbers as arguments."""
+    """A function of the C library, with integer arguments."""
     import ctypes
 
     name, *numbers = line.split()
@@ -132,7 +132,7 @@ def library(line):
 
 
 def make(line):
-    """A file of this mode in its own directory, and what mode that has."""
+    """Creates a file with this mode in its own directory, and returns the mode it got."""
     path, mode = line.split()
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, int(mode, 8)))
     return oct(os.stat(path).st_mode)

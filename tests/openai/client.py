@@ -1,6 +1,7 @@
-"""The official client for Python against a daemon: OPENAI_BASE_URL and OPENAI_API_KEY say where, OTHER_KEY is another token.
+"""The official client for Python against a daemon, whose address and token are in OPENAI_BASE_URL and OPENAI_API_KEY. OTHER_KEY
+is another token.
 
-Prints a line for each thing that was tried, and ends with an error at the first that is not as it should be."""
+Prints a line for each check, and ends with an error at the first failure."""
 
 import base64
 import json
@@ -14,7 +15,7 @@ client = OpenAI(max_retries=0)
 
 
 def chat(*said, model="kiso", client=client, **more):
-    """A completion of this conversation: the session that it is in, and what came."""
+    """A completion of this conversation. Returns its session, and the response."""
     messages = [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(said)]
     raw = client.chat.completions.with_raw_response.create(model=model, messages=messages, **more)
     return raw.headers.get("x-kiso-session"), raw.parse()
@@ -149,7 +150,7 @@ def responses():
     assert [item.type for item in first.output] == ["reasoning", "message"], first
     second = client.responses.create(model="kiso", input="$ cat one", previous_response_id=first.id)
     assert "one" in second.output_text and second.previous_response_id == first.id, second
-    # From an earlier one, whose session has gone on: a conversation of its own, in which that file is not.
+    # A response after an earlier one, whose session has continued: a separate conversation, which does not have that file.
     branch = client.responses.create(model="kiso", input="$ test -f one || echo nothing", previous_response_id=first.id)
     assert "nothing" in branch.output_text, branch
     found = client.responses.retrieve(first.id)
@@ -190,7 +191,7 @@ def cancelled():
     begun = client.responses.create(model="kiso", input="$ echo begun; sleep 1000", background=True)
 
     def stop():
-        # Until it has begun there is nothing to stop, and the client is told to ask again.
+        # Before the run has started there is nothing to stop, and the client is told to repeat the request.
         while True:
             try:
                 return client.responses.cancel(begun.id)
@@ -201,12 +202,12 @@ def cancelled():
     while (now := client.responses.retrieve(begun.id)).status in ("queued", "in_progress"):
         pass
     assert now.status == "cancelled", now
-    # What has ended stays as it is, and what is another's or nobody's is not there.
+    # A finished response does not change, and another token's or an unknown one is not found.
     assert client.responses.cancel(begun.id).status == "cancelled"
     refused(openai.NotFoundError, lambda: client.responses.cancel("resp_none"))
     stranger = OpenAI(api_key=os.environ["OTHER_KEY"], max_retries=0)
     refused(openai.NotFoundError, lambda: stranger.responses.cancel(begun.id))
-    # The session is free again, also for one who stops a stream by a command of the same chat.
+    # The session is free again, also for a client that stops a stream by a command in the same chat.
     chat_id = {"X-OpenWebUI-Chat-Id": "stopped"}
     stream = client.chat.completions.create(
         model="kiso", messages=[{"role": "user", "content": "$ echo on; sleep 1000"}], stream=True, extra_headers=chat_id)
@@ -219,7 +220,8 @@ def cancelled():
 
 
 def again():
-    """The daemon is killed while it works and another one goes on: the client asks again, and nothing is done twice."""
+    """The daemon is killed during the run and another one continues: the client repeats the request, and nothing is done
+    twice."""
     key = {"Idempotency-Key": "over-a-restart"}
     asked = {"model": "kiso", "input": "$ sleep 2; echo y >> again; wc -l again", "extra_headers": key}
     begun = client.responses.create(background=True, **asked)
@@ -234,7 +236,7 @@ def again():
 
 
 def restarted():
-    """Has the daemon killed and another one started; where that is."""
+    """Has the daemon killed and another one started. Returns its address."""
     print("restart", flush=True)
     return sys.stdin.readline().strip()
 

@@ -1,6 +1,7 @@
-Command lines with curl and wget that kiso and Debian's programs must answer alike: the same bytes on standard output, the same exit code,
-the same files. Each runs in an empty directory; $U is a server on loopback (`skills/curl/src/server.rs`), and $P its port. `### ` names a
-line. No line may depend on time, on the name of the program, or on what standard error says.
+Command lines with curl and wget for which kiso and Debian's programs must give the same result: the same bytes on standard
+output, the same exit code, the same files. Each runs in an empty directory; $U is a server on loopback
+(`skills/curl/src/server.rs`), and $P its port. `### ` starts a named line. No line may depend on time, on the name of the
+program, or on standard error.
 
 ## Answers
 

@@ -1,9 +1,9 @@
-Command lines that `kiso shell` and bash must answer alike: the same bytes on standard output, the same exit code. Each
-runs in a fresh copy of `files/` with an empty directory `pub`, LC_ALL=C, and nothing on standard input; `bash -c` gets
-the text below `### name` as it stands. `(needs X)` behind a name: only where the host has the command X. `## ` begins a
-group. No line may depend on time, user, host, directory order, or on where the directory lies.
+Command lines for which `kiso shell` and bash must give the same result: the same bytes on standard output, the same exit code.
+Each runs in a fresh copy of `files/` with an empty directory `pub`, LC_ALL=C, and nothing on standard input; `bash -c` gets the
+text below `### name` unchanged. `(needs X)` after a name: only if the host has the command X. `## ` starts a group. No line may
+depend on time, user, host, directory order, or on the path of the directory.
 
-## Jobs that people really do
+## Everyday jobs
 
 ### rename by pattern with parameter expansion
 cd photos
@@ -2342,7 +2342,7 @@ printf '%s' $'\xe9\xff' | od -An -tx1; echo -e '\0351' | od -An -tx1
 ### five hundred calls deep
 f() { if (($1 > 0)); then f $(($1 - 1)); else echo bottom; fi; }; f 500
 
-## What a shell knows of names and of itself
+## Names and the shell's own properties
 
 ### the root is no workspace
 cd /
@@ -2858,7 +2858,7 @@ openssl dgst none.txt; echo $?; openssl dgst -nonsense poem.txt; echo $?; openss
 rg -n --sort path TODO tree; rg -l --sort path TODO; rg -c TODO --sort path tree; rg -w the poem.txt; rg -i -o THE poem.txt | sort -u
 rg --files --sort path tree; rg -v -c . poem.txt; rg nothing-at-all; echo $?; rg '(' poem.txt; echo $?; cat poem.txt | rg -n wind
 
-## What is the same file, and what leads to it
+## Hard links, and links to files
 
 ### a file is not copied onto itself through a link
 ln -s words.txt l; ln -s l m
@@ -2895,7 +2895,7 @@ find . -xtype l; find -L . -type l; find whole -xtype f
 ### a link by its whole path
 echo 1 > f; ln -s "$PWD/f" l; cat l; mkdir -p a/b; ln -s "$PWD/f" a/b/l; cat a/b/l
 
-## Options that are taken are honoured
+## Accepted options have an effect
 
 ### split with a filter
 seq 4 | split -l 2 --filter='paste -sd+' -; seq 3 | split -l 1 --filter='cat > $FILE.out' - n.; cat n.a?.out; ls x* 2> /dev/null; echo $?
@@ -2922,7 +2922,7 @@ mkdir z; echo a > z/a.txt; zip -qr z.zip z; unzip -Z1 z.zip; zip -qrD y.zip z; u
 ### an archive on standard output (needs zip)
 echo a > f; zip -q - f > s.zip; unzip -p s.zip
 
-## Names and times that are seldom
+## Rare names and times
 
 ### checks of digests print names as they are
 echo 1 > 'a b'; echo 2 > "it's"; echo 3 > 'q"'; echo 5 > 'x: y'; echo 6 > é; echo 7 > '$(a)'; printf 8 > "$(printf 't\tb')"

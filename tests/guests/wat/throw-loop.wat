@@ -1,4 +1,4 @@
-;; Throws and catches for ever: what it has thrown is never let go, and counts as its memory. A core module for WASI preview 1.
+;; Throws and catches for ever: thrown values are never freed, and count as its memory. A core module for WASI preview 1.
 (module
   (memory (export "memory") 1)
   (tag $large (param i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64))

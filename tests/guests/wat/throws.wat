@@ -1,4 +1,4 @@
-;; Throws what nobody catches. A core module for WASI preview 1.
+;; Throws an exception that nothing catches. A core module for WASI preview 1.
 (module
   (memory (export "memory") 1)
   (tag $exception (param i32))
