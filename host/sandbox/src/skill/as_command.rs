@@ -106,6 +106,9 @@ where
         streams.argv = words;
     }
     let mut wasi = WasiCtx::builder();
+    // Faster than a hop to another thread for each operation on files. Commands run on threads that do nothing else.
+    wasi.allow_blocking_current_thread(true);
+    capabilities.workspace.blocks = true;
     wasi.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr).args(&streams.argv);
     // What the skill was granted itself stands for itself.
     let own = |name: &str| name == "PWD" || capabilities.secrets.is_variable(name);

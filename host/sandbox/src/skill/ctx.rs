@@ -59,6 +59,10 @@ impl ChargedFiles for Ctx {
         Some(&self.capabilities.workspace.overlays)
     }
 
+    fn blocks(&self) -> bool {
+        self.capabilities.workspace.blocks
+    }
+
     fn roots(&self) -> &Roots {
         &self.capabilities.workspace.roots
     }

@@ -68,6 +68,8 @@ pub struct WorkspaceFiles {
     pub listings: Vec<u32>,
     /// Handles of directories that are in no folder.
     pub plain_dirs: HashSet<u32>,
+    /// Whether its operations may block the thread that runs it.
+    pub blocks: bool,
     /// Of Agent Skills' files, where it sees them.
     pub published: Option<PublishedFiles>,
     /// Folders of a person that it sees.
@@ -129,6 +131,7 @@ impl Capability for WorkspaceFiles {
             touched,
             listings: Vec::new(),
             plain_dirs: HashSet::new(),
+            blocks: false,
             published: None,
             overlays: Overlays::default(),
             control: None,
