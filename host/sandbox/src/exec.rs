@@ -43,7 +43,7 @@ mod watch;
 mod wit;
 
 pub use self::channel::{Channel, PipeWriter, pipe};
-pub use self::commands::refuse_commands;
+pub use self::commands::{installed_package, refuse_commands};
 pub use self::scratch::Scratch;
 pub use self::streams::Stdio;
 pub use self::watch::Watch;
