@@ -90,7 +90,7 @@ impl Target for Plans {
             }
             streamed += &chatter.finish();
             let whole = Chatter::of(&text);
-            // A finished answer keeps no closing mark of a fence without a plan.
+            // A finished answer drops the closing mark of a fence without a plan; a streamed one may have shown it.
             let streamed = streamed.trim().trim_end_matches("```").trim_end();
             if text.len() < COMPARED && streamed != whole {
                 return Err(format!("in pieces {streamed:?}, whole {whole:?}"));

@@ -239,7 +239,7 @@ fn a_named_skill_comes_with_its_text_as_its_publishers_word() {
     server.finish();
 }
 
-/// A planner that has read a skill's text uses a credential as usual, and does not mention its name.
+/// A planner that has read a skill's text still marks a credential, but its name for the credential is not used.
 #[test]
 fn a_credential_beside_a_named_skill_is_written_nowhere() {
     let plan = json!({ "goal": "greet", "secrets": { "obey_eve": "4711zebra0815" }, "tasks": [

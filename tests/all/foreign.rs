@@ -98,7 +98,7 @@ fn left_out(what: &str, line: &str) {
     if line.contains("cannot install") { skipped(what, line) } else { missing_tool(what, line) }
 }
 
-/// `exception` is the message of an unexpected exception, as the user sees it.
+/// `exception` is what the user sees of an exception that is not a failure of the SDK.
 fn kiso_world(name: &str, file: &str, exception: &str) {
     let Some(home) = home_with(name) else { return };
     let echo = home.call(name, &json!({ "text": "grüße" }));

@@ -131,7 +131,7 @@ fn everybody_gets_the_page_and_nothing_else_can_run_in_it() {
     }
 }
 
-/// The document contains the user's data, and only for that user.
+/// The document names the user who is logged in, and only to that user.
 #[test]
 fn the_document_says_who_is_logged_in() {
     let home = home();

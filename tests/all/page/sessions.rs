@@ -42,7 +42,8 @@ fn a_session_gets_its_title_and_can_be_renamed() {
     super::script::finish(server);
 }
 
-/// Two hundred sessions: today's are shown at once, older ones in groups by time; one without a title does not show its number.
+/// Two hundred sessions: today's are shown at once, older ones in groups by time; one without a title
+/// is called "New chat".
 #[test]
 fn many_sessions_stand_in_groups() {
     let fill = |home: &Home| {

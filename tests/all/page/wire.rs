@@ -97,8 +97,8 @@ fn nothing_is_asked_for_twice() {
     }
 }
 
-/// The stream reports that it is open when the test calls `begin()`, which returns the timeouts that this set, in milliseconds,
-/// except the one for silence.
+/// The stream reports that it is open only when the test calls `begin()`. That returns the timeouts that the page then sets, in
+/// milliseconds, except the one for silence.
 const LATE: &str = "window.EventSource = class extends EventSource {
     set onopen(heard) {
         super.onopen = (event) => {
