@@ -1,5 +1,5 @@
-//! Perl, Ruby and resvg as packages: one file each describes them. Lines of Perl and Ruby are compared with the host's own programs, and
-//! pictures with their sizes and pixels.
+//! Perl, Ruby and resvg as packages, each described by one file. Lines of Perl and Ruby are compared with the host's programs,
+//! and pictures by size and pixels.
 
 use crate::harness::{Home, Ran, missing_tool, root, skipped};
 use crate::python::wheel;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// An archive of npm; `None` where it cannot be fetched.
+/// An archive from npm, or `None` if it cannot be fetched.
 fn archive(package: &str) -> Option<PathBuf> {
     static FETCHING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = FETCHING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -26,7 +26,7 @@ fn shell(home: &Home, line: &str) -> Ran {
     home.kiso(&["shell", "--session", "pictures", "-c", line])
 }
 
-/// Pixels of a picture, as `convert` writes them: width, height, and red, green and blue of each.
+/// Pixels of a picture in `convert`'s PPM format: width, height, and red, green and blue of each.
 fn pixels(ppm: &[u8]) -> (usize, usize, &[[u8; 3]]) {
     let mut fields = ppm.splitn(4, |byte| byte.is_ascii_whitespace());
     let mut field = || std::str::from_utf8(fields.next().unwrap()).unwrap().to_owned();
@@ -75,7 +75,7 @@ fn pictures_are_rendered() {
     assert_eq!([at(0, 0), at(10, 10), at(29, 19), at(30, 20)], [[255; 3], [255, 0, 0], [255, 0, 0], [255; 3]]);
     let (width, height, big) = pixels(&big);
     assert_eq!((width, height, big[30 * width + 40]), (120, 80, [255, 0, 0]));
-    // Letters are drawn in both halves of their place, and nowhere else.
+    // Letters are drawn in both halves of the text's area, and nowhere else.
     let (width, _, text) = pixels(&text);
     let dark = |columns: std::ops::Range<usize>| {
         text.iter().enumerate().filter(|(at, pixel)| columns.contains(&(at % width)) && pixel[0] < 100).count()
@@ -87,7 +87,7 @@ fn pictures_are_rendered() {
     shell(&home, "echo '<svg' > bad.svg; resvg bad.svg a.png").exit(1);
 }
 
-/// The lines of a file by their names.
+/// The lines of a file by name.
 fn lines(language: &str) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(root().join(format!("tests/all/languages/{language}-lines.sh"))).unwrap();
     let cases = text.split("\n## ").skip(1);
@@ -106,7 +106,7 @@ fn on_host(line: &str) -> Result<String, std::io::Error> {
     Ok(format!("{}= {code}\n", String::from_utf8_lossy(&output.stdout)))
 }
 
-/// Lines whose results differ are those that the page lists below the heading, and no others.
+/// Lines with different results are exactly those listed under the heading in the documentation.
 fn compare(home: &Home, language: &str, heading: &str) {
     let mut differences = BTreeMap::new();
     let lines = lines(language);

@@ -1,4 +1,4 @@
-//! The schedule over the daemon, the command line and HTTP, with the clock as it is.
+//! The schedule in the daemon, on the command line and over HTTP, with the real clock.
 
 use crate::harness::{Home, wait_until};
 use crate::served::Served;
@@ -25,14 +25,14 @@ fn receipts(home: &Home, name: &str) -> Vec<Value> {
     all
 }
 
-/// Those that were not skipped, as happens where the machine is slower than the schedule, once all of them are done.
+/// Receipts that were not skipped, after all of them have ended. A machine slower than the schedule skips some.
 #[track_caller]
 fn ended(home: &Home, name: &str) -> Vec<Value> {
     let mut all = Vec::new();
     wait_until("what was begun to end", || {
         all = receipts(home, name);
         all.retain(|receipt| receipt["state"] != "skipped");
-        // What a killed daemon was doing may fail; it is told like anything else.
+        // Work of a killed daemon may fail, and is reported as usual.
         all.iter().all(|receipt| receipt["state"] == "done" || receipt["state"] == "failed")
     });
     all
@@ -42,7 +42,7 @@ fn done(home: &Home, name: &str) -> usize {
     receipts(home, name).iter().filter(|receipt| receipt["state"] == "done").count()
 }
 
-/// What another process adds while the daemon runs comes by itself, and goes when it is removed.
+/// A schedule that another process adds while the daemon runs is noticed, and so is its removal.
 #[test]
 fn a_message_comes_by_itself_and_its_answer_is_told() {
     let home = home(OFTEN);
@@ -85,15 +85,15 @@ fn after_a_time_away_what_was_missed_comes_once() {
     served.terminate();
     let all = receipts(&home, "tick");
     assert_eq!(all[0]["due_ms"].as_i64(), Some(first), "the receipt says since when it was due");
-    // The others that were missed have no receipt: the next is of the time after the first fired.
+    // Other missed times have no receipt: the next one is after the time when the first fired.
     let (fired, next) = (all[0]["fired_ms"].as_i64().unwrap(), all[1]["due_ms"].as_i64().unwrap());
     assert!(fired > first + 2_000 && next > fired && (next - first) % 1_000 == 0, "{all:?}");
 }
 
-/// Never twice and never lost, however often the daemon dies.
+/// Each time fires once, however often the daemon dies.
 #[test]
 fn a_killed_daemon_fires_each_time_once() {
-    // A slow machine may be killed at the same step each time, and the run is not to wait for a person.
+    // A slow machine may be killed at the same step each time, and the run should not wait for a person.
     let home = home(&OFTEN.replace("debounce_ms = 20", "debounce_ms = 20\nhold_after = 1000"));
     home.kiso(&["schedule", "add", "tick", "@every 1s", "$ echo tick", "--session", "main"]).ok();
     for round in 1..=4 {
@@ -192,7 +192,7 @@ fn over_http_a_schedule_has_the_rights_of_its_token() {
     assert_eq!(served.get("/schedules")["items"], json!([]));
 }
 
-/// What is named is changed, all else stays, also the next time of a timing that is given again. What is refused changes nothing.
+/// Named fields are changed, all others stay, also the next time if the same timing is given again. A refusal changes nothing.
 #[test]
 fn a_schedule_is_changed_where_it_stands() {
     let home = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[subagents]\nmodel = \"reflex\"\n");
@@ -227,7 +227,7 @@ fn a_schedule_is_changed_where_it_stands() {
     }
     home.kiso(&["schedule", "edit", "none", "--message", "x"]).exit(2).says(&["there is no schedule \"none\""]);
     assert_eq!(home.kiso(&["--json", "schedule", "list"]).ok().json(), moved);
-    // Over HTTP, and what it sends is what was written last.
+    // Over HTTP, a change returns the new values.
     let token = home.kiso(&["token", "add", "admin", "--scope", "admin"]).ok().stdout.trim().to_owned();
     let mut served = Served::start(&home);
     served.token = Some(token);
@@ -245,7 +245,7 @@ fn a_schedule_is_changed_where_it_stands() {
     assert_eq!(none["session"], Value::Null);
 }
 
-/// A conversation schedules, is told the answers, and removes what it scheduled.
+/// A conversation creates a schedule, receives the answers, and removes the schedule.
 #[test]
 fn the_agent_schedules_with_the_rights_of_its_conversation() {
     use crate::model_server::{Call, ModelServer, Reply, Script, Texts};

