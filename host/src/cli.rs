@@ -12,23 +12,20 @@ mod backup;
 mod bench;
 mod browser;
 mod cancel;
-mod channel;
 mod chat;
 mod client;
 mod completions;
 mod config;
+mod connect;
 mod diff;
 mod doctor;
 mod exit;
-mod export;
-mod fact;
 mod failure;
 mod files;
 mod fleet;
 mod folder;
+mod help;
 mod history;
-mod hook;
-mod import;
 mod installation;
 mod listing;
 mod log;
@@ -38,7 +35,6 @@ mod memory;
 mod network;
 mod open;
 mod pill;
-mod policy;
 mod restore;
 mod role;
 mod run;
@@ -51,18 +47,16 @@ mod show;
 mod skill;
 mod token;
 mod trace;
-mod trust;
 mod undo;
 mod unit;
 mod version;
-mod webhook;
 
 pub use self::exit::Exit;
 pub use self::failure::Failure;
 
 use self::show::{Show, printable, printable_line};
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use kiso_agent::drive::RunExecutor;
 use kiso_agent::mcp::{McpServers, confine};
 use kiso_agent::session::local_file::{LocalFolder, copy_in};
@@ -112,9 +106,9 @@ struct Shared {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Talk in the terminal; what `kiso` alone does in the session `default`
+    /// Chat in the terminal; `kiso` without a command chats in the session `default`
     Chat(chat::ChatArgs),
-    /// Carry out one message in this terminal, without a daemon
+    /// Run one request in this terminal, without a daemon
     Run(run::RunArgs),
     /// Run the daemon: message queue, HTTP, events
     Serve(serve::ServeArgs),
@@ -130,7 +124,7 @@ enum Command {
     /// Create, list, remove and share pills: workflows called by name
     #[command(subcommand)]
     Pill(pill::PillCommand),
-    /// The same home on several machines: begin, list the members, hand it over
+    /// Share a home between machines: begin, list the members, hand it over
     #[command(subcommand)]
     Fleet(fleet::FleetCommand),
     /// Run the daemon as a service of systemd
@@ -139,22 +133,13 @@ enum Command {
     /// Make, list and revoke the tokens of the HTTP interface
     #[command(subcommand)]
     Token(token::TokenCommand),
-    /// List hooks, print their secrets, and try their templates
+    /// Connect other programs: channels, hooks and webhooks
     #[command(subcommand)]
-    Hook(hook::HookCommand),
-    /// List channels, and say who may write through them
-    #[command(subcommand)]
-    Channel(channel::ChannelCommand),
-    /// List and test webhooks, and send again what did not arrive
-    #[command(subcommand)]
-    Webhook(webhook::WebhookCommand),
-    /// Show, search, move and forget what is remembered
+    Connect(connect::ConnectCommand),
+    /// Show, search, move and forget memories and facts
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
-    /// List, add and remove facts
-    #[command(subcommand)]
-    Fact(fact::FactCommand),
-    /// List, show and delete conversations, give them titles, segments and models
+    /// List, show, export, import and delete sessions
     #[command(subcommand)]
     Session(session::SessionCommand),
     /// Keep secrets of a session
@@ -165,17 +150,11 @@ enum Command {
     /// Install, inspect, call and write skills, and packages such as Python
     #[command(subcommand)]
     Skill(skill::SkillCommand),
-    /// Choose whose skill signatures to trust
-    #[command(subcommand)]
-    Trust(trust::TrustCommand),
     /// Show and override the prompts of the roles
     #[command(subcommand)]
     Role(role::RoleCommand),
     /// Show what a run did, step by step
     Trace(trace::TraceArgs),
-    /// Show what was decided where something left the sandbox
-    #[command(subcommand)]
-    Policy(policy::PolicyCommand),
     /// Approve or refuse what runs ask for before they continue
     #[command(subcommand)]
     Approval(approval::ApprovalCommand),
@@ -187,10 +166,8 @@ enum Command {
     Diff(diff::DiffArgs),
     /// List the files that all conversations share, copy them in and out, delete them
     Files(files::FilesArgs),
-    /// Put a session's files back as they were before a run, or before one of its tasks
+    /// Undo the changes of a run to files, or redo them
     Undo(undo::UndoArgs),
-    /// Take an undo back
-    Redo(undo::RedoArgs),
     /// Show and check the configuration; ready-made providers of models
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -198,15 +175,11 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Replace the store with a backup; the old store is kept
     Restore(restore::RestoreArgs),
-    /// Write a session as JSON lines
-    Export(export::ExportArgs),
-    /// Restore a session from what `kiso export` wrote
-    Import(import::ImportArgs),
     /// Check the home, the configuration, the store, every skill, and ask every model what it can do
     Doctor(doctor::DoctorArgs),
     /// Measure what kiso costs on this machine: size, start, calls, commands, messages and memory
     Bench(bench::BenchArgs),
-    /// How this kiso was installed: check its files, update it, remove it
+    /// Check, update or remove this installation of kiso
     #[command(name = "self", subcommand)]
     Installation(installation::InstallationCommand),
     /// Print a completion script for a shell
@@ -224,7 +197,8 @@ enum Command {
 /// Runs the program.
 pub fn main() -> ExitCode {
     completions::answer(Kiso::command);
-    let kiso = match Kiso::try_parse() {
+    let parsed = help::grouped(Kiso::command()).try_get_matches().and_then(|found| Kiso::from_arg_matches(&found));
+    let kiso = match parsed {
         Ok(kiso) => kiso,
         Err(error) => {
             // Asking for help is not an error; everything else is told in the form that was asked for.
@@ -265,31 +239,23 @@ pub fn main() -> ExitCode {
         Command::Service(command) => command.execute(shared),
         Command::Fleet(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),
-        Command::Hook(command) => command.execute(shared),
-        Command::Channel(command) => command.execute(shared),
-        Command::Webhook(command) => command.execute(shared),
+        Command::Connect(command) => command.execute(shared),
         Command::Memory(command) => command.execute(shared),
-        Command::Fact(command) => command.execute(shared),
         Command::Session(command) => command.execute(shared),
         Command::Secret(command) => command.execute(shared),
         Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),
-        Command::Trust(command) => command.execute(shared),
         Command::Role(command) => command.execute(shared),
         Command::Trace(command) => command.execute(shared),
-        Command::Policy(command) => command.execute(shared),
         Command::Approval(command) => command.execute(shared),
         Command::Network(command) => command.execute(shared),
         Command::Cancel(command) => command.execute(shared),
         Command::Diff(command) => command.execute(shared),
         Command::Files(command) => command.execute(shared),
         Command::Undo(command) => command.execute(shared),
-        Command::Redo(command) => command.execute(shared),
         Command::Config(command) => command.execute(shared),
         Command::Backup(command) => command.execute(shared),
         Command::Restore(command) => command.execute(shared),
-        Command::Export(command) => command.execute(shared),
-        Command::Import(command) => command.execute(shared),
         Command::Doctor(command) => command.execute(shared),
         Command::Bench(command) => command.execute(shared),
         Command::Installation(command) => command.execute(shared),

@@ -218,7 +218,7 @@ fn files_come_along_and_the_message_names_them() {
     let names = std::fs::read_dir(home.work(&session)).unwrap().map(|entry| entry.unwrap().file_name());
     let names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
     assert!(names.iter().any(|name| name.starts_with("image-") && name.ends_with(".png")), "{names:?}");
-    let shown = home.kiso(&["export", &session]);
+    let shown = home.kiso(&["session", "export", &session]);
     assert!(shown.ok().stdout.contains("$ cat 'note.txt' ; wc -c < 'image-"), "{shown:?}");
     assert!(editor.reply().contains("from the editor"), "{}", editor.reply());
 }

@@ -27,7 +27,7 @@ fn kept(home: &Home, beginning: &str) -> Vec<PathBuf> {
 
 /// The texts of a session as an export has them.
 fn texts(home: &Home, session: &str) -> Vec<String> {
-    let lines = home.kiso(&["export", session]).ok().json_lines();
+    let lines = home.kiso(&["session", "export", session]).ok().json_lines();
     lines.iter().filter(|l| l["type"] == "message").map(|l| l["text"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -179,7 +179,7 @@ fn an_export_has_everything_and_an_end() {
     let home = home(QUICK);
     home.kiso(&["run", "$ echo one"]).ok();
     home.kiso(&["run", "$ echo two"]).ok();
-    let lines = home.kiso(&["export", "default"]).ok().json_lines();
+    let lines = home.kiso(&["session", "export", "default"]).ok().json_lines();
     let kinds: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!((kinds[0], kinds.last()), ("session", Some(&"end")));
     let count = |kind: &str| kinds.iter().filter(|k| **k == kind).count() as u64;
@@ -191,7 +191,7 @@ fn an_export_has_everything_and_an_end() {
         (&json!("done"), &json!("done"), &json!("$ echo one"))
     );
     let docs = std::fs::read_to_string(root().join("docs/json.md")).unwrap();
-    let section = docs.split("## `kiso export`").nth(1).unwrap().split("\n## ").next().unwrap();
+    let section = docs.split("## `kiso session export`").nth(1).unwrap().split("\n## ").next().unwrap();
     for line in &lines {
         let kind = line["type"].as_str().unwrap();
         let row = section.lines().find(|row| row.starts_with(&format!("| `{kind}`"))).unwrap();
@@ -200,24 +200,24 @@ fn an_export_has_everything_and_an_end() {
         }
     }
 
-    home.kiso(&["export", "default", "--output", "out.jsonl"]).ok().prints(&["out.jsonl"]);
+    home.kiso(&["session", "export", "default", "--output", "out.jsonl"]).ok().prints(&["out.jsonl"]);
     let path = home.dir.path().join("out.jsonl");
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), lines.len());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    home.kiso(&["export", "default", "-o", "out.jsonl"]).exit(2).says(&["out.jsonl already exists"]);
+    home.kiso(&["session", "export", "default", "-o", "out.jsonl"]).exit(2).says(&["out.jsonl already exists"]);
     // Also where the file before could be read by everybody, or cannot be replaced.
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let exported = home.kiso(&["--json", "export", "default", "-o", "out.jsonl", "--force"]).json();
+    let exported = home.kiso(&["--json", "session", "export", "default", "-o", "out.jsonl", "--force"]).json();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    home.kiso(&["export", "default", "-o", ".", "--force"]).exit(2).says(&["is not a file"]);
-    home.kiso(&["export", "default", "-o", "no/such/place.jsonl"])
+    home.kiso(&["session", "export", "default", "-o", ".", "--force"]).exit(2).says(&["is not a file"]);
+    home.kiso(&["session", "export", "default", "-o", "no/such/place.jsonl"])
         .exit(1)
         .says(&["no/such/place.jsonl", "cannot be written"]);
     let left = std::fs::read_dir(home.dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(!left.into_iter().any(|name| name.to_string_lossy().ends_with(".part")), "nothing is left over");
     assert_eq!(exported["session"], "default");
-    home.kiso(&["export", "nobody"]).exit(2).says(&["there is no session nobody"]);
-    home.kiso(&["export", "../x"]).exit(2).says(&["session"]);
+    home.kiso(&["session", "export", "nobody"]).exit(2).says(&["there is no session nobody"]);
+    home.kiso(&["session", "export", "../x"]).exit(2).says(&["session"]);
 }
 
 /// Kills the daemon in the middle of its work.

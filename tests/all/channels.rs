@@ -38,7 +38,7 @@ fn of_model(ntfy: &Ntfy, server: &ModelServer) -> String {
 fn code(ntfy: &Ntfy) -> String {
     wait_for("a pairing code", || {
         let texts = ntfy.texts();
-        let invitation = texts.iter().rev().find(|text| text.contains("kiso channel allow"))?;
+        let invitation = texts.iter().rev().find(|text| text.contains("kiso connect channel allow"))?;
         Some(invitation.split("allow phone ").nth(1)?.split('`').next()?.to_owned())
     })
 }
@@ -47,7 +47,7 @@ fn code(ntfy: &Ntfy) -> String {
 fn pair(home: &Home, ntfy: &Ntfy, more: &[&str]) {
     ntfy.publish("alpha", "hello");
     let code = code(ntfy);
-    home.kiso(&[&["channel", "allow", "phone", code.as_str()], more].concat()).ok();
+    home.kiso(&[&["connect", "channel", "allow", "phone", code.as_str()], more].concat()).ok();
     wait_until("the welcome", || ntfy.count("You can write to kiso now.") == 1);
 }
 
@@ -74,7 +74,7 @@ fn said(served: &Served, session: &str, role: &str) -> Vec<String> {
 }
 
 fn listed(home: &Home) -> Value {
-    home.kiso(&["--json", "channel", "list"]).ok().json()
+    home.kiso(&["--json", "connect", "channel", "list"]).ok().json()
 }
 
 /// Whoever writes is a stranger until the owner says otherwise, and again when the owner takes it back.
@@ -96,22 +96,27 @@ fn a_stranger_gets_a_code_and_nothing_else() {
         (&waits["sender"], &waits["standing"], &waits["session"]),
         (&json!("alpha"), &json!("waiting"), &Value::Null)
     );
-    assert!(!home.kiso(&["channel", "list"]).ok().stdout.contains(&code), "the code is the stranger's to show");
-    home.kiso(&["channel", "allow", "phone", "AAAAAAAA"]).exit(1).says(&["nobody has this code for the channel phone"]);
-    home.kiso(&["channel", "allow", "other", &code]).exit(2).says(&["config.toml has no channel \"other\""]);
+    assert!(
+        !home.kiso(&["connect", "channel", "list"]).ok().stdout.contains(&code),
+        "the code is the stranger's to show"
+    );
+    home.kiso(&["connect", "channel", "allow", "phone", "AAAAAAAA"])
+        .exit(1)
+        .says(&["nobody has this code for the channel phone"]);
+    home.kiso(&["connect", "channel", "allow", "other", &code]).exit(2).says(&["config.toml has no channel \"other\""]);
     let typed = format!("{}-{}", code[..4].to_lowercase(), &code[4..]);
-    home.kiso(&["channel", "allow", "phone", &typed, "--owner"]).prints(&["alpha may write through phone"]);
-    home.kiso(&["channel", "allow", "phone", &code]).exit(1);
+    home.kiso(&["connect", "channel", "allow", "phone", &typed, "--owner"]).prints(&["alpha may write through phone"]);
+    home.kiso(&["connect", "channel", "allow", "phone", &code]).exit(1);
     wait_until("the welcome", || ntfy.count("You can write to kiso now.") == 1);
     ntfy.publish("alpha", "$ echo it is $((6 * 7))");
     wait_until("the answer", || ntfy.count("it is 42") == 1);
     ntfy.publish("alpha", "/status");
     wait_until("the command's answer", || ntfy.texts().len() == 4);
     assert_eq!(asked(&served, "channel.phone"), ["$ echo it is $((6 * 7))"], "what came before is not done");
-    home.kiso(&["channel", "remove", "phone", "alpha"]).ok();
-    home.kiso(&["channel", "remove", "phone", "alpha"]).exit(1);
+    home.kiso(&["connect", "channel", "remove", "phone", "alpha"]).ok();
+    home.kiso(&["connect", "channel", "remove", "phone", "alpha"]).exit(1);
     ntfy.publish("alpha", "$ echo it is $((6 * 7))");
-    wait_until("another code", || ntfy.count("kiso channel allow") == 2);
+    wait_until("another code", || ntfy.count("kiso connect channel allow") == 2);
     assert_eq!(asked(&served, "channel.phone").len(), 1);
 }
 
@@ -136,7 +141,7 @@ fn the_token_is_added_at_the_boundary_and_shown_nowhere() {
         let environment = |command: &mut std::process::Command| {
             command.env("PHONE_TOKEN", TOKEN);
         };
-        let listed = home.kiso_with(&["--json", "channel", "list"], environment).ok().json();
+        let listed = home.kiso_with(&["--json", "connect", "channel", "list"], environment).ok().json();
         listed["error"].as_str().map(str::to_owned)
     });
     assert!(
@@ -150,7 +155,7 @@ fn the_token_is_added_at_the_boundary_and_shown_nowhere() {
     let served = start("tk_another_one");
     wait_until("the answer", || ntfy.count("it is 42") == 1);
     assert_eq!(asked(&served, "channel.phone").len(), 1);
-    home.kiso(&["channel", "list"])
+    home.kiso(&["connect", "channel", "list"])
         .prints(&["PHONE_TOKEN, the variable with the token of [channels.phone], is not set"]);
     drop(served);
     home.kiso(&["serve", "--port", "0"])

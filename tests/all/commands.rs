@@ -223,7 +223,7 @@ fn a_slash_command_is_answered_by_run() {
     run("/help").ok().prints(&["/new", "Forget what we talked about", "/shout"]);
     assert_eq!(home.kiso(&["trace", "last"]).code, 2, "nothing has run");
     run("/model planner reflex").ok().prints(&["The model of this session is now reflex"]);
-    assert!(home.kiso(&["export", "s"]).ok().stdout.contains("\"role_models\":{\"planner\":\"reflex\"}"));
+    assert!(home.kiso(&["session", "export", "s"]).ok().stdout.contains("\"role_models\":{\"planner\":\"reflex\"}"));
     run("/model planner nonsense").ok().prints(&["was not changed"]);
     let status = run("/status").ok().stdout.clone();
     assert!(status.contains("nothing is running") && !status.contains("up for"), "{status}");

@@ -30,7 +30,7 @@ fn doctor(home: &Home, args: &[&str]) -> crate::harness::Ran {
 #[test]
 fn check_tells_all_mistakes_at_once_with_their_places() {
     let home = Home::new();
-    home.kiso(&["config", "check"]).ok().prints(&["config.toml is right"]);
+    home.kiso(&["config", "check"]).ok().prints(&["config.toml is valid"]);
     home.config(
         "model = \"gpt\"\n[models]\nplaner = \"reflex\"\n[providers.a]\nkind = \"openai\"\nkey_env = \"sk-very-secret\"\n",
     );
@@ -79,7 +79,7 @@ fn check_notes_what_a_run_would_stumble_over() {
          key_env = \"KISO_TEST_UNSET\"\n",
     );
     home.kiso(&["config", "check"]).ok().prints(&[
-        "is right",
+        "is valid",
         "note: KISO_TEST_UNSET, the variable with the key of [providers.a], is not set here",
         "note: [providers.a] sends its key unencrypted",
         "note: the script /gone.toml does not exist",
@@ -120,7 +120,10 @@ fn presets_are_configurations_and_are_written_once() {
         let written = home.kiso(&["config", "preset", preset, "--write"]);
         written.ok().prints(&["every role now uses", "next: "]);
         let text = std::fs::read_to_string(home.path().join("config.toml")).unwrap();
-        assert!(text.starts_with("# What kiso may do") && text.contains("# max_tasks = 50"), "comments are kept");
+        assert!(
+            text.starts_with("# The configuration of kiso") && text.contains("# max_tokens_per_day"),
+            "comments are kept"
+        );
         home.kiso(&["config", "check"]).ok();
         home.kiso(&["config", "preset", preset, "--write"]).ok().prints(&["already has it"]);
     }
@@ -137,6 +140,29 @@ fn presets_are_configurations_and_are_written_once() {
     assert_eq!(std::fs::read_to_string(home.path().join("config.toml")).unwrap(), text);
     home.config("[limits]\nmax_task = 1\n");
     home.kiso(&["config", "preset", "ollama", "--write"]).exit(3).says(&["config.toml:2:1", "max_tasks"]);
+}
+
+#[test]
+fn set_changes_one_value_or_nothing() {
+    let home = Home::new();
+    home.kiso(&["config", "set", "limits.max_tasks", "9"])
+        .ok()
+        .prints(&["limits.max_tasks is set", "kiso config reload"]);
+    home.kiso(&["config", "show"]).ok().prints(&["max_tasks = 9 # default: 50"]);
+    home.kiso(&["config", "set", "limits.max_tasks", "9"]).ok().prints(&["already has it"]);
+    let text = std::fs::read_to_string(home.path().join("config.toml")).unwrap();
+    assert!(text.starts_with("# The configuration of kiso") && text.contains("# max_tokens_per_day"), "{text}");
+    home.kiso(&["config", "set", "limits.max_task", "9"]).exit(3).says(&["was not changed", "did you mean max_tasks"]);
+    home.kiso(&["config", "set", "limits.max_tasks", "many"]).exit(3).says(&["must be an integer"]);
+    home.kiso(&["config", "set", "a b", "1"]).exit(2).says(&["is not the name of a key"]);
+    home.kiso(&["config", "set", "limits.max_tasks"]).exit(2).says(&["<VALUE|--default>"]);
+    assert_eq!(std::fs::read_to_string(home.path().join("config.toml")).unwrap(), text);
+    let object = home.kiso(&["--json", "config", "set", "limits.max_tasks", "--default"]).ok().json();
+    assert_eq!(
+        (&object["type"], &object["key"], &object["value"]),
+        (&json!("set"), &json!("limits.max_tasks"), &json!(null))
+    );
+    home.kiso(&["config", "show"]).ok().prints(&["max_tasks = 50\n"]);
 }
 
 /// Three answers to the three questions of a probe: words, a tool call, JSON.

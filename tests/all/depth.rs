@@ -43,7 +43,7 @@ fn whatever_a_skill_replies_the_run_can_be_read() {
         let store = crash::store(&home);
         let now: String = store.query_row("SELECT status FROM runs", (), |row| row.get(0)).unwrap();
         assert_eq!(now, status, "{levels}");
-        home.kiso(&["export", "default"]).ok();
+        home.kiso(&["session", "export", "default"]).ok();
         // As if it had been cut off behind its last event: every event of it is read again.
         store.execute_batch("UPDATE runs SET status = 'running', ended_ms = NULL, outcome = NULL").unwrap();
         home.kiso(&["run", "--resume", "last"]).exit(exit);

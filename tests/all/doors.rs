@@ -110,7 +110,7 @@ fn nothing_is_lost_or_done_twice_at_any_door() {
     let (count, ntfy, home) = (EACH * kills, Ntfy::open(), Home::new());
     home.config(&settings(&ntfy.address));
     let token = home.kiso(&["token", "add", "doors"]).ok().stdout.trim().to_owned();
-    let secret = home.kiso(&["hook", "secret", "doors"]).ok().stdout.trim().to_owned();
+    let secret = home.kiso(&["connect", "hook", "secret", "doors"]).ok().stdout.trim().to_owned();
     prepare(&home, &ntfy, &token);
     let stage = Stage::default();
     let mut served = std::thread::scope(|scope| {
@@ -174,7 +174,7 @@ fn prepare(home: &Home, ntfy: &Ntfy, token: &str) {
         let texts = ntfy.texts();
         Some(texts.first()?.split("allow phone ").nth(1)?.split('`').next()?.to_owned())
     });
-    home.kiso(&["channel", "allow", "phone", &code, "--owner"]).ok();
+    home.kiso(&["connect", "channel", "allow", "phone", &code, "--owner"]).ok();
     wait_until("the welcome", || ntfy.texts().len() == 2);
     let body = json!({ "session": "openai", "text": "$ true", "key": "begin" });
     let message = over_http(&served.address, token, &body).expect("it serves");

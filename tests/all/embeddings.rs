@@ -263,7 +263,7 @@ fn a_model_without_vectors_is_a_mistake_of_the_configuration() {
     let server = ModelServer::toml("");
     home.config(&config(&server, "embed", ""));
     home.kiso(&["run", "$ echo x"]).exit(3).says(&["the model \"test:embed\" of the role embedder", "TEST_KEY"]);
-    home.kiso(&["fact", "list"]).ok();
+    home.kiso(&["memory", "fact", "list"]).ok();
 }
 
 /// Rule: "docs are indexed semantically — natural language queries work well".

@@ -84,7 +84,7 @@ fn a_folder_changes_when_its_difference_is_accepted_and_is_put_back_by_undo() {
 
     desk.home.kiso(&["undo"]).ok().prints(&["5 changes", "undone"]);
     before.assert_same(&desk.tree());
-    desk.home.kiso(&["redo"]).ok().prints(&["redone"]);
+    desk.home.kiso(&["undo", "--redo"]).ok().prints(&["redone"]);
     after.assert_same(&desk.tree());
     // Work goes on, on top of what was accepted.
     desk.line("echo three >> a.txt; cat a.txt").ok().prints(&["ONE\ntwo\nthree"]);
@@ -124,7 +124,7 @@ fn undo_goes_back_through_runs_and_acceptances_in_their_order() {
     desk.home.kiso(&["diff", "--accept"]).ok();
     let second = desk.tree();
 
-    undo().ok().prints(&["2 changes", "undone"]).says(&["wait again", "kiso redo"]);
+    undo().ok().prints(&["2 changes", "undone"]).says(&["wait again", "kiso undo --redo"]);
     first.assert_same(&desk.tree());
     assert_eq!(desk.changes().len(), 2);
     undo().ok().prints(&["was undone"]);
@@ -136,7 +136,7 @@ fn undo_goes_back_through_runs_and_acceptances_in_their_order() {
     assert!(desk.changes().is_empty());
     undo().exit(2).says(&["nothing to undo"]);
 
-    let redo = || desk.home.kiso(&["redo"]);
+    let redo = || desk.home.kiso(&["undo", "--redo"]);
     redo().ok().prints(&["was redone"]);
     assert_eq!(desk.changes().len(), 2);
     redo().ok().prints(&["2 changes", "redone"]);
@@ -163,11 +163,11 @@ fn a_run_whose_changes_were_accepted_in_part_says_which_command_comes_first() {
     refused
         .exit(1)
         .says(&["changes to /project were accepted after this run; undo that acceptance first: `kiso undo`"]);
-    desk.home.kiso(&["undo"]).ok().says(&["`kiso redo` accepts them again"]);
+    desk.home.kiso(&["undo"]).ok().says(&["`kiso undo --redo` accepts them again"]);
     before.assert_same(&desk.tree());
-    desk.home.kiso(&["undo"]).exit(1).says(&["`kiso redo` accepts them again, and `kiso diff --discard` drops"]);
+    desk.home.kiso(&["undo"]).exit(1).says(&["`kiso undo --redo` accepts them again, and `kiso diff --discard` drops"]);
     desk.home.kiso(&["diff", "--discard"]).ok().says(&["1 change discarded"]);
-    desk.home.kiso(&["redo"]).ok();
+    desk.home.kiso(&["undo", "--redo"]).ok();
     assert_eq!(desk.read("a.txt"), "one\ntwo\nx\n");
 }
 
@@ -255,7 +255,7 @@ fn accepting_that_is_killed_at_any_moment_is_complete_or_leaves_everything() {
             assert_eq!(desk.read("moved/7"), "changed\n");
             desk.home.kiso(&["undo"]).ok();
             before.assert_same(&desk.tree());
-            desk.home.kiso(&["redo"]).ok();
+            desk.home.kiso(&["undo", "--redo"]).ok();
             break;
         }
         before.assert_same(&desk.tree());

@@ -19,7 +19,7 @@ pub(crate) struct Sender<'a> {
 
 impl<'a> Sender<'a> {
     pub(crate) fn new(home: &Home, served: &'a Served, hook: &'a str) -> Sender<'a> {
-        let secret = home.kiso(&["hook", "secret", hook]).ok().stdout.trim().to_owned();
+        let secret = home.kiso(&["connect", "hook", "secret", hook]).ok().stdout.trim().to_owned();
         Sender { served, hook, secret }
     }
 
@@ -123,7 +123,7 @@ fn an_event_brings_pictures() {
     }
     std::fs::write(home.path().join("event.json"), &json_body).unwrap();
     let file = home.path().join("event.json");
-    let rendered = home.kiso(&["hook", "render", "camera", file.to_str().unwrap()]);
+    let rendered = home.kiso(&["connect", "hook", "render", "camera", file.to_str().unwrap()]);
     assert_eq!(rendered.ok().stdout.trim_end(), *first);
     assert_eq!(served.terminate(), 0);
 }
@@ -158,7 +158,7 @@ fn an_event_becomes_a_message_once() {
     }));
     wait_until("both replies to be told", || texts(&served, "home", "assistant").len() == 2);
     assert!(texts(&served, "home", "assistant").contains(&reply));
-    let listed = home.kiso(&["--json", "hook", "list"]).ok().json();
+    let listed = home.kiso(&["--json", "connect", "hook", "list"]).ok().json();
     assert_eq!((&listed["hook"], &listed["waiting"], &listed["error"]), (&json!("issues"), &json!(0), &Value::Null));
     home.kiso(&["doctor", "--offline"]).prints(&["hook issues: POST /hooks/issues: 0 waiting, the last event came"]);
     let details = served.get("/health/details");
@@ -346,8 +346,8 @@ fn a_hook_without_its_secret_does_not_open() {
     let said = "KISO_TEST_HOOK_SECRET, the variable with the secret of [hooks.a], is not set";
     without(&["serve", "--port", "0"]).exit(3).says(&[said]);
     without(&["config", "check"]).ok().prints(&[said]);
-    without(&["hook", "secret", "a"]).exit(3).says(&[said]);
-    without(&["hook", "secret", "b"]).exit(2).says(&["config.toml has no hook \"b\"; there are a"]);
+    without(&["connect", "hook", "secret", "a"]).exit(3).says(&[said]);
+    without(&["connect", "hook", "secret", "b"]).exit(2).says(&["config.toml has no hook \"b\"; there are a"]);
     let short = |args: &[&str]| {
         home.kiso_with(args, |command| {
             command.env("KISO_TEST_HOOK_SECRET", "hidden");
@@ -370,7 +370,7 @@ fn the_documented_hooks_are_right() {
     })
     .ok();
     let event = home.file("event.json", r#"{"entity": "door", "to": "open"}"#);
-    let said = home.kiso(&["hook", "render", "house", event.to_str().unwrap()]);
+    let said = home.kiso(&["connect", "hook", "render", "house", event.to_str().unwrap()]);
     said.ok().prints(&["door changed from  to open. If this is usual, the whole answer is {\"silent\": true}."]);
 }
 
@@ -379,12 +379,18 @@ fn a_template_can_be_tried() {
     let home = home(ISSUES);
     let file = home.file("event.json", issue("It broke").to_string());
     let file = file.to_str().unwrap();
-    let ran = home.kiso(&["hook", "render", "issues", file, "--header", "X-GitHub-Event=issues"]);
+    let ran = home.kiso(&["connect", "hook", "render", "issues", file, "--header", "X-GitHub-Event=issues"]);
     ran.ok().prints(&["Sort [body.issue.title] of ada", "~~~\nIt broke\n~~~"]);
-    home.kiso(&["hook", "render", "issues", file]).ok().says(&["the hook ignores this event"]);
+    home.kiso(&["connect", "hook", "render", "issues", file]).ok().says(&["the hook ignores this event"]);
     let empty = home.file("empty.json", "{}");
-    home.kiso(&["hook", "render", "issues", empty.to_str().unwrap()]).exit(1).says(&["the event has no body.issue"]);
+    home.kiso(&["connect", "hook", "render", "issues", empty.to_str().unwrap()])
+        .exit(1)
+        .says(&["the event has no body.issue"]);
     let broken = home.file("broken.json", "{");
-    home.kiso(&["hook", "render", "issues", broken.to_str().unwrap()]).exit(2).says(&["is not the JSON of an event"]);
-    home.kiso(&["hook", "render", "issues", file, "--header", "x"]).exit(2).says(&["--header is NAME=VALUE"]);
+    home.kiso(&["connect", "hook", "render", "issues", broken.to_str().unwrap()])
+        .exit(2)
+        .says(&["is not the JSON of an event"]);
+    home.kiso(&["connect", "hook", "render", "issues", file, "--header", "x"])
+        .exit(2)
+        .says(&["--header is NAME=VALUE"]);
 }

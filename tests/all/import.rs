@@ -1,4 +1,4 @@
-//! `kiso import` takes what `kiso export` wrote: all of it or nothing, whatever stands in the file.
+//! `kiso session import` takes what `kiso session export` wrote: all of it or nothing, whatever stands in the file.
 
 use crate::harness::Home;
 use crate::served::Served;
@@ -24,7 +24,7 @@ fn talked() -> (Home, Vec<String>) {
 
 #[track_caller]
 fn export(home: &Home, session: &str) -> Vec<String> {
-    home.kiso(&["export", session]).ok().stdout.lines().map(str::to_owned).collect()
+    home.kiso(&["session", "export", session]).ok().stdout.lines().map(str::to_owned).collect()
 }
 
 /// Lines without what is of the store that they are from.
@@ -59,7 +59,7 @@ fn plain(lines: &[String]) -> Vec<Value> {
 fn refused(home: &Home, lines: &[String], code: i32, said: &[&str]) {
     let file = home.file("bad.jsonl", lines.join("\n"));
     let sessions = home.kiso(&["session", "list"]).ok().stdout.clone();
-    home.kiso(&["import", file.to_str().unwrap()]).exit(code).says(said).says(&["bad.jsonl", "nothing was"]);
+    home.kiso(&["session", "import", file.to_str().unwrap()]).exit(code).says(said).says(&["bad.jsonl", "nothing was"]);
     assert_eq!(home.kiso(&["session", "list"]).ok().stdout, sessions);
 }
 
@@ -69,18 +69,22 @@ fn what_was_exported_comes_back_as_it_was() {
     let (home, lines) = talked();
     let file = home.file("trip.jsonl", lines.join("\n"));
     let file = file.to_str().unwrap();
-    home.kiso(&["import", file]).exit(2).says(&["a session named trip already exists", "--as", "nothing was imported"]);
+    home.kiso(&["session", "import", file]).exit(2).says(&[
+        "a session named trip already exists",
+        "--as",
+        "nothing was imported",
+    ]);
     // Beside the one that it is of: the ids of its runs are taken.
-    home.kiso(&["import", file, "--as", "copy"]).ok().prints(&["session copy: 6 messages, 3 runs"]);
+    home.kiso(&["session", "import", file, "--as", "copy"]).ok().prints(&["session copy: 6 messages, 3 runs"]);
     assert_eq!(plain(&export(&home, "copy")), plain(&lines));
     assert_ne!(export(&home, "copy")[7], lines[7], "the runs have ids of their own");
     // In another home, and in this one after the session was deleted.
     let other = Home::new();
     other.config("model = \"reflex\"\n");
-    other.kiso(&["--json", "import", file]).ok().prints(&["\"type\":\"imported\"", "\"messages\":6"]);
+    other.kiso(&["--json", "session", "import", file]).ok().prints(&["\"type\":\"imported\"", "\"messages\":6"]);
     assert_eq!(plain(&export(&other, "trip")), plain(&lines));
     home.kiso(&["session", "delete", "trip", "--yes"]).ok();
-    home.kiso(&["import", file]).ok();
+    home.kiso(&["session", "import", file]).ok();
     assert_eq!(export(&home, "trip").iter().filter(|line| line.contains("\"type\":\"run\"")).count(), 3);
     // Where it stood, and the models that it had.
     let head: Value = serde_json::from_str(&export(&other, "trip")[0]).unwrap();
@@ -104,7 +108,7 @@ fn a_report_of_another_session_comes_back_too() {
     report["run"] = "01aaaaaaaaaaaa".into();
     lines[reply] = report.to_string();
     let file = home.file("trip.jsonl", lines.join("\n"));
-    home.kiso(&["import", file.to_str().unwrap()]).ok().prints(&["session trip: 6 messages, 3 runs"]);
+    home.kiso(&["session", "import", file.to_str().unwrap()]).ok().prints(&["session trip: 6 messages, 3 runs"]);
     assert_eq!(export(&home, "trip").len(), lines.len());
 }
 
@@ -142,11 +146,11 @@ fn nothing_is_taken_of_a_file_that_is_wrong() {
     outcome["outcome"] = serde_json::from_str(&deep).unwrap();
     refused(&home, &with(run, &outcome.to_string()), 1, &[&format!("bad.jsonl:{}:", run + 1), "deeper than"]);
     refused(&home, &with(1, &lines[1].replace("first", &"x".repeat(9 << 20))), 1, &["bad.jsonl:2:", "longer than"]);
-    home.kiso(&["import", "none.jsonl"]).exit(1).says(&["none.jsonl cannot be read"]);
-    home.kiso(&["import", "."]).exit(1).says(&["it is not a file"]);
+    home.kiso(&["session", "import", "none.jsonl"]).exit(1).says(&["none.jsonl cannot be read"]);
+    home.kiso(&["session", "import", "."]).exit(1).says(&["it is not a file"]);
     // Nothing that was refused stands in the way.
     let file = home.file("trip.jsonl", lines.join("\n\n"));
-    home.kiso(&["import", file.to_str().unwrap()]).ok();
+    home.kiso(&["session", "import", file.to_str().unwrap()]).ok();
 }
 
 #[test]
@@ -156,7 +160,7 @@ fn a_credential_of_a_file_is_taken_out_and_what_was_sealed_is_sealed_again() {
     lines[1] = lines[1].replace("first", &format!("my api key is {key} first"));
     lines[2] = lines[2].replace("\"text\"", "\"sealed\":true,\"text\"").replace("first", "an odd word");
     let file = home.file("trip.jsonl", lines.join("\n"));
-    home.kiso(&["import", file.to_str().unwrap(), "--as", "copy"]).ok();
+    home.kiso(&["session", "import", file.to_str().unwrap(), "--as", "copy"]).ok();
     std::fs::remove_file(file).unwrap();
     let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
     store.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();

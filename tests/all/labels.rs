@@ -25,7 +25,7 @@ const INTEGRITIES: [&str; 4] = ["user", "publisher", "person", "world"];
 
 /// The worst integrity of what the last run's command lines have printed. That the conversation before it was from outside is another matter.
 pub(crate) fn integrity(home: &Home) -> String {
-    let explained = home.kiso(&["--json", "policy", "explain", "last"]);
+    let explained = home.kiso(&["--json", "approval", "explain", "last"]);
     let lines = explained.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let printed = lines.filter(|line| line["what"].as_str().is_some_and(|what| what.starts_with("the output of $ ")));
     let worst =
@@ -90,7 +90,7 @@ fn no_byte_is_made_of_a_page_without_its_label() {
     assert_eq!(prints(&home, "cat page.txt"), (false, "user".to_owned()), "it was written anew");
     home.kiso(&["undo", "--yes"]).ok();
     assert_eq!(prints(&home, "cat page.txt"), (true, "world".to_owned()));
-    home.kiso(&["redo"]).ok();
+    home.kiso(&["undo", "--redo"]).ok();
     assert_eq!(prints(&home, "cat page.txt"), (false, "user".to_owned()));
     assert_eq!(prints(&home, "cat own.txt"), (false, "user".to_owned()));
 }
@@ -299,7 +299,7 @@ fn a_fetch_without_a_response_brings_no_label_and_an_error_page_does() {
     }
     let fetched = |url: &str| {
         let ran = home.kiso(&["run", &format!("fetch url={url}")]);
-        let explained = home.kiso(&["--json", "policy", "explain", "last"]);
+        let explained = home.kiso(&["--json", "approval", "explain", "last"]);
         let lines = explained.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let world = lines.filter(|line| line["type"] == "read").any(|line| line["label"]["integrity"] == "world");
         (ran.code, world)

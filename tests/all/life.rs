@@ -286,11 +286,11 @@ fn titles_and_exports_keep_no_credentials() {
     let renamed = with_key(&["session", "rename", "trip", &title]);
     renamed.ok().prints(&["trip is now titled use [secret "]);
     // What was written down before it was known to be a secret.
-    assert!(home.kiso(&["export", "trip"]).ok().stdout.contains(by_name), "nobody knows it yet");
+    assert!(home.kiso(&["session", "export", "trip"]).ok().stdout.contains(by_name), "nobody knows it yet");
     let out = home.dir.path().join("trip.jsonl");
-    with_key(&["export", "trip", "--output", out.to_str().unwrap()]).ok();
+    with_key(&["session", "export", "trip", "--output", out.to_str().unwrap()]).ok();
     let written = std::fs::read_to_string(&out).unwrap();
-    let printed = with_key(&["export", "trip"]).ok().stdout.clone();
+    let printed = with_key(&["session", "export", "trip"]).ok().stdout.clone();
     let served = Served::start_with(&home, &[], |command| {
         command.env("KISO_SKILL_SEARCH_API_KEY", by_name);
     });

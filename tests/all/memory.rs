@@ -36,41 +36,41 @@ fn facts_are_added_found_and_removed_beside_a_daemon() {
     let home = Home::new();
     home.config(QUICK);
     let served = Served::start(&home);
-    home.kiso(&["fact", "list"]).ok().says(&["there are no facts yet"]);
-    home.kiso(&["fact", "add", "The", "user", "lives in Oslo"]).ok().prints(&["added fact 1"]);
-    home.kiso(&["fact", "add", "the user lives in Oslo"]).ok().prints(&["confirmed fact 1"]);
-    home.kiso(&["fact", "add", "Tea is at five", "--confidence", "40"]).ok();
+    home.kiso(&["memory", "fact", "list"]).ok().says(&["there are no facts yet"]);
+    home.kiso(&["memory", "fact", "add", "The", "user", "lives in Oslo"]).ok().prints(&["added fact 1"]);
+    home.kiso(&["memory", "fact", "add", "the user lives in Oslo"]).ok().prints(&["confirmed fact 1"]);
+    home.kiso(&["memory", "fact", "add", "Tea is at five", "--confidence", "40"]).ok();
     assert!(served.command("main", "/memory").contains("- The user lives in Oslo"), "the daemon knows it at once");
-    home.kiso(&["fact", "search", "where does the user live"]).ok().prints(&["The user lives in Oslo"]);
-    home.kiso(&["fact", "show", "2"]).ok().prints(&["fact 2", "user  40 % sure", "Tea is at five"]);
-    let facts = home.kiso(&["--json", "fact", "list", "--limit", "1"]).ok().json();
+    home.kiso(&["memory", "fact", "search", "where does the user live"]).ok().prints(&["The user lives in Oslo"]);
+    home.kiso(&["memory", "fact", "show", "2"]).ok().prints(&["fact 2", "user  40 % sure", "Tea is at five"]);
+    let facts = home.kiso(&["--json", "memory", "fact", "list", "--limit", "1"]).ok().json();
     assert_eq!((&facts["id"], &facts["confidence"], &facts["source"]), (&json!(2), &json!(40), &json!("user")));
-    let before = home.kiso(&["--json", "fact", "list", "--before", "2"]).ok().json();
+    let before = home.kiso(&["--json", "memory", "fact", "list", "--before", "2"]).ok().json();
     assert_eq!(before["text"], "The user lives in Oslo");
-    home.kiso(&["fact", "remove", "2", "77", "--yes"]).exit(2).says(&["there is no fact 77"]);
-    home.kiso(&["fact", "remove", "2"]).exit(2).says(&["Permanently remove fact 2?", "--yes"]);
-    home.kiso(&["fact", "show", "2"]).ok();
-    home.kiso(&["fact", "remove", "2", "--yes"]).ok().prints(&["removed fact 2"]);
-    home.kiso(&["fact", "show", "2"]).exit(2);
+    home.kiso(&["memory", "fact", "remove", "2", "77", "--yes"]).exit(2).says(&["there is no fact 77"]);
+    home.kiso(&["memory", "fact", "remove", "2"]).exit(2).says(&["Permanently remove fact 2?", "--yes"]);
+    home.kiso(&["memory", "fact", "show", "2"]).ok();
+    home.kiso(&["memory", "fact", "remove", "2", "--yes"]).ok().prints(&["removed fact 2"]);
+    home.kiso(&["memory", "fact", "show", "2"]).exit(2);
     assert_eq!(served.terminate(), 0);
-    home.kiso(&["fact", "add", "  "]).exit(2).says(&["1 to 2000 bytes"]);
-    home.kiso(&["fact", "add", &"x".repeat(2_001)]).exit(2).says(&["this one has 2001"]);
-    home.kiso(&["fact", "list", "--before", "x"]).exit(2).says(&["--before \"x\" is not a position"]);
+    home.kiso(&["memory", "fact", "add", "  "]).exit(2).says(&["1 to 2000 bytes"]);
+    home.kiso(&["memory", "fact", "add", &"x".repeat(2_001)]).exit(2).says(&["this one has 2001"]);
+    home.kiso(&["memory", "fact", "list", "--before", "x"]).exit(2).says(&["--before \"x\" is not a position"]);
 }
 
 #[test]
 fn a_secret_does_not_become_a_fact() {
     let home = Home::new();
-    let refused = home.kiso(&["fact", "add", "my password: Quagga-77-xyzzy"]);
+    let refused = home.kiso(&["memory", "fact", "add", "my password: Quagga-77-xyzzy"]);
     refused.exit(4).says(&["it contains a secret", "[secret password]", "kiso secret set"]);
     assert!(!refused.stderr.contains("Quagga-77"), "{}", refused.stderr);
     let set = |command: &mut std::process::Command| {
         command.env("KISO_SKILL_SEARCH_API_KEY", "plain-word-42");
     };
-    let refused = home.kiso_with(&["fact", "add", "call it plain-word-42"], set);
+    let refused = home.kiso_with(&["memory", "fact", "add", "call it plain-word-42"], set);
     refused.exit(4);
     assert!(!refused.stderr.contains("plain-word-42"), "{}", refused.stderr);
-    home.kiso(&["fact", "list"]).ok().says(&["there are no facts"]);
+    home.kiso(&["memory", "fact", "list"]).ok().says(&["there are no facts"]);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn memory_moves_to_another_home_once() {
     fed(&home, &["memory", "import", "-"], file.as_bytes())
         .ok()
         .prints(&["0 facts and 0 passages; 30 already existed"]);
-    home.kiso(&["fact", "add", "Ferries are late"]).ok();
+    home.kiso(&["memory", "fact", "add", "Ferries are late"]).ok();
     let exported = home.kiso(&["memory", "export"]).ok().stdout.clone();
     assert_eq!(exported.lines().count(), 1 + 1 + 30);
 

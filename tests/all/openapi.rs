@@ -141,7 +141,7 @@ fn every_operation_answers_as_it_is_documented() {
     let message = api.served.send("main", "$ echo hello");
     api.served.reply(message);
     let run = api.served.get("/runs")["items"][0]["id"].as_str().unwrap().to_owned();
-    api.home.kiso(&["fact", "add", "The house is blue"]).ok();
+    api.home.kiso(&["memory", "fact", "add", "The house is blue"]).ok();
     let db = rusqlite::Connection::open(api.home.path().join("store.db")).unwrap();
     db.execute_batch(
         "INSERT INTO memory_chunks (digest, source, at_ms, text, grams) VALUES (x'00', 'turn', 1, 'the garden is green', '');
@@ -163,7 +163,7 @@ fn every_operation_answers_as_it_is_documented() {
     let ends = ["", "/trace?prompts=true", "/cancel", "/retry"];
     let [run_path, trace, cancel, retry] = ends.map(|end| format!("/runs/{run}{end}"));
     let (c, a) = (Some(api.chat.clone()), Some(api.admin.clone()));
-    let hook = Some(api.home.kiso(&["hook", "secret", "a"]).ok().stdout.trim().to_owned());
+    let hook = Some(api.home.kiso(&["connect", "hook", "secret", "a"]).ok().stdout.trim().to_owned());
     let login = json!({ "token": api.chat }).to_string();
     let login = login.as_bytes();
     let in_browser = Some(api.ask("POST", "/login", "/login", None, login).cookie());

@@ -121,10 +121,10 @@ fn a_component_goes_into_a_registry_and_comes_out_the_same() {
     };
     let file = echo(&home);
     let place = format!("oci://{}/ada/echo", registry.address);
-    home.kiso(&["trust", "new", path(&home.file("keys/x", "").with_file_name("ada"))]).ok();
+    home.kiso(&["skill", "trust", "new", path(&home.file("keys/x", "").with_file_name("ada"))]).ok();
     let key = home.path().with_file_name("keys").join("ada");
     home.kiso(&["skill", "sign", path(&file), "--key", path(&key)]).ok();
-    home.kiso(&["trust", "add", &format!("{}.pub", key.display()), "--label", "ada"]).ok();
+    home.kiso(&["skill", "trust", "add", &format!("{}.pub", key.display()), "--label", "ada"]).ok();
     let pushed = home.kiso(&["--json", "skill", "push", path(&file), &format!("{place}:1.0")]).json();
     let (at, manifest) = (pushed["place"].as_str().unwrap(), pushed["digest"].as_str().unwrap());
     assert_eq!(at, format!("{place}:1.0@{manifest}"));
@@ -139,7 +139,7 @@ fn a_component_goes_into_a_registry_and_comes_out_the_same() {
     let other = Home::new();
     let lock = home.path().join("skills.lock");
     assert!(std::fs::read_to_string(&lock).unwrap().contains(at), "the lockfile has the place with its digest");
-    other.kiso(&["trust", "add", &format!("{}.pub", key.display())]).ok();
+    other.kiso(&["skill", "trust", "add", &format!("{}.pub", key.display())]).ok();
     other.kiso(&["skill", "sync", path(&lock)]).ok().prints(&["installed echo"]);
     let digest = |home: &Home| home.kiso(&["skill", "info", "echo", "--json"]).json()["digest"].clone();
     assert_eq!(digest(&home), digest(&other));

@@ -38,14 +38,14 @@ fn one_session_reads_what_another_wrote_and_an_undo_takes_it_back() {
 
     home.kiso(&["undo", "--session", "b"]).ok().prints(&["restore /shared/list.txt", "create  /shared/d/y"]);
     assert_eq!(paths(&home), ["d", "d/y", "list.txt"]);
-    home.kiso(&["redo", "--session", "b"]).ok();
+    home.kiso(&["undo", "--redo", "--session", "b"]).ok();
     assert_eq!(paths(&home), ["list.txt", "z"]);
     // What another session has changed since is not taken back unseen.
     home.kiso(&["undo", "--session", "a"]).exit(1).says(&["/shared/list.txt was changed since"]);
     home.kiso(&["undo", "--session", "b"]).ok();
     home.kiso(&["undo", "--session", "a"]).ok();
     assert_eq!(paths(&home), Vec::<String>::new());
-    home.kiso(&["redo", "--session", "b"]).exit(1).says(&["/shared/list.txt was changed since"]);
+    home.kiso(&["undo", "--redo", "--session", "b"]).exit(1).says(&["/shared/list.txt was changed since"]);
 }
 
 #[test]

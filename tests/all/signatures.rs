@@ -27,7 +27,7 @@ fn echo(home: &Home, file: &str, version: &str) -> PathBuf {
 /// A new key, and its public one.
 fn key(home: &Home, name: &str) -> (String, String) {
     let file = home.file(&format!("{name}/placeholder"), "").with_file_name(name);
-    home.kiso(&["trust", "new", path(&file)]).ok();
+    home.kiso(&["skill", "trust", "new", path(&file)]).ok();
     (path(&file).to_owned(), format!("{}.pub", file.display()))
 }
 
@@ -39,13 +39,13 @@ fn a_skill_is_pinned_to_the_key_that_signed_it_first() {
     let first = echo(&home, "one/echo.wasm", "1.0.0");
     home.kiso(&["skill", "sign", path(&first), "--key", &ada]).ok().prints(&["signed echo by"]);
     // Of a key that is not trusted it is worth nothing, and that is said.
-    home.kiso(&["skill", "add", path(&first), "--grant", "all"]).ok().says(&["is not trusted", "kiso trust add"]);
+    home.kiso(&["skill", "add", path(&first), "--grant", "all"]).ok().says(&["is not trusted", "kiso skill trust add"]);
     assert_eq!(home.kiso(&["skill", "info", "echo", "--json"]).json()["signer"], json!(null));
 
-    home.kiso(&["trust", "add", &ada_public, "--label", "ada"]).ok();
+    home.kiso(&["skill", "trust", "add", &ada_public, "--label", "ada"]).ok();
     home.kiso(&["skill", "add", path(&first), "--grant", "all"]).ok();
     home.kiso(&["skill", "info", "echo"]).ok().prints(&["signed by ada ("]);
-    let listed = home.kiso(&["trust", "list", "--json"]).json();
+    let listed = home.kiso(&["skill", "trust", "list", "--json"]).json();
     assert_eq!((&listed["label"], &listed["pinned"]), (&json!("ada"), &json!(["echo"])));
 
     // The same key from elsewhere is the same publisher: nothing is asked, and what was granted stays.
@@ -61,12 +61,12 @@ fn a_skill_is_pinned_to_the_key_that_signed_it_first() {
     home.kiso(&["skill", "add", path(&unsigned), "--grant", "all"]).exit(4).says(&pinned).says(&["by nobody"]);
     home.kiso(&["skill", "sign", path(&unsigned), "--key", &bob]).ok();
     home.kiso(&["skill", "add", path(&unsigned), "--grant", "all"]).exit(4).says(&pinned).says(&["not trusted"]);
-    home.kiso(&["trust", "add", &bob_public]).ok();
+    home.kiso(&["skill", "trust", "add", &bob_public]).ok();
     home.kiso(&["skill", "add", path(&unsigned), "--grant", "all"]).exit(4).says(&pinned);
     let info = home.kiso(&["skill", "info", "echo", "--json"]).json();
     assert_eq!(info["version"], "1.1.0");
     // Without its key, the pinned one can be used, and not be updated.
-    home.kiso(&["trust", "remove", "ada"]).ok();
+    home.kiso(&["skill", "trust", "remove", "ada"]).ok();
     home.kiso(&["skill", "add", path(&next), "--grant", "all"]).exit(4).says(&pinned);
     home.kiso(&["skill", "run", "echo", "text=hi"]).ok();
     home.kiso(&["skill", "remove", "echo"]).ok();
@@ -77,7 +77,7 @@ fn a_skill_is_pinned_to_the_key_that_signed_it_first() {
 fn what_was_changed_after_it_was_signed_is_refused() {
     let home = Home::new();
     let (ada, public) = key(&home, "ada");
-    home.kiso(&["trust", "add", &public]).ok();
+    home.kiso(&["skill", "trust", "add", &public]).ok();
     let wrong = ["is not one of this skill"];
     // The component.
     let file = echo(&home, "one/echo.wasm", "1.0.0");
@@ -122,7 +122,7 @@ fn only_what_is_signed_where_the_configuration_says_so() {
     let (ada, public) = key(&home, "ada");
     home.kiso(&["skill", "sign", path(&file), "--key", &ada]).ok();
     home.kiso(&["skill", "add", path(&file), "--grant", "all"]).exit(4).says(&["is not trusted", "require_signature"]);
-    home.kiso(&["trust", "add", &public]).ok();
+    home.kiso(&["skill", "trust", "add", &public]).ok();
     home.kiso(&["skill", "add", path(&file), "--grant", "all"]).ok();
 }
 
@@ -130,13 +130,13 @@ fn only_what_is_signed_where_the_configuration_says_so() {
 fn keys_that_are_none_are_refused_and_none_is_overwritten() {
     let home = Home::new();
     let (ada, public) = key(&home, "ada");
-    home.kiso(&["trust", "new", &ada]).exit(1).says(&["cannot make", "exists"]);
-    home.kiso(&["trust", "add", "nonsense"]).exit(2).says(&["not a public key of minisign"]);
-    home.kiso(&["trust", "add", &ada]).exit(2).says(&["not a public key of minisign"]);
-    home.kiso(&["trust", "remove", "nobody"]).exit(2).says(&["kiso trust list"]);
-    home.kiso(&["trust", "add", &public, "--label", "ada"]).ok();
-    home.kiso(&["trust", "add", &public, "--label", "ada lovelace"]).ok();
-    assert_eq!(home.kiso(&["trust", "list", "--json"]).json()["label"], "ada lovelace");
+    home.kiso(&["skill", "trust", "new", &ada]).exit(1).says(&["cannot make", "exists"]);
+    home.kiso(&["skill", "trust", "add", "nonsense"]).exit(2).says(&["not a public key of minisign"]);
+    home.kiso(&["skill", "trust", "add", &ada]).exit(2).says(&["not a public key of minisign"]);
+    home.kiso(&["skill", "trust", "remove", "nobody"]).exit(2).says(&["kiso skill trust list"]);
+    home.kiso(&["skill", "trust", "add", &public, "--label", "ada"]).ok();
+    home.kiso(&["skill", "trust", "add", &public, "--label", "ada lovelace"]).ok();
+    assert_eq!(home.kiso(&["skill", "trust", "list", "--json"]).json()["label"], "ada lovelace");
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&ada).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
     let file = echo(&home, "one/echo.wasm", "1.0.0");
@@ -167,7 +167,7 @@ fn minisign_itself_makes_and_checks_the_same_signatures() {
     ok(&["-V", "-m", path(&statement), "-x", &signature, "-p", &public]);
     // It signs with our key.
     ok(&["-S", "-m", path(&statement), "-x", &signature, "-s", &ada]);
-    home.kiso(&["trust", "add", &public]).ok();
+    home.kiso(&["skill", "trust", "add", &public]).ok();
     home.kiso(&["skill", "add", path(&file), "--grant", "all"]).ok();
     home.kiso(&["skill", "info", "echo"]).ok().prints(&["signed by"]);
     // We sign with its key.
@@ -176,7 +176,7 @@ fn minisign_itself_makes_and_checks_the_same_signatures() {
     home.kiso(&["skill", "remove", "echo"]).ok();
     home.kiso(&["skill", "sign", path(&file), "--key", path(&its)]).ok();
     ok(&["-V", "-m", path(&statement), "-x", &signature, "-p", "its.pub"]);
-    home.kiso(&["trust", "add", path(&home.path().with_file_name("its.pub"))]).ok();
+    home.kiso(&["skill", "trust", "add", path(&home.path().with_file_name("its.pub"))]).ok();
     home.kiso(&["skill", "add", path(&file), "--grant", "all"]).ok();
 }
 
@@ -184,7 +184,7 @@ fn minisign_itself_makes_and_checks_the_same_signatures() {
 fn a_lockfile_makes_another_home_the_same() {
     let (home, other) = (Home::new(), Home::new());
     let (ada, public) = key(&home, "ada");
-    home.kiso(&["trust", "add", &public]).ok();
+    home.kiso(&["skill", "trust", "add", &public]).ok();
     let file = echo(&home, "one/echo.wasm", "1.0.0");
     home.kiso(&["skill", "sign", path(&file), "--key", &ada]).ok();
     home.kiso(&["skill", "add", path(&file), "--grant", "all"]).ok();
@@ -205,7 +205,7 @@ fn a_lockfile_makes_another_home_the_same() {
     // Its key is not known there, so whose it is cannot be told.
     let ran = other.kiso(&["skill", "sync", path(&lock)]);
     ran.exit(1).says(&["no signature of that key counts here"]).prints(&["installed greet"]);
-    other.kiso(&["trust", "add", &public]).ok();
+    other.kiso(&["skill", "trust", "add", &public]).ok();
     other.kiso(&["skill", "sync", path(&lock)]).ok().prints(&["installed echo", "unchanged greet"]);
     assert_eq!(std::fs::read_to_string(other.path().join("skills.lock")).unwrap(), text);
     // Nothing was granted along with it.

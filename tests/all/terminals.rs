@@ -186,7 +186,7 @@ fn runs_and_sessions_show_harmless_text() {
         &["no-such\u{1b}[2J\u{202e}"],
         &["--no-such\u{9b}2J"],
         &["trace", "\u{202e}\u{1b}]0;x\u{7}"],
-        &["export", "s"],
+        &["session", "export", "s"],
     ] {
         let ran = home.kiso(args);
         texts.extend([ran.stdout, ran.stderr]);

@@ -42,7 +42,7 @@ fn a_run_is_undone_and_redone() {
     assert_eq!(tree(&home), after, "a dry run changes nothing");
     home.kiso(&["undo"]).ok().prints(&["was undone"]);
     before.assert_same(&tree(&home));
-    home.kiso(&["redo"]).ok().prints(&["was redone"]);
+    home.kiso(&["undo", "--redo"]).ok().prints(&["was redone"]);
     after.assert_same(&tree(&home));
     home.kiso(&["undo"]).ok();
     before.assert_same(&tree(&home));
@@ -52,7 +52,10 @@ fn a_run_is_undone_and_redone() {
     home.kiso(&["undo"]).exit(2).says(&["there is nothing to undo", "kiso undo --list"]);
     let listed = home.kiso(&["undo", "--list", "--json"]);
     let listed = listed.json_lines();
-    assert_eq!(listed.iter().map(|line| line["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["redo", "redo"]);
+    assert_eq!(
+        listed.iter().map(|line| line["kind"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["undo", "--redo", "redo"]
+    );
     assert!(home.kiso(&["doctor", "--offline"]).stdout.contains("to undo runs"));
 }
 
@@ -69,7 +72,7 @@ fn an_earlier_run_is_not_undone_unasked() {
     assert_eq!(home.work("default").join("a").metadata().unwrap().len(), 4, "it is still there");
     home.kiso(&["undo", "--yes"]).ok().prints(&["delete  a", "was undone"]);
     // The run that is named needs no question, and a run that was undone is not one that changed nothing.
-    home.kiso(&["redo"]).ok();
+    home.kiso(&["undo", "--redo"]).ok();
     home.kiso(&["undo", &first]).ok().prints(&["was undone"]);
     home.kiso(&["run", "$ echo two > b"]).ok();
     home.kiso(&["run", "$ echo three > c"]).ok();
@@ -110,7 +113,7 @@ fn one_of_the_tasks_of_a_run_is_where_it_goes_back_to() {
     assert_eq!((read("one").as_deref(), read("two").as_deref(), read("three")), (Some("1\n2\n"), Some("2\n"), None));
     home.kiso(&["undo", "last", "--task", "2"]).ok();
     assert_eq!((read("one").as_deref(), read("two")), (Some("1\n"), None));
-    home.kiso(&["redo", "last"]).ok();
+    home.kiso(&["undo", "--redo", "last"]).ok();
     assert_eq!((read("one"), read("two").as_deref(), read("three").as_deref()), (None, Some("2\n"), Some("3\n")));
     // They were redone together.
     home.kiso(&["undo", "last", "--task", "3"]).exit(2).says(&["were redone together"]);
@@ -137,7 +140,7 @@ fn what_somebody_changed_since_is_not_overwritten_unasked() {
     assert_eq!((read("a"), read("twin"), read("new/mine")), ("one\n".into(), "two\n".into(), "by hand\n".into()));
     assert!(!work.join("new/x").exists());
     // Nothing of what was there is lost.
-    home.kiso(&["redo"]).ok();
+    home.kiso(&["undo", "--redo"]).ok();
     assert_eq!((read("a"), read("twin"), read("new/x")), ("by hand\n".into(), "another\n".into(), "x\n".into()));
 }
 
@@ -246,7 +249,7 @@ fn names_of_any_bytes_and_deep_trees_come_back() {
     let after = tree(&home);
     home.kiso(&["undo"]).ok();
     before.assert_same(&tree(&home));
-    home.kiso(&["redo"]).ok();
+    home.kiso(&["undo", "--redo"]).ok();
     after.assert_same(&tree(&home));
 }
 
@@ -263,7 +266,7 @@ fn ten_thousand_files_come_back() {
     assert!(!many.exists());
     home.kiso(&["undo"]).ok().prints(&["10001 paths"]);
     before.assert_same(&tree(&home));
-    home.kiso(&["redo"]).ok();
+    home.kiso(&["undo", "--redo"]).ok();
     assert!(!many.exists());
 }
 

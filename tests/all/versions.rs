@@ -88,10 +88,10 @@ fn what_is_replaced_leaves_the_context_and_comes_back_with_its_branch() {
     assert!(served.command("main", "/help").contains("- /edit TEXT: replace the last message"));
 
     // An export has all branches, and so has the session that it is imported as.
-    let lines = home.kiso(&["export", "main"]).ok().stdout.clone();
+    let lines = home.kiso(&["session", "export", "main"]).ok().stdout.clone();
     assert_eq!(lines.lines().filter(|line| line.contains("\"type\":\"branch\"")).count(), 3, "{lines}");
     let file = home.file("main.jsonl", &lines);
-    home.kiso(&["import", file.to_str().unwrap(), "--as", "copy"]).ok();
+    home.kiso(&["session", "import", file.to_str().unwrap(), "--as", "copy"]).ok();
     assert_eq!(texts(&served, "copy"), texts(&served, "main"));
     let found = served.get("/search?q=horn&session=copy")["items"].as_array().unwrap().clone();
     assert_eq!(found.len(), 2, "both are there");
@@ -101,7 +101,7 @@ fn what_is_replaced_leaves_the_context_and_comes_back_with_its_branch() {
     assert_eq!(last, ["what is a harp?", "Strings.", "what is a horn?", "Metal."]);
     let broken = lines.replace("\"type\":\"branch\"", "\"type\":\"branch\",\"more\":1");
     let file = home.file("broken.jsonl", broken);
-    home.kiso(&["import", file.to_str().unwrap(), "--as", "broken"]).exit(1).says(&["nothing was"]);
+    home.kiso(&["session", "import", file.to_str().unwrap(), "--as", "broken"]).exit(1).says(&["nothing was"]);
     model.finish();
 }
 

@@ -116,10 +116,10 @@ fn config(webhooks: &[(&str, &str, &str)]) -> String {
     text
 }
 
-/// What `kiso webhook list` says about a webhook.
+/// What `kiso connect webhook list` says about a webhook.
 #[track_caller]
 fn line(home: &Home, name: &str) -> Value {
-    let lines = home.kiso(&["--json", "webhook", "list"]).ok().json_lines();
+    let lines = home.kiso(&["--json", "connect", "webhook", "list"]).ok().json_lines();
     lines.into_iter().find(|line| line["webhook"] == name).expect("it is listed")
 }
 
@@ -136,7 +136,7 @@ fn is_as_documented(body: &Value) {
     }
 }
 
-/// Waits until `kiso webhook list` says it; one of the few things that can only be asked for.
+/// Waits until `kiso connect webhook list` says it; one of the few things that can only be asked for.
 #[track_caller]
 fn until_listed(home: &Home, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
     wait_for(&format!("the webhook {name}"), || Some(line(home, name)).filter(&holds))
@@ -161,7 +161,7 @@ fn a_reply_is_delivered_once_with_a_signature_that_holds() {
     assert_eq!(body["id"].as_str(), Some(request.key().as_str()));
 
     is_as_documented(&body);
-    let secret = home.kiso(&["webhook", "secret", "a"]).ok().stdout.trim().to_owned();
+    let secret = home.kiso(&["connect", "webhook", "secret", "a"]).ok().stdout.trim().to_owned();
     let signature = request.header("kiso-signature");
     let (time, code) = signature.strip_prefix("t=").unwrap().split_once(",v1=").unwrap();
     let signed = [time.as_bytes(), b".", &request.body].concat();
@@ -218,7 +218,7 @@ fn a_receiver_may_ask_for_time_and_a_person_may_be_faster() {
     request.answer("503 Service Unavailable\r\nretry-after: 3600", "");
     let line = until_listed(&home, "a", |line| line["next_ms"].as_i64().is_some_and(|next| next > at + 1_000));
     assert!(line["next_ms"].as_i64().unwrap() >= at + 3_600_000, "{line}");
-    home.kiso(&["webhook", "retry", "a"]).ok().prints(&["1 delivery is due now"]);
+    home.kiso(&["connect", "webhook", "retry", "a"]).ok().prints(&["1 delivery is due now"]);
     let again = inbox.next();
     assert_eq!(again.attempt(), 2);
     again.answer("200 OK", "");
@@ -238,19 +238,19 @@ fn a_redirect_is_not_followed_and_what_is_given_up_can_be_brought_back() {
         request.answer(&format!("302 Found\r\nlocation: http://{}/other", inbox.address), "");
     }
     until_listed(&home, "a", |line| line["failed"] == 1);
-    let failed = home.kiso(&["webhook", "failed"]);
+    let failed = home.kiso(&["connect", "webhook", "failed"]);
     failed.ok().prints(&["a  reply  message 2  2 attempts: it answered 302, a redirect, which is not followed"]);
-    let object = home.kiso(&["--json", "webhook", "failed"]).json();
+    let object = home.kiso(&["--json", "connect", "webhook", "failed"]).json();
     assert_eq!((&object["type"], &object["attempts"], &object["message"]), (&json!("delivery"), &json!(2), &json!(2)));
     let metrics = served.request("GET", "/metrics", None).body;
     assert!(metrics.contains("kiso_webhook_failed_total{webhook=\"a\"} 1"), "{metrics}");
-    home.kiso(&["webhook", "retry"]).ok().prints(&["1 delivery is"]);
+    home.kiso(&["connect", "webhook", "retry"]).ok().prints(&["1 delivery is"]);
     let back = inbox.next();
     assert_eq!((back.attempt(), back.key()), (1, object["id"].as_str().unwrap().to_owned()));
     // Who says that it is gone for good is not asked again.
     back.answer("410 Gone", "moved away");
     until_listed(&home, "a", |line| line["failed"] == 2 && line["pending"] == 0);
-    home.kiso(&["webhook", "failed"]).ok().prints(&["1 attempt: it answered 410: moved away"]);
+    home.kiso(&["connect", "webhook", "failed"]).ok().prints(&["1 attempt: it answered 410: moved away"]);
     inbox.is_empty();
 }
 
@@ -265,7 +265,9 @@ fn private_addresses_are_refused_unless_they_are_allowed() {
         ));
     };
     with(&format!("https://127.0.0.1:{port}/hidden"), "");
-    for args in [&["webhook", "test", "a"][..], &["serve", "--port", "0"], &["webhook", "secret", "a"]] {
+    for args in
+        [&["connect", "webhook", "test", "a"][..], &["serve", "--port", "0"], &["connect", "webhook", "secret", "a"]]
+    {
         let ran = home.kiso(args);
         ran.exit(4).says(&["[webhooks.a] is at 127.0.0.1", "allow_private = true"]);
         assert!(!ran.stderr.contains("hidden"), "{ran:?}");
@@ -276,18 +278,20 @@ fn private_addresses_are_refused_unless_they_are_allowed() {
 
     // A name is looked up only when something is sent.
     with(&format!("https://localhost:{port}/hidden"), "");
-    home.kiso(&["webhook", "test", "a"]).exit(4).says(&["its address is private"]);
+    home.kiso(&["connect", "webhook", "test", "a"]).exit(4).says(&["its address is private"]);
     let served = Served::start(&home);
     served.send("main", "$ echo hello");
     until_listed(&home, "a", |line| line["failed"] == 1);
-    home.kiso(&["webhook", "failed"]).ok().prints(&["its address is private; allow_private = true allows it"]);
+    home.kiso(&["connect", "webhook", "failed"])
+        .ok()
+        .prints(&["its address is private; allow_private = true allows it"]);
     drop(served);
     inbox.is_empty();
 
     // In clear, with allow_private, the same receiver is reached.
     with(&format!("http://localhost:{port}/"), "allow_private = true");
     let tested = std::thread::scope(|scope| {
-        let testing = scope.spawn(|| home.kiso(&["webhook", "test", "a"]));
+        let testing = scope.spawn(|| home.kiso(&["connect", "webhook", "test", "a"]));
         let request = inbox.next();
         assert_eq!((request.header("kiso-event"), &request.json()["event"]), ("test".to_owned(), &json!("test")));
         request.answer("200 OK", "");
@@ -368,7 +372,7 @@ fn an_answer_without_end_is_cut_off() {
     served.send("main", "$ echo hello");
     endless("500 No\r\n");
     until_listed(&home, "a", |line| line["failed"] == 1);
-    let error = home.kiso(&["--json", "webhook", "failed"]).json()["error"].as_str().unwrap().to_owned();
+    let error = home.kiso(&["--json", "connect", "webhook", "failed"]).json()["error"].as_str().unwrap().to_owned();
     assert!(error.starts_with("it answered 500: many words many") && error.len() < 300, "{error}");
     served.send("main", "$ echo hello");
     endless("200 OK\r\n");
@@ -390,9 +394,9 @@ fn a_webhook_that_goes_leaves_a_record() {
     assert_eq!(served.terminate(), 0);
     home.config("model = \"reflex\"\n");
     let served = Served::start(&home);
-    home.kiso(&["webhook", "failed"]).ok().prints(&["it is not in config.toml any more"]);
-    home.kiso(&["webhook", "list"]).ok().says(&["there are no webhooks"]);
-    home.kiso(&["webhook", "retry", "a"]).exit(2).says(&["config.toml has no webhook \"a\"; there is none"]);
+    home.kiso(&["connect", "webhook", "failed"]).ok().prints(&["it is not in config.toml any more"]);
+    home.kiso(&["connect", "webhook", "list"]).ok().says(&["there are no webhooks"]);
+    home.kiso(&["connect", "webhook", "retry", "a"]).exit(2).says(&["config.toml has no webhook \"a\"; there is none"]);
     assert!(!served.request("GET", "/metrics", None).body.contains("kiso_webhook"));
 }
 
@@ -423,7 +427,9 @@ fn neither_address_nor_key_is_shown() {
         "model = \"reflex\"\n[webhooks.a]\nurl_env = \"HOOK_URL\"\nsecret_env = \"HOOK_KEY\"\nallow_private = true\n",
     );
     home.kiso(&["config", "check"]).ok().prints(&["HOOK_URL, a variable of [webhooks.a], is not set here"]);
-    home.kiso(&["webhook", "test", "a"]).exit(3).says(&["HOOK_URL, the variable with the address of [webhooks.a]"]);
+    home.kiso(&["connect", "webhook", "test", "a"])
+        .exit(3)
+        .says(&["HOOK_URL, the variable with the address of [webhooks.a]"]);
     home.kiso(&["serve", "--port", "0"]).exit(3).says(&["HOOK_URL"]);
     let with = |args: &[&str]| {
         home.kiso_with(args, |command| {
@@ -431,19 +437,24 @@ fn neither_address_nor_key_is_shown() {
         })
     };
     let tested = std::thread::scope(|scope| {
-        let testing = scope.spawn(|| with(&["webhook", "test", "a"]));
+        let testing = scope.spawn(|| with(&["connect", "webhook", "test", "a"]));
         let request = inbox.next();
         assert_eq!(request.path, "/very-hidden-path");
         request.answer("400 Bad Request", "no such thing");
         testing.join().unwrap()
     });
     tested.exit(1).says(&["did not receive it: it answered 400: no such thing"]);
-    let seen = [&["webhook", "list"][..], &["doctor", "--offline"], &["config", "show"], &["--json", "config", "show"]];
+    let seen = [
+        &["connect", "webhook", "list"][..],
+        &["doctor", "--offline"],
+        &["config", "show"],
+        &["--json", "config", "show"],
+    ];
     for ran in seen.into_iter().map(with).chain([tested]) {
         ran.exit(ran.code);
         assert!(!ran.stdout.contains("very-hidden") && !ran.stderr.contains("very-hidden"), "{ran:?}");
     }
     with(&["doctor", "--offline"]).ok().prints(&["webhook a: 127.0.0.1:"]);
-    with(&["webhook", "secret", "a"]).ok().prints(&["very-hidden-key-of-hook"]);
-    with(&["webhook", "test", "b"]).exit(2).says(&["config.toml has no webhook \"b\"; there are a"]);
+    with(&["connect", "webhook", "secret", "a"]).ok().prints(&["very-hidden-key-of-hook"]);
+    with(&["connect", "webhook", "test", "b"]).exit(2).says(&["config.toml has no webhook \"b\"; there are a"]);
 }

@@ -44,7 +44,7 @@ def use(place, kiso, scratch):
     daemon = Daemon(kiso, scratch, blocks(hooks, "toml")[0])
     port = free_port()
     configuration = CONFIGURATION.format(port=port, action=textwrap.indent(action, " " * 8), command=daemon.here(command))
-    secrets = f'kiso_hook: "Bearer {daemon.run("hook", "secret", "house").strip()}"\n'
+    secrets = f'kiso_hook: "Bearer {daemon.run("connect", "hook", "secret", "house").strip()}"\n'
     program = Program([place / "bin/hass", "--config", ".", "--skip-pip"], {}, scratch,
                       {"configuration.yaml": configuration, "secrets.yaml": secrets})
     try:

@@ -109,7 +109,7 @@ def use(place, kiso, scratch):
     daemon = Daemon(kiso, scratch, hook)
     model = Model("exec", {"command": "echo $((3 * 4))"})
     base, endpoint = map(str.strip, map(daemon.here, blocks(section("clients.md", "n8n"), "text")))
-    secret = daemon.run("hook", "secret", "door").strip()
+    secret = daemon.run("connect", "hook", "secret", "door").strip()
     workflows = Workflows(place, scratch, {
         "openAiApi-kiso": {"apiKey": daemon.token, "url": base}, "openAiApi-other": {"apiKey": "none", "url": model.url},
         "httpBearerAuth-kiso": {"token": daemon.token}, "httpBearerAuth-hook": {"token": secret}})

@@ -1,5 +1,7 @@
 //! `kiso approval`: what runs ask before they go on, and what need not be asked again.
 
+mod explain;
+
 use super::listing::{PageArgs, row, typed};
 use super::show::{printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
@@ -48,6 +50,8 @@ pub(super) enum ApprovalCommand {
         #[arg(long, value_name = "WHERE", value_parser = ["session", "everywhere"])]
         never: Option<String>,
     },
+    /// Explain what a run was allowed and refused, and whose text decided it
+    Explain(explain::ExplainArgs),
     /// List what is accepted without asking you (`--always`)
     Remembered {
         /// Only what holds in this session
@@ -95,6 +99,7 @@ impl ApprovalCommand {
                 });
                 answer(shared, &opened, *id, Some(Vec::new()), always)?;
             }
+            Self::Explain(args) => return args.execute(&opened, shared.json),
             Self::Remembered { session } => {
                 let session = session_of(session)?;
                 let rules = store.read_blocking(|view| view.approval_rules(session.as_ref(), now_ms()))?;

@@ -1,8 +1,9 @@
-//! `kiso config`: what is configured, whether it is right, and ready-made providers.
+//! `kiso config`: shows, checks and changes the configuration.
 
 mod check;
 mod preset;
 mod reload;
+mod set;
 mod show;
 
 use super::{Exit, Failure, Shared};
@@ -12,6 +13,8 @@ use clap::Subcommand;
 pub(super) enum ConfigCommand {
     /// Show the configuration in effect, including defaults
     Show(show::ShowArgs),
+    /// Change one value in config.toml
+    Set(set::SetArgs),
     /// Check config.toml and report every problem
     Check(check::CheckArgs),
     /// Print docs/configuration.md: every key with its type, default, range and meaning
@@ -26,6 +29,7 @@ impl ConfigCommand {
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         match self {
             Self::Show(command) => command.execute(shared),
+            Self::Set(command) => command.execute(shared),
             Self::Check(command) => command.execute(shared),
             Self::Docs => {
                 let page = kiso_base::config::Config::page();

@@ -334,7 +334,7 @@ fn open_store(home: &Home) -> Result<(Store, String), Failure> {
     }
 }
 
-/// Nothing is sent; `kiso webhook test` does that.
+/// Nothing is sent; `kiso connect webhook test` does that.
 fn webhook(
     home: &Home,
     config: &Config,
@@ -347,7 +347,7 @@ fn webhook(
         None => "nothing has been sent yet".to_owned(),
         Some(line) if line.failed == 0 => format!("{} waiting, {} delivered", line.pending, line.delivered),
         Some(line) => format!(
-            "{} waiting, {} delivered, {} given up (`kiso webhook failed` says why)",
+            "{} waiting, {} delivered, {} given up (`kiso connect webhook failed` says why)",
             line.pending, line.delivered, line.failed
         ),
     };

@@ -1,5 +1,6 @@
 //! `kiso memory`: what is remembered beyond a conversation.
 
+mod fact;
 mod transfer;
 
 use super::listing::{PageArgs, confirm, row, typed};
@@ -50,6 +51,9 @@ pub(super) enum MemoryCommand {
         #[arg(long, short)]
         yes: bool,
     },
+    /// List, add and remove facts
+    #[command(subcommand)]
+    Fact(fact::FactCommand),
     /// Write core memory, facts and passages as lines of JSON
     Export {
         /// File to create [default: standard output]
@@ -66,6 +70,7 @@ impl MemoryCommand {
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
+            MemoryCommand::Fact(command) => command.execute(&opened, shared.json),
             MemoryCommand::Show { id: Some(id), .. } => one(&opened, *id, shared.json),
             MemoryCommand::Show { id: None, page } => all(&opened, page, shared.json),
             MemoryCommand::Search { question, limit, words } => {
@@ -149,7 +154,7 @@ fn search(opened: &Opened, question: &str, limit: u32, words: bool, json: bool) 
     Ok(Exit::Done)
 }
 
-/// A fact, as `kiso fact` and a search list it.
+/// A fact, as `kiso memory fact` and a search list it.
 pub(super) fn print_fact(fact: &Fact, json: bool) {
     if json {
         return outln!("{}", typed("fact", fact));

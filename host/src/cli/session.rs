@@ -1,5 +1,8 @@
 //! `kiso session`: conversations, and what they are about.
 
+mod export;
+mod import;
+
 use super::listing::{PageArgs, confirm, row, typed};
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets};
@@ -70,6 +73,10 @@ pub(super) enum SessionCommand {
         #[arg(long, short)]
         yes: bool,
     },
+    /// Write a session as JSON lines
+    Export(export::ExportArgs),
+    /// Restore a session from an exported file
+    Import(import::ImportArgs),
     /// Clear the context, as /new does: earlier messages are kept, but no longer sent to the model
     New { session: String },
     /// Show or change a session's model
@@ -88,8 +95,16 @@ pub(super) enum SessionCommand {
 
 impl SessionCommand {
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        // These need neither the skills nor the configuration.
+        match self {
+            SessionCommand::Export(args) => return args.execute(shared),
+            SessionCommand::Import(args) => return args.execute(shared),
+            _ => {}
+        }
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
+            SessionCommand::Export(args) => args.execute(shared),
+            SessionCommand::Import(args) => args.execute(shared),
             SessionCommand::List { page, archived } => list(&opened, page, *archived, shared.json),
             SessionCommand::Show { session, page } => show(&opened, &existing(&opened, session)?, page, shared.json),
             SessionCommand::Rename { session, title } => {

@@ -21,6 +21,7 @@ mod search;
 mod sign;
 mod sync;
 mod test;
+mod trust;
 mod update;
 
 pub(super) use sign::read as read_key;
@@ -75,6 +76,9 @@ pub(super) enum SkillCommand {
     Update(update::UpdateArgs),
     /// Sign a skill with a key of minisign
     Sign(sign::SignArgs),
+    /// Choose whose skill signatures to trust
+    #[command(subcommand)]
+    Trust(trust::TrustCommand),
     /// Install what the skills.lock of another home names, by its digests
     Sync(sync::SyncArgs),
 }
@@ -101,6 +105,7 @@ impl SkillCommand {
             Self::Outdated(command) => command.execute(shared),
             Self::Update(command) => command.execute(shared),
             Self::Sign(command) => command.execute(shared),
+            Self::Trust(command) => command.execute(shared),
             Self::Sync(command) => command.execute(shared),
         }
     }

@@ -1,4 +1,4 @@
-//! `kiso undo` and `kiso redo`: what a run changed in its workspace, taken back, and done again.
+//! `kiso undo`: undoes and redoes the changes of a run in its workspace.
 
 use super::diff::command;
 use super::listing::{confirm, row, typed};
@@ -18,29 +18,17 @@ use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct UndoArgs {
-    #[command(flatten)]
-    redo: RedoArgs,
-    /// Go back to before this task of the run: 1 is its first
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "list")]
-    task: Option<u32>,
-    /// Do not ask where the last run changed nothing, and an earlier one is undone
-    #[arg(long, short, conflicts_with = "list")]
-    yes: bool,
-}
-
-impl UndoArgs {
-    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        self.redo.revert(shared, UndoKind::Undo, self.task.map(|task| task as usize), self.yes)
-    }
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct RedoArgs {
     /// A run's id, the beginning of one, or "last"; without it, the session's last run that changed files
     run: Option<String>,
     /// The session, where no run is named [default: default]
     #[arg(long, short, value_name = "NAME", conflicts_with = "run")]
     session: Option<String>,
+    /// Go back to before this task of the run: 1 is its first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "list")]
+    task: Option<u32>,
+    /// Redo what was undone
+    #[arg(long, conflicts_with_all = ["task", "list"])]
+    redo: bool,
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -50,11 +38,17 @@ pub(super) struct RedoArgs {
     /// Also where files were changed since; what is overwritten is kept, and a redo brings it back
     #[arg(long)]
     force: bool,
+    /// Do not ask where the last run changed nothing, and an earlier one is undone
+    #[arg(long, short, conflicts_with = "list")]
+    yes: bool,
 }
 
-impl RedoArgs {
+impl UndoArgs {
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        self.revert(shared, UndoKind::Redo, None, true)
+        match self.redo {
+            true => self.revert(shared, UndoKind::Redo, None, true),
+            false => self.revert(shared, UndoKind::Undo, self.task.map(|task| task as usize), self.yes),
+        }
     }
 
     fn revert(&self, shared: &Shared, kind: UndoKind, task: Option<usize>, yes: bool) -> Result<Exit, Failure> {
@@ -85,7 +79,7 @@ impl RedoArgs {
                 }
                 outln!("{}: {changes} to {} {}", folder.at, folder.path.display(), kind.participle());
                 if kind == UndoKind::Undo {
-                    let redo = command("redo", &of);
+                    let redo = command("undo --redo", &of);
                     let next = match acceptance.waits {
                         true => {
                             let (list, undo) = (command("diff", &of), command("undo", &of));
@@ -137,7 +131,7 @@ fn failure(error: UndoFailure, kind: UndoKind) -> Failure {
         UndoFailure::Undo(UndoError::Nothing(_) | UndoError::Selection(_)) => {
             let list = match kind {
                 UndoKind::Undo => "`kiso undo --list` shows what there is",
-                UndoKind::Redo => "`kiso redo --list` shows what there is",
+                UndoKind::Redo => "`kiso undo --list` shows what there is",
             };
             Failure::new(Exit::Usage, format!("{message}; {list}"))
         }

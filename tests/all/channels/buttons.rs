@@ -257,7 +257,7 @@ fn a_card_of_a_hook_is_answered_where_its_answers_go() {
     home.config(&format!("{config}{hook}"));
     let served = start(&home);
     pair(&home, &api, ADA, &["--owner"]);
-    let secret = home.kiso(&["hook", "secret", "rain"]).ok().stdout.trim().to_owned();
+    let secret = home.kiso(&["connect", "hook", "secret", "rain"]).ok().stdout.trim().to_owned();
     let event = Some("{\"city\":\"Oslo\"}");
     ask(&served.address, Some(&secret), "POST", "/hooks/rain", event).unwrap().expect(202);
     let asked = card(&api);

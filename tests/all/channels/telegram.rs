@@ -40,7 +40,7 @@ fn listed(home: &Home) -> Value {
     let environment = |command: &mut Command| {
         command.env("BOT_TOKEN", TOKEN);
     };
-    home.kiso_with(&["--json", "channel", "list"], environment).ok().json()
+    home.kiso_with(&["--json", "connect", "channel", "list"], environment).ok().json()
 }
 
 fn trouble(home: &Home, with: &str) -> String {
@@ -55,7 +55,7 @@ pub(super) fn pair(home: &Home, api: &BotApi, person: i64, more: &[&str]) {
         let invitation = shown.iter().rev().find(|sent| sent.chat == person && sent.text.contains("allow bot"))?;
         Some(invitation.text.split("allow bot ").nth(1)?.split_whitespace().next()?.to_owned())
     });
-    home.kiso(&[&["channel", "allow", "bot", code.as_str()], more].concat()).ok();
+    home.kiso(&[&["connect", "channel", "allow", "bot", code.as_str()], more].concat()).ok();
     wait_until("the welcome", || to(api, person).iter().any(|text| text == "You can write to kiso now."));
 }
 
@@ -100,7 +100,7 @@ fn a_stranger_is_paired_and_groups_and_bots_are_not_heard() {
     assert_eq!(asked(&served, "channel.bot"), ["$ echo it is $((6 * 7))"]);
     api.write(BOB, "/status");
     wait_until("a code", || to(&api, BOB).len() == 1);
-    assert!(to(&api, BOB)[0].contains("kiso channel allow bot"), "one who is let in is not yet two");
+    assert!(to(&api, BOB)[0].contains("kiso connect channel allow bot"), "one who is let in is not yet two");
 }
 
 /// However many strangers write, and however often, so many have a code; and a code is good for an hour.
@@ -125,7 +125,7 @@ fn a_crowd_of_strangers_gets_so_many_codes() {
     crate::crash::store(&home).execute("UPDATE channel_senders SET at_ms = 1", ()).unwrap();
     let text = api.shown()[0].text.clone();
     let code = text.split("allow bot ").nth(1).unwrap().split_whitespace().next().unwrap();
-    home.kiso(&["channel", "allow", "bot", code]).exit(1).says(&["nobody has this code"]);
+    home.kiso(&["connect", "channel", "allow", "bot", code]).exit(1).says(&["nobody has this code"]);
     pair(&home, &api, ADA, &["--owner"]);
 }
 

@@ -57,7 +57,7 @@ fn an_address_that_comes_from_outside_waits_for_a_word_and_words_do_not() {
     ];
     run(&home, &config(&server, more), &calls).prints(&["Nobody knows."]);
     assert_eq!(server.state().calls, [json!({ "text": "why" })]);
-    let explained = home.kiso(&["policy", "explain", "last"]);
+    let explained = home.kiso(&["approval", "explain", "last"]);
     explained.ok().prints(&["oracle.ask to mcp:oracle: denied", "text (address): written by anybody", "mcp:oracle"]);
 
     // An administrator says that it is words, which may be anybody's.
@@ -164,7 +164,7 @@ fn what_is_kept_by_a_later_run_keeps_where_it_came_from() {
         let script = home.file("script.jsonl", calls.iter().map(|line| format!("{line}\n")).collect::<String>());
         home.config(&format!("model = \"scripted:{}\"\n{}", script.display(), config(&server, "")));
         home.kiso(&["run", "--session", session, "what is the answer?"]).ok();
-        home.kiso(&["policy", "explain", "last"]).ok().stdout.clone()
+        home.kiso(&["approval", "explain", "last"]).ok().stdout.clone()
     };
     let kept = call("scratchpad", json!({ "action": "save", "key": "answer", "text": "the oracle says 42" }));
     script("a", &[ask(&json!({ "text": "why" })), act.clone(), say()], kept);

@@ -88,7 +88,9 @@ fn tells_no_token(home: &Home, authority: &Authority) {
     let given = authority.state().given.clone();
     assert!(!given.is_empty());
     let mut texts = Vec::new();
-    for args in [&["mcp", "list"][..], &["doctor"], &["trace", "last"], &["export"], &["--json", "mcp", "list"]] {
+    for args in
+        [&["mcp", "list"][..], &["doctor"], &["trace", "last"], &["session", "export"], &["--json", "mcp", "list"]]
+    {
         let ran = home.kiso(args);
         texts.push((args.join(" "), (ran.stdout.clone() + &ran.stderr).into_bytes()));
     }

@@ -22,7 +22,7 @@ fn asked(trusted: bool, message: &str, calls: &[Value]) -> (usize, String) {
     let script = home.file("script.jsonl", calls.iter().map(|line| format!("{line}\n")).collect::<String>());
     home.config(&format!("model = \"scripted:{}\"\n{tables}", script.display()));
     let ran = home.kiso(&["run", message]);
-    let explained = home.kiso(&["policy", "explain", "last"]).stdout;
+    let explained = home.kiso(&["approval", "explain", "last"]).stdout;
     let made = server.state().calls.len();
     (made, format!("{ran:?}\n{explained}"))
 }

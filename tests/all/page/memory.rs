@@ -20,8 +20,8 @@ fn remember(home: &Home) {
         std::iter::once(core).chain((1..=PASSAGES).map(passage)).map(|line| format!("{line}\n")).collect();
     let file = home.file("memory.jsonl", lines);
     home.kiso(&["memory", "import", file.to_str().unwrap()]).ok();
-    home.kiso(&["fact", "add", "The user lives in Oslo"]).ok();
-    home.kiso(&["fact", "add", "Tea is at five", "--confidence", "40"]).ok();
+    home.kiso(&["memory", "fact", "add", "The user lives in Oslo"]).ok();
+    home.kiso(&["memory", "fact", "add", "Tea is at five", "--confidence", "40"]).ok();
 }
 
 #[test]

@@ -65,10 +65,10 @@ fn an_agent_skill_goes_into_a_registry_and_comes_out_the_same() {
     };
     let (dir, place) = (greet(&home, "1.0"), format!("oci://{}/ada/greet", registry.address));
     let key = home.file("keys/x", "").with_file_name("ada");
-    home.kiso(&["trust", "new", path(&key)]).ok();
+    home.kiso(&["skill", "trust", "new", path(&key)]).ok();
     home.kiso(&["skill", "sign", path(&dir), "--key", path(&key)]).ok();
     let public = format!("{}.pub", key.display());
-    home.kiso(&["trust", "add", &public, "--label", "ada"]).ok();
+    home.kiso(&["skill", "trust", "add", &public, "--label", "ada"]).ok();
     let push = |from: &str, tag: &str| home.kiso(&["--json", "skill", "push", from, &format!("{place}:{tag}")]).json();
     let pushed = push(path(&dir), "1.0");
     let (at, manifest) = (pushed["place"].as_str().unwrap(), pushed["digest"].as_str().unwrap());
@@ -112,7 +112,7 @@ fn an_agent_skill_goes_into_a_registry_and_comes_out_the_same() {
     assert!(text.contains(at) && text.contains(digest(&home).as_str().unwrap()), "{text}");
     let other = Home::new();
     other.kiso(&["skill", "sync", path(&lock)]).exit(1).says(&["no signature of that key counts here"]);
-    other.kiso(&["trust", "add", &public]).ok();
+    other.kiso(&["skill", "trust", "add", &public]).ok();
     other.kiso(&["skill", "sync", path(&lock)]).ok().prints(&["installed greet"]);
     let third = Home::new();
     let by_digest = format!("{place}@{}", pushed["digest"].as_str().unwrap());

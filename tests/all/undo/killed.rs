@@ -69,26 +69,20 @@ fn an_undo_that_is_killed_anywhere_has_done_all_or_nothing() {
     let before = tree(&home);
     line(&home, "mkdir many; seq 1 2000 | split -l 1 -a 3 - many/f; echo new > a; mv d e; rm link").ok();
     let after = tree(&home);
-    let takes = time(&home, &["undo"]).max(time(&home, &["redo"]));
+    let takes = time(&home, &["undo"]).max(time(&home, &["undo", "--redo"]));
     after.assert_same(&tree(&home));
     let is = |what: &Tree| tree(&home) == *what;
     let (mut at, mut halves) = (after.clone(), 0);
     for _ in 0..ROUNDS * 2 {
-        let (verb, to) = if at == after { ("undo", &before) } else { ("redo", &after) };
-        killed(
-            &home,
-            &[verb, "--yes"][..1 + usize::from(verb == "undo")],
-            takes * (200 + random.below(800) as u32) / 1_000,
-        );
+        let (option, to) = if at == after { ("--yes", &before) } else { ("--redo", &after) };
+        killed(&home, &["undo", option], takes * (200 + random.below(800) as u32) / 1_000);
         halves += usize::from(!is(&before) && !is(&after));
         // Whoever works there next finds it whole.
         line(&home, "true").ok();
         let found = tree(&home);
-        assert!(found == at || found == *to, "half of the {verb}");
+        assert!(found == at || found == *to, "half of undo {option}");
         at = found;
     }
     println!("{halves} were killed in the middle");
-    let verb = if at == after { "undo" } else { "redo" };
-    let yes: &[&str] = if verb == "undo" { &["undo", "--yes"] } else { &["redo"] };
-    home.kiso(yes).ok();
+    home.kiso(&["undo", if at == after { "--yes" } else { "--redo" }]).ok();
 }

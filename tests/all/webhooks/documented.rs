@@ -28,7 +28,7 @@ fn the_documented_receiver_works() {
         )
     };
     home.config(&at("1"));
-    let secret = home.kiso(&["webhook", "secret", "a"]).ok().stdout.trim().to_owned();
+    let secret = home.kiso(&["connect", "webhook", "secret", "a"]).ok().stdout.trim().to_owned();
     let (receiver, mut lines, port) = start(&secret);
     home.config(&at(&port));
     let served = Served::start(&home);
@@ -40,7 +40,7 @@ fn the_documented_receiver_works() {
     // Who has another key believes nothing.
     let (_receiver, _lines, port) = start("another");
     home.config(&at(&port));
-    home.kiso(&["webhook", "test", "a"]).exit(1).says(&["it answered 401"]);
+    home.kiso(&["connect", "webhook", "test", "a"]).exit(1).says(&["it answered 401"]);
 }
 
 /// A program that ends with the test.

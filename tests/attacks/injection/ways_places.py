@@ -1,4 +1,4 @@
-"""Ways through everything that is no file: memory, schedules, subagents, names, and what roles say to each other."""
+"""Ways through everything except files: memory, schedules, subagents, names, and texts between roles."""
 
 import re
 import time
@@ -16,7 +16,7 @@ def wait_until(what, true, seconds=60):
 
 
 def until_idle(stage, session, person):
-    """Waits for the runs of a session that nobody has written to, and has their cards answered."""
+    """Waits for runs of a session without a message of the user, and has their cards answered."""
     person.sessions.add(session)
 
     def idle():
@@ -43,7 +43,7 @@ def a_schedule_fires(stage, session, mind, person):
 
 
 def a_word_is_edited(stage, session, mind, person):
-    """The clean file comes back, and with it the words that stood there before."""
+    """The clean file is restored, and with it the earlier words."""
     stage.kiso.command(session, "/new")
     mind.now = ("echo clean > notes.txt",)
     state = stage.kiso.say(session, "Please empty the notes.", person)
@@ -53,7 +53,7 @@ def a_word_is_edited(stage, session, mind, person):
 
 
 def a_summary_is_written(stage, session, mind, person):
-    """Enough is said for the first messages to leave the window."""
+    """Sends enough messages for the first ones to leave the window."""
     for _ in range(3):
         stage.kiso.say(session, "hello", person)
     return stage.kiso.say(session, SECOND, person)
@@ -66,10 +66,10 @@ def the_power_is_cut(stage, session, mind, person):
 
 
 def an_event_comes(stage, session, mind, person):
-    """The attacker needs no tool: they may send events to a hook."""
+    """The attacker needs no tool, because they may send events to a hook."""
     hook = f"door{mind.server[-1]}"
     stage.kiso.command(f"hook.{hook}", f"/model stand:{mind.server}")
-    secret = stage.kiso.run("hook", "secret", hook).strip()
+    secret = stage.kiso.run("connect", "hook", "secret", hook).strip()
     event = stage.kiso.ask("POST", f"/hooks/{hook}", {"text": mind.fills["words"]}, headers={"authorization": f"Bearer {secret}"})
     return stage.kiso.follow(event["session"], event["message"], person)
 

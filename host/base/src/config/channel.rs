@@ -113,7 +113,7 @@ const MAX_CHANNELS: usize = 16;
 
 /// How the commented file of a fresh home shows channels.
 const EXAMPLE: &str = "
-# Messaging services through which people write; see docs/channels.md. `kiso channel allow` lets somebody in.
+# Messaging services through which people write; see docs/channels.md. `kiso connect channel allow` lets somebody in.
 # [channels.phone]
 # component = \"ntfy\"
 # url = \"https://ntfy.sh\"

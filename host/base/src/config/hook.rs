@@ -128,7 +128,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
     keys: &keys(Effect::AtOnce, [
         ("auth", Kind::Word("", &words(HookAuth::NAMES)), "How the sender authenticates: by a signature, or with the secret itself."),
         ("template", Kind::Characters(8_000, true), "The message; `{body.a.b}` and `{header.x}` stand for parts of the event, and a `?` at the end allows them to be missing."),
-        ("secret_env", Kind::Variable, "Environment variable with the secret, at least 16 characters; without it, `kiso hook secret` prints a derived one."),
+        ("secret_env", Kind::Variable, "Environment variable with the secret, at least 16 characters; without it, `kiso connect hook secret` prints a derived one."),
         ("header", Kind::Characters(100, false), "Header with the signature or token, if not the usual one."),
         ("id_header", Kind::Characters(100, false), "Header with the id of a delivery, if not Idempotency-Key, X-GitHub-Delivery or webhook-id."),
         ("only", Kind::List(16), "Conditions such as `body.action = opened|closed`; other events are ignored."),
@@ -145,7 +145,7 @@ const MAX_HOOKS: usize = 64;
 
 /// How the commented file of a fresh home shows hooks.
 const EXAMPLE: &str = "
-# Events of other programs that become messages; see docs/hooks.md. `kiso hook secret NAME` prints the secret.
+# Events of other programs that become messages; see docs/hooks.md. `kiso connect hook secret NAME` prints the secret.
 # [hooks.issues]
 # auth = \"github\"
 # only = [\"header.x-github-event = issues\", \"body.action = opened\"]

@@ -176,7 +176,7 @@ pub struct NamedTable {
     /// As in the file, such as "[providers.NAME]".
     pub heading: &'static str,
     pub doc: &'static str,
-    /// How the commented file of a fresh home shows it, and the section that it follows.
+    /// Lines for a file, each of them a comment, and the section that the table follows.
     pub example: &'static str,
     pub after: &'static str,
     /// When a running daemon applies a change.
@@ -187,6 +187,13 @@ pub struct NamedTable {
 }
 
 impl NamedTable {
+    /// The lines of its example without the marks of comments, except for its sentences.
+    pub fn example(&self) -> String {
+        let is_toml = |line: &str| line.starts_with(['[', '"']) || line.split(' ').nth(1) == Some("=");
+        let line = |line: &'static str| line.strip_prefix("# ").filter(|rest| is_toml(rest)).unwrap_or(line);
+        self.example.trim_start().lines().flat_map(|text| [line(text), "\n"]).collect()
+    }
+
     /// The field of the configuration that holds it.
     pub fn field(&self) -> String {
         match self.is_list() {

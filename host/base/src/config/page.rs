@@ -8,18 +8,18 @@ const INTRO: &str = "# Configuration
 
 This page is generated from the program; `kiso config docs` prints it.
 
-`config.toml` is in the home (`~/.kiso`, or the directory in `--home` or `KISO_HOME`). A fresh home gets one with every key as
-a comment. Unknown keys, wrong types and values out of range are errors with line and column, and kiso does not start with
+`config.toml` is in the home (`~/.kiso`, or the directory in `--home` or `KISO_HOME`). A fresh home has one of fifteen lines. Unknown keys, wrong types and values out of range are errors with line and column, and kiso does not start with
 them. Do not put secrets into the file: provider keys and secrets of skills stay in the environment, or in systemd credentials.
 
 ```sh
+kiso config set limits.max_tasks 20
 kiso config check
 kiso config show
 kiso serve
 kiso config reload
 ```
 
-`check` lists everything that is wrong, `show` the current values, including defaults. `reload` makes a daemon read the file
+`set` changes one value, keeps every comment, and writes nothing that is not valid; `--default` removes the value instead. `check` lists everything that is wrong, `show` the current values, including defaults. `reload` makes a daemon read the file
 again, as SIGHUP does. The daemon checks the file first; if it is wrong, it logs the error and keeps the old configuration. The
 last column says when a daemon applies a change: *at once* means with the next message, request or log line, *next run* leaves
 current runs unchanged, and *restart* means when you restart the daemon.
@@ -42,7 +42,8 @@ impl Config {
             KEYS.iter().filter(|key| key.section == section.name).for_each(|key| row(&mut page, key));
         }
         for table in NAMED {
-            let _ = write!(page, "\n## `{}`\n\n{}\n\n{HEAD}", table.heading, table.doc);
+            let (heading, doc, example) = (table.heading, table.doc, table.example());
+            let _ = write!(page, "\n## `{heading}`\n\n{doc}\n\n```toml\n{example}```\n\n{HEAD}");
             table.keys.iter().for_each(|key| row(&mut page, key));
         }
         page

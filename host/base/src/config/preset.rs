@@ -295,7 +295,7 @@ mod tests {
     fn a_fresh_file_takes_a_preset_and_keeps_every_comment() {
         let fresh = Config::default_file();
         for preset in PRESETS {
-            let merged = preset.merge(&fresh).unwrap().unwrap();
+            let merged = preset.merge(fresh).unwrap().unwrap();
             for line in fresh.lines().filter(|line| *line != "model = \"reflex\"") {
                 assert!(merged.contains(line), "{line}");
             }

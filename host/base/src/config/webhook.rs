@@ -79,7 +79,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
         ("url_env", Kind::Variable, "Environment variable with the URL, if the URL itself is secret."),
         ("sessions", Kind::List(32), "Sessions to report, with `*` and `?`; empty for all."),
         ("events", Kind::Listed(&["reply", "notify"], &WEBHOOK_EVENTS), "Events to report; without any, everything that is said to the user."),
-        ("secret_env", Kind::Variable, "Environment variable with the signing key, at least 16 characters; without it, `kiso webhook secret` prints a derived key."),
+        ("secret_env", Kind::Variable, "Environment variable with the signing key, at least 16 characters; without it, `kiso connect webhook secret` prints a derived key."),
         ("allow_private", Kind::Bool(false), "Whether to allow private addresses, and requests to them without TLS."),
         ("timeout_s", Kind::Int(10, 1, 300), "Seconds for one attempt."),
         ("max_attempts", Kind::Int(15, 1, 100), "Attempts until a delivery is abandoned."),
@@ -94,7 +94,7 @@ const MAX_WEBHOOKS: usize = 32;
 
 /// How the commented file of a fresh home shows webhooks.
 const EXAMPLE: &str = "
-# URLs that are notified of replies; see docs/webhooks.md. `kiso webhook secret NAME` prints the signing key.
+# URLs that are notified of replies; see docs/webhooks.md. `kiso connect webhook secret NAME` prints the signing key.
 # [webhooks.phone]
 # url = \"https://hooks.example.org/kiso\"
 # sessions = [\"home\", \"team-*\"]

@@ -56,7 +56,9 @@ impl Skills {
         let Some(path) = from.strip_prefix("file:") else {
             return Ok(LatestVersion::Unknown(match from.split_once(':').unwrap_or((from, "")) {
                 ("package", _) => "it is a package that this kiso does not have".to_owned(),
-                ("project", path) => format!("it is a project's; `kiso trust project {path}` looks at that again"),
+                ("project", path) => {
+                    format!("it is a project's; `kiso skill trust project {path}` looks at that again")
+                }
                 ("upload", _) => "it was uploaded, and nobody knows where from".to_owned(),
                 _ => "nobody knows where it came from".to_owned(),
             }));

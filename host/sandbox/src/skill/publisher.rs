@@ -66,7 +66,7 @@ impl Skills {
         keys.retain(|known| known.key != key);
         if keys.len() >= MAX_KEYS {
             return Err(refuse(format!(
-                "{MAX_KEYS} keys are trusted, and no more can be; `kiso trust remove` removes one"
+                "{MAX_KEYS} keys are trusted, and no more can be; `kiso skill trust remove` removes one"
             )));
         }
         keys.push(TrustedKey { key, label: label.to_owned() });
@@ -81,7 +81,7 @@ impl Skills {
         };
         let found = keys.iter().position(is).ok_or_else(|| {
             let message =
-                format!("no trusted key has the number or label {wanted:.100?}; `kiso trust list` shows them");
+                format!("no trusted key has the number or label {wanted:.100?}; `kiso skill trust list` shows them");
             SkillError::new("trust", Blame::Caller, ErrorCode::NotFound, message)
         })?;
         let gone = keys.remove(found);
@@ -90,7 +90,7 @@ impl Skills {
     }
 
     fn write_trusted(&self, keys: &[TrustedKey]) -> Result<(), SkillError> {
-        let head = "# Keys of publishers whose signatures count. `kiso trust` changes this file.\n".to_owned();
+        let head = "# Keys of publishers whose signatures count. `kiso skill trust` changes this file.\n".to_owned();
         let text = keys
             .iter()
             .fold(head, |text, known| text + format!("{} {}", known.key.text, known.label).trim_end() + "\n");
@@ -118,7 +118,7 @@ impl Skills {
         let id = signature::claimed_by(text).map_err(bad)?;
         let Some(known) = self.trusted_keys()?.into_iter().find(|known| known.key.id == id) else {
             let warning = format!(
-                "it is signed by {id}, which is not trusted, so the signature does not count; `kiso trust add KEY` trusts it"
+                "it is signed by {id}, which is not trusted, so the signature does not count; `kiso skill trust add KEY` trusts it"
             );
             return Ok(SignatureCheck { by: None, warning: Some(warning) });
         };

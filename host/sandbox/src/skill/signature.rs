@@ -62,7 +62,7 @@ pub enum SignatureError {
     #[error("this is not a secret key of minisign: {0}")]
     NoSecretKey(&'static str),
     #[error(
-        "the secret key has a password; sign what `kiso skill statement` prints with minisign itself, or make a key without one (`kiso trust new`)"
+        "the secret key has a password; sign what `kiso skill statement` prints with minisign itself, or make a key without one (`kiso skill trust new`)"
     )]
     Password,
     #[error(

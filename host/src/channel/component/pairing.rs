@@ -23,7 +23,7 @@ pub fn normal(typed: &str) -> String {
 /// What a stranger is told.
 pub(super) fn invitation(channel: &str, code: &str) -> String {
     format!(
-        "This is kiso, and it does not know you. Its owner can let you in within an hour:\n\n`kiso channel allow {channel} {code}`\n\n\
+        "This is kiso, and it does not know you. Its owner can let you in within an hour:\n\n`kiso connect channel allow {channel} {code}`\n\n\
          Then send your message again."
     )
 }
@@ -43,6 +43,6 @@ mod tests {
         assert!(one.len() == LENGTH && one != other);
         let typed = format!(" {}-{} ", one[..4].to_lowercase(), &one[4..]);
         assert_eq!(normal(&typed), one);
-        assert!(invitation("phone", &one).contains(&format!("kiso channel allow phone {one}")));
+        assert!(invitation("phone", &one).contains(&format!("kiso connect channel allow phone {one}")));
     }
 }

@@ -114,7 +114,7 @@ impl ComponentChannel {
         }
     }
 
-    /// Writes down what a channel has trouble with, where that has changed: `kiso channel list` is another process.
+    /// Writes down what a channel has trouble with, where that has changed: `kiso connect channel list` is another process.
     async fn note_trouble(&self, known: &mut Option<String>, now: Option<String>) {
         if *known == now {
             return;

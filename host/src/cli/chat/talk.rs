@@ -15,7 +15,6 @@ use kiso_agent::session::command::SlashCommand;
 use kiso_graph::step::{Event, StepResult};
 use kiso_plan::report::{FileNote, MAX_DELIVERED};
 use kiso_sandbox::skill::Skills;
-use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
@@ -507,6 +506,7 @@ mod tests {
     use kiso_plan::report::{TaskReport, TaskStatus};
     use kiso_sandbox::skill::Quiet;
     use kiso_store::store::Store;
+    use serde_json::Value;
     use serde_json::json;
     use std::sync::Arc;
 

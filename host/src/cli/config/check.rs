@@ -35,7 +35,7 @@ impl CheckArgs {
         if shared.json {
             outln!("{}", json!({ "type": "checked", "file": path, "notes": notes }));
         } else {
-            outln!("{} is right", printable(&path));
+            outln!("{} is valid", printable(&path));
             for note in &notes {
                 outln!("note: {}", printable(note));
             }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub(crate) struct IndexArgs {
     /// The folder with .wasm, .zip and .skill files, and the signatures of their publishers beside them
     folder: PathBuf,
-    /// The secret key that signs the index: a file of `kiso trust new`, or of `minisign -G -W`
+    /// The secret key that signs the index: a file of `kiso skill trust new`, or of `minisign -G -W`
     #[arg(long, value_name = "KEY")]
     key: PathBuf,
     /// What to call the index; another one of the same name and key is a version of it

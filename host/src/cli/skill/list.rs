@@ -55,7 +55,7 @@ impl ListArgs {
                     open.iter().map(|skill| format!("{} ({})", skill.name, skill.state.word())).collect();
                 let path = mount.path.display();
                 show.line(&printable_line(&format!(
-                    "in {path}, and not trusted: {}; `kiso trust project {path}` looks at them",
+                    "in {path}, and not trusted: {}; `kiso skill trust project {path}` looks at them",
                     names.join(", ")
                 )));
             }

@@ -283,7 +283,9 @@ fn record(
     let mut env = Vec::new();
     folder.package.start(&mut Vec::new(), &mut env, "/tmp");
     show.busy(&format!("starting {}", folder.package.name));
-    run_apart(opened, folder, &recorder, interpreter.record.clone(), env)
+    let printed = run_apart(opened, folder, &recorder, interpreter.record.clone(), env);
+    opened.skills.forget_code(&recorder);
+    printed
 }
 
 /// Runs a program of the package with the package's files and nothing of the home, and returns its output.
@@ -319,6 +321,7 @@ fn install_component(
         let printed = run_apart(opened, folder, &candidate, argv, env)?;
         let printed = String::from_utf8_lossy(&printed);
         if printed.trim() != test.prints.trim() {
+            opened.skills.forget_code(&candidate);
             let (line, printed) = (test.words.join(" "), printable_line(printed.trim()));
             let message = format!(
                 "its test `{line}` printed {printed:.200?}, and must print {:?}; nothing was installed",

@@ -32,7 +32,7 @@ impl StatementArgs {
 pub(crate) struct SignArgs {
     /// The .wasm file, or the folder or archive of an Agent Skill
     file: PathBuf,
-    /// The secret key: a file of `kiso trust new`, or of `minisign -G -W`
+    /// The secret key: a file of `kiso skill trust new`, or of `minisign -G -W`
     #[arg(long, value_name = "KEY")]
     key: PathBuf,
     /// Where to write the signature [default: the file's name with .minisig]

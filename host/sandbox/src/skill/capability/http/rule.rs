@@ -121,7 +121,7 @@ impl RefusedRequest {
                 format!("requests to {host} carry a secret, which goes over the internet with https only")
             }
             Self::Labels { host, why } => {
-                format!("nothing was sent to {host}: {why}; `kiso policy explain` shows how it came to that")
+                format!("nothing was sent to {host}: {why}; `kiso approval explain` shows how it came to that")
             }
         }
     }

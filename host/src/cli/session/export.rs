@@ -1,7 +1,7 @@
-//! `kiso export`: a session as JSON lines, for other programs and for people who leave.
+//! `kiso session export`: a session as JSON lines, for other programs and for people who leave.
 
-use super::backup::absolute;
-use super::{Exit, Failure, Shared, block_on, environment_secrets};
+use crate::cli::backup::absolute;
+use crate::cli::{Exit, Failure, Shared, block_on, environment_secrets};
 use kiso_agent::session::export::Export;
 use kiso_base::home::{Home, SessionName};
 use kiso_store::secret::vault::Vault;
@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ExportArgs {
+pub(in crate::cli) struct ExportArgs {
     /// The session to export: its messages, runs, tasks and model usage, unencrypted
     session: String,
     /// File to write instead of standard output
@@ -38,7 +38,7 @@ impl ExportArgs {
             secrets.add_session(name, value);
         }
         let Some(output) = &self.output else {
-            super::out::is_json();
+            crate::cli::out::is_json();
             // One snapshot: what is said meanwhile is not in it, and nothing is in it by half.
             store.read_blocking(|view| {
                 let print = &mut |line: Value| {

@@ -1,8 +1,8 @@
-//! `kiso hook`: whose events become messages, the secrets that their senders need, and what a template makes of an event.
+//! `kiso connect hook`: whose events become messages, the secrets that their senders need, and what a template makes of an event.
 
-use super::show::printable;
-use super::trace::time;
-use super::{Exit, Failure, Opened, Shared, environment};
+use crate::cli::show::printable;
+use crate::cli::trace::time;
+use crate::cli::{Exit, Failure, Opened, Shared, environment};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use clap::Subcommand;
 use kiso_base::config::HookSettings;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum HookCommand {
+pub(in crate::cli) enum HookCommand {
     /// List the hooks in config.toml with what waits
     List,
     /// Print the secret that the sender needs

@@ -1,4 +1,4 @@
-//! `kiso trust project`: the Agent Skills that stand in a project.
+//! `kiso skill trust project`: the Agent Skills that stand in a project.
 
 use crate::cli::listing::typed;
 use crate::cli::show::{Show, printable_line};

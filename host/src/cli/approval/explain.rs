@@ -1,37 +1,31 @@
-//! `kiso policy`: what was decided where something left the sandbox, and the way the bytes took.
+//! `kiso approval explain`: the decisions about what left the sandbox, and the origin of the data.
 
-use super::show::{printable, printable_line};
-use super::{Exit, Failure, Opened, Shared};
+use crate::cli::show::{printable, printable_line};
+use crate::cli::{Exit, Failure, Opened};
 use kiso_agent::drive::{SEALED_RUN, SPEC};
 use kiso_graph::run::RunSpec;
 use kiso_graph::step::{Event, StepResult};
 use kiso_plan::label::Label;
 use kiso_plan::sink::SinkDecision;
-use kiso_sandbox::skill::Quiet;
 use kiso_store::secret::vault::Vault;
 use kiso_store::store;
 use serde_json::json;
-use std::sync::Arc;
 
-#[derive(Debug, clap::Subcommand)]
-pub(super) enum PolicyCommand {
-    /// Explain what was allowed and refused in a run, and whose text decided it
-    #[command(
-        after_help = "A step is the number of an event, as in `kiso trace RUN`. Every line says what was read until then; a decision says \
-                      who made it from what, and why it was allowed or not. docs/policy.md has the rules."
-    )]
-    Explain {
-        /// A run's id, the beginning of one, or "last" for the newest
-        run: String,
-        /// Only this step [default: all of them]
-        step: Option<u32>,
-    },
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A step is the number of an event, as in `kiso trace RUN`. Each line names the texts that were read until then; a decision \
+                  names the texts that it was made from, and the reason. docs/policy.md has the rules."
+)]
+pub(in crate::cli) struct ExplainArgs {
+    /// A run's id, the beginning of one, or "last" for the newest
+    run: String,
+    /// Only this step [default: all of them]
+    step: Option<u32>,
 }
 
-impl PolicyCommand {
-    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        let Self::Explain { run, step } = self;
-        let opened = Opened::new(shared, Arc::new(Quiet))?;
+impl ExplainArgs {
+    pub(super) fn execute(&self, opened: &Opened, json: bool) -> Result<Exit, Failure> {
+        let Self { run, step } = self;
         let (id, rows) = opened.store.read_blocking(|view| {
             let id = view.resolve_run(run)?;
             let found = view.run(&id)?.ok_or(store::StoreError::NoRun { text: run.to_owned() })?;
@@ -67,13 +61,13 @@ impl PolicyCommand {
             }
             for line in lines {
                 told += 1;
-                match shared.json {
+                match json {
                     true => outln!("{}", line.json(row.seq, &seen)),
                     false => line.tell(row.seq, &seen),
                 }
             }
         }
-        if told == 0 && !shared.json {
+        if told == 0 && !json {
             match step {
                 Some(step) => outln!("nothing was read or decided in step {step} of run {id}"),
                 None => outln!("nothing was read or decided in run {id}, or its steps are no longer kept"),

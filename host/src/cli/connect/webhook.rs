@@ -1,10 +1,10 @@
-//! `kiso webhook`: who is told of replies, what did not arrive, and sending it again.
+//! `kiso connect webhook`: who is told of replies, what did not arrive, and sending it again.
 
-use super::show::printable_line;
-use super::trace::time;
-use super::{Exit, Failure, Opened, Shared, block_on, environment};
 use crate::channel::Trouble;
 use crate::channel::webhook::{Webhook, WebhookError};
+use crate::cli::show::printable_line;
+use crate::cli::trace::time;
+use crate::cli::{Exit, Failure, Opened, Shared, block_on, environment};
 use clap::Subcommand;
 use kiso_base::clock::now_ms;
 use kiso_base::config;
@@ -14,7 +14,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum WebhookCommand {
+pub(in crate::cli) enum WebhookCommand {
     /// List the webhooks in config.toml with the state of their deliveries
     List,
     /// Print the signing key that the receiver needs

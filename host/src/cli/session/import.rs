@@ -1,6 +1,6 @@
-//! `kiso import`: a session out of what `kiso export` wrote.
+//! `kiso session import`: a session out of what `kiso session export` wrote.
 
-use super::{Exit, Failure, Shared, environment_secrets};
+use crate::cli::{Exit, Failure, Shared, environment_secrets};
 use kiso_agent::session::import::{self, SessionImportError};
 use kiso_base::home::{Home, SessionName};
 use kiso_store::secret::found;
@@ -12,8 +12,8 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ImportArgs {
-    /// File written by `kiso export`, or - for standard input
+pub(in crate::cli) struct ImportArgs {
+    /// File written by `kiso session export`, or - for standard input
     file: PathBuf,
     /// Give the session this name instead of its own
     #[arg(long = "as", value_name = "NAME")]

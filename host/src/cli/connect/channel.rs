@@ -1,9 +1,9 @@
-//! `kiso channel`: who may write through the channels in config.toml.
+//! `kiso connect channel`: who may write through the channels in config.toml.
 
-use super::show::printable_line;
-use super::trace::time;
-use super::{Exit, Failure, Opened, Shared, environment};
 use crate::channel::{pairing, token};
+use crate::cli::show::printable_line;
+use crate::cli::trace::time;
+use crate::cli::{Exit, Failure, Opened, Shared, environment};
 use clap::Subcommand;
 use kiso_agent::drive::SEALED_RUN;
 use kiso_base::clock::now_ms;
@@ -15,7 +15,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum ChannelCommand {
+pub(in crate::cli) enum ChannelCommand {
     /// List the channels in config.toml, what each can reach, and who may write
     List,
     /// Let the sender who was given a pairing code write
@@ -30,7 +30,7 @@ pub(super) enum ChannelCommand {
     /// Stop letting a sender write
     Remove {
         name: String,
-        /// The sender, as `kiso channel list` shows it
+        /// The sender, as `kiso connect channel list` shows it
         sender: String,
     },
 }
@@ -118,7 +118,8 @@ fn remove(opened: &Opened, name: &str, sender: &str, as_json: bool) -> Result<Ex
     let channel = given(opened, name)?;
     let (of, gone) = (channel.name.clone(), sender.to_owned());
     if !opened.store.write_blocking(move |tx| tx.remove_channel_sender(&of, &gone))? {
-        let message = format!("the channel {name} has no sender {:?}; `kiso channel list` lists them", brief(sender));
+        let message =
+            format!("the channel {name} has no sender {:?}; `kiso connect channel list` lists them", brief(sender));
         return Err(Failure::new(Exit::Failed, message));
     }
     if as_json {

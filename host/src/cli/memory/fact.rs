@@ -1,20 +1,18 @@
-//! `kiso fact`: sentences that are known, one by one.
+//! `kiso memory fact`: sentences that are known, one by one.
 
-use super::listing::{PageArgs, confirm};
-use super::memory::print_fact;
-use super::show::{Show, printable, printable_line};
-use super::{Exit, Failure, Opened, Shared, environment_secrets};
+use super::print_fact;
+use crate::cli::listing::{PageArgs, confirm};
+use crate::cli::show::{Show, printable, printable_line};
+use crate::cli::{Exit, Failure, Opened, environment_secrets};
 use clap::Subcommand;
 use kiso_base::clock::{minute, now_ms};
-use kiso_sandbox::skill::Quiet;
 use kiso_store::memory::MAX_HITS;
 use kiso_store::secret::found;
 use kiso_store::store::{MAX_FACT_BYTES, NewFact, USER};
 use serde_json::json;
-use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum FactCommand {
+pub(in crate::cli) enum FactCommand {
     /// List facts, newest first
     List {
         #[command(flatten)]
@@ -55,29 +53,28 @@ pub(super) enum FactCommand {
 }
 
 impl FactCommand {
-    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        let opened = Opened::new(shared, Arc::new(Quiet))?;
+    pub(super) fn execute(&self, opened: &Opened, json: bool) -> Result<Exit, Failure> {
         match self {
             FactCommand::List { page } => {
                 let before = page.before_id()?;
                 let facts = opened.store.read_blocking(|view| view.facts_before(before, page.limit))?;
-                if facts.is_empty() && before.is_none() && !shared.json {
-                    errln!("there are no facts yet; `kiso fact add` adds one");
+                if facts.is_empty() && before.is_none() && !json {
+                    errln!("there are no facts yet; `kiso memory fact add` adds one");
                 }
-                facts.iter().for_each(|fact| print_fact(fact, shared.json));
+                facts.iter().for_each(|fact| print_fact(fact, json));
                 page.more(facts.len(), facts.last().map(|fact| fact.id));
                 Ok(Exit::Done)
             }
-            FactCommand::Add { text, confidence } => add(&opened, &text.join(" "), *confidence, shared.json),
-            FactCommand::Show { id } => show(&opened, *id, shared.json),
-            FactCommand::Remove { ids, yes } => remove(&opened, ids, *yes, shared.json),
+            FactCommand::Add { text, confidence } => add(opened, &text.join(" "), *confidence, json),
+            FactCommand::Show { id } => show(opened, *id, json),
+            FactCommand::Remove { ids, yes } => remove(opened, ids, *yes, json),
             FactCommand::Search { question, limit } => {
                 let question = question.join(" ");
                 let facts = opened.store.read_blocking(|view| view.find_facts(&question, *limit))?;
-                if facts.is_empty() && !shared.json {
+                if facts.is_empty() && !json {
                     errln!("no facts match");
                 }
-                facts.iter().for_each(|fact| print_fact(fact, shared.json));
+                facts.iter().for_each(|fact| print_fact(fact, json));
                 Ok(Exit::Done)
             }
         }
@@ -145,5 +142,5 @@ fn remove(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, F
 }
 
 fn no_fact(id: i64) -> Failure {
-    Failure::new(Exit::Usage, format!("there is no fact {id}; `kiso fact list` gives their numbers"))
+    Failure::new(Exit::Usage, format!("there is no fact {id}; `kiso memory fact list` gives their numbers"))
 }

@@ -1,11 +1,11 @@
-//! `kiso trust`: publishers whose signatures count.
+//! `kiso skill trust`: publishers whose signatures count.
 
 mod project;
 
-use super::listing::typed;
-use super::show::{Show, printable_line};
-use super::skill::read_key;
-use super::{Exit, Failure, Opened, Shared};
+use super::read_key;
+use crate::cli::listing::typed;
+use crate::cli::show::{Show, printable_line};
+use crate::cli::{Exit, Failure, Opened, Shared};
 use clap::Subcommand;
 use kiso_sandbox::skill::TrustedKey;
 use kiso_sandbox::skill::signature::{PublisherKey, SecretKey};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum TrustCommand {
+pub(in crate::cli) enum TrustCommand {
     /// Trust a publisher's signatures
     Add {
         /// The public key of minisign: its line, or a file with it
