@@ -38,6 +38,8 @@ pub struct PackageContent {
     pub component: Vec<u8>,
     /// The bytes of each of its parts.
     parts: Vec<Vec<u8>>,
+    /// The files that were built with the component, by their paths below that of `tree`.
+    built: BTreeMap<String, Vec<u8>>,
 }
 
 /// The packages of kiso. Where two have a command of the same name, the last that is installed is meant.
@@ -161,7 +163,7 @@ impl PackageFolder {
 
     /// Writes its files and the parts of the component into the home.
     pub fn write(&self, home: &Home, unpacked: &PackageContent) -> std::io::Result<()> {
-        files::write(&self.package, &self.files, &unpacked.parts, home)
+        files::write(&self.package, &self.files, (&unpacked.parts, &unpacked.built), home)
     }
 
     /// Removes the files again: nothing was installed.
@@ -252,7 +254,7 @@ mod tests {
     fn a_version_that_was_not_installed_leaves_the_one_before() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
-        let unpacked = PackageContent { component: Vec::new(), parts: Vec::new() };
+        let unpacked = PackageContent { component: Vec::new(), parts: Vec::new(), built: BTreeMap::new() };
         let [old, new] = ["1", "2"].map(|version| {
             let mut package = (*find("python-sci").unwrap().package).clone();
             package.version = version.to_owned();
