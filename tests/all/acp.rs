@@ -1,4 +1,4 @@
-//! `kiso acp`: the Agent Client Protocol, in messages as an editor sends them.
+//! `kiso acp`: the Agent Client Protocol, with messages as an editor sends them.
 
 mod client;
 
@@ -15,13 +15,13 @@ fn home() -> Home {
     home
 }
 
-/// `kiso acp` and its editor.
+/// A `kiso acp` process and its editor.
 struct Editor {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     count: i64,
-    /// What was told since it was asked last.
+    /// Updates since the last request.
     told: Vec<Value>,
 }
 
@@ -57,7 +57,7 @@ impl Editor {
         self.count
     }
 
-    /// Hears until something is so; what is heard before is kept.
+    /// Reads messages until one meets a condition. Keeps the earlier ones.
     fn until_heard(&mut self, mut so: impl FnMut(&Value) -> bool) -> Value {
         loop {
             let heard = self.hear();
@@ -80,7 +80,7 @@ impl Editor {
         opened["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{opened}")).to_owned()
     }
 
-    /// Why a prompt stopped, and its reply.
+    /// The stop reason of a prompt, and its reply.
     #[track_caller]
     fn prompt(&mut self, session: &str, text: &str) -> (String, String) {
         self.told.clear();
@@ -99,14 +99,14 @@ impl Editor {
         updates.filter(|update| update["sessionUpdate"] == kind).collect()
     }
 
-    /// What is told of the files that a tool changed.
+    /// The diffs of files that a tool changed.
     fn diffs(&self) -> Vec<&Value> {
         let content =
             self.updates("tool_call_update").into_iter().flat_map(|update| update["content"].as_array().unwrap());
         content.filter(|content| content["type"] == "diff").collect()
     }
 
-    /// Says no more, and waits until it has ended.
+    /// Closes the input, and waits for the process to end.
     fn end(mut self) -> i32 {
         self.input = None;
         self.child.wait().expect("it ends").code().unwrap_or(-1)
@@ -187,14 +187,14 @@ fn a_prompt_is_cancelled_and_the_next_one_works() {
     editor.until_heard(|heard| heard["params"]["update"]["sessionUpdate"] == "tool_call");
     let busy = editor.ask("session/prompt", prompt(&session, "$ echo no"));
     assert!(busy["error"]["message"].as_str().unwrap().contains("still under way"), "{busy}");
-    // Another conversation goes on beside it.
+    // Another conversation works at the same time.
     let other = editor.open("/");
     assert!(editor.prompt(&other, "$ echo beside").1.contains("beside"));
     editor.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } }));
     let ended = editor.until_heard(|heard| heard["id"] == id);
     assert_eq!(ended["result"]["stopReason"], "cancelled", "{ended}");
     assert!(editor.prompt(&session, "$ echo next").1.contains("next"));
-    // At once, before it can have begun.
+    // At once, before the run can have started.
     let id = editor.send("session/prompt", prompt(&session, "$ while :; do :; done"));
     editor.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } }));
     let ended = editor.until_heard(|heard| heard["id"] == id);
@@ -346,7 +346,7 @@ fn what_is_wrong_is_said_and_nothing_ends() {
     assert!(editor.prompt(&session, "$ echo still here").1.contains("still here"));
 }
 
-/// The message is on disk before the daemon dies, and is answered once by the next one.
+/// The message is on disk before the daemon dies, and the next daemon answers it once.
 #[test]
 fn a_prompt_outlives_the_daemon() {
     let home = home();
@@ -359,7 +359,7 @@ fn a_prompt_outlives_the_daemon() {
     let go = home.work(&session).join("go");
     std::fs::write(&go, "").unwrap();
     let _served = Served::start(&home);
-    // In a fleet, the files become those of the last step once more.
+    // In a fleet, the files are restored to the state after the last step.
     std::thread::spawn(move || {
         while std::fs::write(&go, "").is_ok() {
             std::thread::sleep(std::time::Duration::from_millis(20));

@@ -1,4 +1,4 @@
-//! The store's life from outside: backups, restores, exports, damage, and what is forgotten.
+//! The store from outside: backups, restores, exports, damage, and deletion of old data.
 
 use crate::harness::{Home, everywhere, root};
 use crate::served::Served;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
-/// A guard against what never comes; no test waits for it to pass.
+/// A guard against tests that never end; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn home(config: &str) -> Home {
@@ -25,13 +25,13 @@ fn kept(home: &Home, beginning: &str) -> Vec<PathBuf> {
     entries.filter(|path| name(path).starts_with(beginning)).collect()
 }
 
-/// The texts of a session as an export has them.
+/// The texts of a session in an export.
 fn texts(home: &Home, session: &str) -> Vec<String> {
     let lines = home.kiso(&["session", "export", session]).ok().json_lines();
     lines.iter().filter(|l| l["type"] == "message").map(|l| l["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What `kiso backup` and `kiso restore` leave that were killed goes with the next of them, or with a start of the daemon.
+/// Temporary files of killed `kiso backup` and `kiso restore` are removed by the next such command, or by a start of the daemon.
 #[test]
 fn what_killed_backups_and_restores_left_is_removed() {
     let home = home(QUICK);
@@ -78,7 +78,7 @@ fn a_backup_is_made_while_the_daemon_works_and_put_back() {
     assert_eq!(texts(&home, "main").len(), 2);
     assert_eq!(kept(&home, "store.db.before-restore-").len(), 1, "and no log beside it");
 
-    // What was kept is a store, too, and takes its turn.
+    // The kept store can be restored, too.
     std::fs::rename(restored["kept"].as_str().unwrap(), home.dir.path().join("kept.db")).unwrap();
     home.kiso(&["restore", "kept.db"]).ok().prints(&["is restored from"]).says(&["the previous store is in"]);
     assert_eq!(texts(&home, "main").len(), 4);
@@ -92,7 +92,7 @@ fn a_store_that_somebody_works_in_is_not_replaced() {
     let home = home(QUICK);
     home.kiso(&["run", "$ echo one"]).ok();
     home.kiso(&["backup", "copy.db"]).ok();
-    // A run that is under way, with the store open.
+    // A running run with an open store.
     let mut child = home
         .command(&["run", "$ echo ready > ready; sleep 1000"])
         .stdout(Stdio::null())
@@ -113,7 +113,7 @@ fn a_store_that_somebody_works_in_is_not_replaced() {
 
 #[test]
 fn sealed_texts_open_with_the_key_and_without_it_it_is_said() {
-    // A message that waits: no model has looked at it.
+    // A waiting message that no model has processed.
     let old = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 60000\n");
     let served = Served::start(&old);
     served.send("default", "my pin is 4711");
@@ -173,7 +173,7 @@ fn what_is_no_backup_is_refused() {
     assert_eq!(kept(&home, "store.db.before").len() + kept(&home, ".new-").len(), 0);
 }
 
-/// Every line of an export stands in docs/json.md with all its members, and a whole one has its end.
+/// docs/json.md describes every line of an export with all its members, and a complete export has an end line.
 #[test]
 fn an_export_has_everything_and_an_end() {
     let home = home(QUICK);
@@ -205,7 +205,7 @@ fn an_export_has_everything_and_an_end() {
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), lines.len());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     home.kiso(&["session", "export", "default", "-o", "out.jsonl"]).exit(2).says(&["out.jsonl already exists"]);
-    // Also where the file before could be read by everybody, or cannot be replaced.
+    // Also if the existing file was readable by everybody, or cannot be replaced.
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     let exported = home.kiso(&["--json", "session", "export", "default", "-o", "out.jsonl", "--force"]).json();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -220,7 +220,7 @@ fn an_export_has_everything_and_an_end() {
     home.kiso(&["session", "export", "../x"]).exit(2).says(&["session"]);
 }
 
-/// Kills the daemon in the middle of its work.
+/// Kills the daemon during its work.
 fn crashed(home: &Home) {
     let served = Served::start(home);
     for n in 0..20 {
@@ -229,7 +229,7 @@ fn crashed(home: &Home) {
     served.kill();
 }
 
-/// By the daemon, and by a chat that would have one of its own.
+/// The daemon refuses the store, and so does a chat that would start one.
 fn refused(home: &Home) {
     for args in [["serve", "--port=0"], ["chat", "--plain"]] {
         home.kiso(&args).exit(3).says(&["store.db is damaged", "kiso restore FILE"]);
@@ -242,7 +242,7 @@ fn a_damaged_store_is_refused_and_left_as_it_is_and_a_backup_helps() {
     home.kiso(&["run", "$ echo one"]).ok();
     home.kiso(&["backup", "copy.db"]).ok();
     crashed(&home);
-    // As if a page of the card had gone: what the log does not have anew is lost.
+    // Simulates a lost page of the disk: data that is not in the log is lost.
     let store = home.path().join("store.db");
     let mut bytes = std::fs::read(&store).unwrap();
     bytes[4096..].fill(0xa5);
@@ -254,7 +254,7 @@ fn a_damaged_store_is_refused_and_left_as_it_is_and_a_backup_helps() {
         return;
     }
     let wal = std::fs::read(home.path().join("store.db-wal")).unwrap();
-    // However often it is tried.
+    // Repeated attempts have the same result.
     for _ in 0..2 {
         refused(&home);
         assert!(std::fs::read(&store).unwrap() == bytes, "the file is as it was");
@@ -269,7 +269,7 @@ fn a_damaged_store_is_refused_and_left_as_it_is_and_a_backup_helps() {
     assert_eq!(served.terminate(), 0);
 }
 
-/// A power cut may take the end of the log: the store goes back to the last commit that is whole; in a fleet, to the last one.
+/// A power failure may cut off the end of the log: the store returns to the last complete commit; in a fleet, to the last one.
 #[test]
 fn a_log_that_was_cut_off_ends_with_its_last_whole_commit() {
     let home = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 60000\n");
@@ -282,12 +282,12 @@ fn a_log_that_was_cut_off_ends_with_its_last_whole_commit() {
         std::fs::OpenOptions::new().write(true).open(&wal).unwrap().set_len(length - cut).unwrap();
         let served = Served::start(&home);
         let left = served.get("/sessions/main/messages")["items"].as_array().unwrap().len();
-        // The fleet has all that was accepted.
+        // The fleet has everything that was accepted.
         assert_eq!(left == messages.len(), everywhere::is_so(), "{left} are left");
         let ids: Vec<_> = (0..left).map(|n| messages[n]).collect();
         assert!(ids.iter().all(|id| served.get(&format!("/messages/{id}"))["status"] == "queued"), "no gap");
         served.kill();
-        // The next start of the loop begins from what this one left.
+        // The next start in the loop continues from this state.
         if std::fs::metadata(&wal).unwrap().len() < length - cut {
             break;
         }

@@ -28,13 +28,13 @@ fn home(ntfy: &Ntfy, more: &str) -> Home {
     home
 }
 
-/// With a model that answers from a script.
+/// A configuration with a scripted model.
 fn of_model(ntfy: &Ntfy, server: &ModelServer) -> String {
     let config = config(ntfy, "").replace("model = \"reflex\"", "model = \"lab:m\"");
     format!("{config}[providers.lab]\nkind = \"openai\"\nbase_url = {:?}\n", server.base_url())
 }
 
-/// The code that a stranger was given last.
+/// The last pairing code that a stranger received.
 fn code(ntfy: &Ntfy) -> String {
     wait_for("a pairing code", || {
         let texts = ntfy.texts();
@@ -43,7 +43,7 @@ fn code(ntfy: &Ntfy) -> String {
     })
 }
 
-/// Lets the topic in; `more` may say that it is the owner's.
+/// Pairs the topic; `more` may make it the owner's.
 fn pair(home: &Home, ntfy: &Ntfy, more: &[&str]) {
     ntfy.publish("alpha", "hello");
     let code = code(ntfy);
@@ -55,7 +55,8 @@ fn asked(served: &Served, session: &str) -> Vec<String> {
     said(served, session, "user")
 }
 
-/// Waits until every message is answered: those that wait together are answered together, and a command among them is none.
+/// Waits until every message is answered: waiting messages are answered together, and a command among them is an ordinary
+/// message.
 fn all_answered(served: &Served, session: &str) {
     let messages = served.get(&format!("/sessions/{session}/messages?limit=500"));
     for message in messages["items"].as_array().unwrap().iter().filter(|message| message["role"] == "user") {
@@ -77,7 +78,7 @@ fn listed(home: &Home) -> Value {
     home.kiso(&["--json", "connect", "channel", "list"]).ok().json()
 }
 
-/// Whoever writes is a stranger until the owner says otherwise, and again when the owner takes it back.
+/// A sender is a stranger until the owner accepts them, and again after the owner removes them.
 #[test]
 fn a_stranger_gets_a_code_and_nothing_else() {
     let ntfy = Ntfy::open();
@@ -120,7 +121,7 @@ fn a_stranger_gets_a_code_and_nothing_else() {
     assert_eq!(asked(&served, "channel.phone").len(), 1);
 }
 
-/// The token is in every request, in no log, no listing and no answer, whatever the service says.
+/// The token is in every request, but in no log, listing or answer, whatever the service returns.
 #[test]
 fn the_token_is_added_at_the_boundary_and_shown_nowhere() {
     let ntfy = Ntfy::open();
@@ -134,7 +135,7 @@ fn the_token_is_added_at_the_boundary_and_shown_nowhere() {
     let served = start(TOKEN);
     pair(&home, &ntfy, &["--owner"]);
     assert!(ntfy.heads().iter().all(|head| head.to_lowercase().contains("authorization: bearer tk_")));
-    // It is revoked: what is written meanwhile is neither lost nor answered before there is another one.
+    // The token is revoked: messages in the meantime are not lost, and are answered once there is another one.
     ntfy.token(Some("tk_another_one"));
     ntfy.publish("alpha", "$ echo it is $((6 * 7))");
     let trouble = wait_for("the trouble", || {
@@ -162,12 +163,12 @@ fn the_token_is_added_at_the_boundary_and_shown_nowhere() {
         .says(&["PHONE_TOKEN, the variable with the token of [channels.phone], is not set"]);
 }
 
-/// However often the daemon is killed, each message is taken once and answered once.
+/// However often the daemon is killed, each message is accepted once and answered once.
 #[test]
 fn a_daemon_that_is_killed_loses_and_repeats_nothing() {
     let ntfy = Ntfy::open();
     let home = home(&ntfy, "");
-    // Both kills may come at the same step of one run, which would then wait for a person.
+    // Both kills may happen at the same step of one run, which would then wait for a person.
     home.config(&config(&ntfy, "").replace("[daemon]\n", "[daemon]\nhold_after = 1000\n"));
     let mut served = Served::start(&home);
     pair(&home, &ntfy, &["--owner"]);
@@ -175,7 +176,7 @@ fn a_daemon_that_is_killed_loses_and_repeats_nothing() {
         for n in 0..3 {
             ntfy.publish("alpha", &format!("$ echo answer-$(({round} * 10 + {n}))"));
         }
-        // Between receipt and answer, or wherever it is by then.
+        // Between receipt and answer, or at any later step.
         wait_until("a message of the round", || asked(&served, "channel.phone").len() > round * 3);
         served.kill();
         served = Served::start(&home);
@@ -190,7 +191,7 @@ fn a_daemon_that_is_killed_loses_and_repeats_nothing() {
     asked.sort();
     asked.dedup();
     assert_eq!(asked.len(), 6, "each once: {asked:?}");
-    // What waits together may be answered together. Of what was cut off in the middle, the answer says so.
+    // Waiting messages may be answered together. An answer reports interrupted work.
     let replies = said(&served, "channel.phone", "assistant");
     let shown = |reply: &String| ntfy.texts().iter().filter(|text| *text == reply).count();
     for reply in &replies {
@@ -202,7 +203,7 @@ fn a_daemon_that_is_killed_loses_and_repeats_nothing() {
     }
 }
 
-/// What the service sends again, and what somebody edits, is no further message.
+/// A message that the service repeats, or that somebody edits, is not a new message.
 #[test]
 fn what_comes_again_or_is_edited_is_answered_once() {
     let ntfy = Ntfy::open();
@@ -214,7 +215,7 @@ fn what_comes_again_or_is_edited_is_answered_once() {
     ntfy.put("alpha", json!({ "message": "$ echo edited", "sequence_id": id }));
     ntfy.put("alpha", json!({ "event": "message_delete", "sequence_id": id }));
     ntfy.put("beta", json!({ "message": "$ echo another topic" }));
-    // A cache that lost its ids gives all of it again, each time.
+    // A cache that lost its ids returns everything again, each time.
     ntfy.forget_ids();
     let polls = ntfy.polls();
     wait_until("two further polls", || ntfy.polls() > polls + 2);
@@ -224,7 +225,7 @@ fn what_comes_again_or_is_edited_is_answered_once() {
     assert_eq!(ntfy.count("one-2"), 1);
 }
 
-/// A service that has enough is left alone for as long as it says, and then has all of a long answer, in parts.
+/// A service that refuses gets no requests for the time it names, and then receives a long answer completely, in parts.
 #[test]
 fn a_service_that_has_enough_is_left_alone() {
     let low =
@@ -271,7 +272,7 @@ fn a_flood_is_cut_off() {
     assert_eq!(ntfy.count("Not all messages were accepted"), 1);
 }
 
-/// Files go both ways, and only to and from the channel's own host.
+/// Files are transferred in both directions, and only with the channel's own host.
 #[test]
 fn files_go_both_ways() {
     let (ntfy, elsewhere) = (Ntfy::open(), Ntfy::open());
@@ -304,7 +305,7 @@ fn files_go_both_ways() {
     assert!(ntfy.file(&picture).starts_with(b"\x89PNG"));
 }
 
-/// Somebody who may write is not thereby the owner: the text is from outside, as of a hook.
+/// A permitted sender is not the owner: the text is from outside, as of a hook.
 #[test]
 fn who_is_not_the_owner_orders_nothing() {
     let low =
@@ -332,7 +333,7 @@ fn who_is_not_the_owner_orders_nothing() {
     assert!(asked(&served, "channel.phone").is_empty(), "the owner's conversation is the owner's");
 }
 
-/// Who has the owner's telephone has the rights of a user. What only administrators see is there for one who asks on this machine.
+/// The owner's telephone has the rights of a user. Data for administrators is only available on this machine.
 #[test]
 fn the_owner_of_a_telephone_is_no_administrator() {
     let ntfy = Ntfy::open();

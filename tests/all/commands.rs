@@ -1,4 +1,4 @@
-//! The commands beside runs and skills: what they print, and that their help names what they take.
+//! The commands other than runs and skills: their output, and the arguments in their help.
 
 use crate::harness::Home;
 use crate::served::Served;
@@ -26,7 +26,7 @@ fn doctor_looks_at_everything() {
     assert!(objects.iter().any(|o| o["ok"] == false && o["detail"].as_str().unwrap().contains("echo")));
 }
 
-/// Not only whether it is there: whether what answers is the daemon.
+/// doctor checks whether the daemon answers, not only whether something listens.
 #[test]
 fn doctor_asks_the_daemon_and_looks_at_the_machine() {
     let home = Home::new();
@@ -73,7 +73,7 @@ fn doctor_says_when_the_store_is_no_database() {
     ran.prints(&["FAIL store"]);
 }
 
-/// As scripts and units write it where nothing else is wanted.
+/// Scripts and units may set an empty value for the default.
 #[test]
 fn an_empty_kiso_home_is_as_good_as_none() {
     let home = Home::new();
@@ -93,7 +93,7 @@ fn completions_are_printed_for_each_shell() {
     home.kiso(&["completions", "tcl"]).exit(2);
 }
 
-/// In bash itself: what is offered where the last of these words is being typed.
+/// Completion in bash: the candidates while the last of these words is typed.
 #[test]
 fn bash_completes_commands_options_sessions_and_skills() {
     let home = Home::new();
@@ -101,7 +101,7 @@ fn bash_completes_commands_options_sessions_and_skills() {
     for session in ["garden", "garage"] {
         home.kiso(&["run", "--session", session, "$ true"]).ok();
     }
-    // What somebody else put there is no name.
+    // A file name from somebody else is not offered as a session.
     std::fs::create_dir(home.path().join("sessions/ga$(touch harm)")).unwrap();
     let kiso = std::path::Path::new(env!("CARGO_BIN_EXE_kiso")).parent().unwrap();
     let path = std::env::join_paths(
@@ -124,12 +124,12 @@ fn bash_completes_commands_options_sessions_and_skills() {
     assert_eq!(offered(&["kiso", "skill", "info", "e"]), ["echo"]);
     assert_eq!(offered(&["kiso", "skill", "info", "f"]), ["feed", "fetch"]);
     assert_eq!(offered(&["kiso", "skill", "new", "ec"]), <[&str; 0]>::default());
-    // A home that does not exist is not made by a look.
+    // A completion does not create a missing home.
     assert_eq!(offered(&["kiso", "--home", "nowhere", "session", "show", "g"]), <[&str; 0]>::default());
     assert!(!home.dir.path().join("nowhere").exists());
 }
 
-/// With ratios to another run, which is the same machine's here. What it takes is not looked at.
+/// With ratios to another run, here of the same machine. The times are not checked.
 #[test]
 fn a_machine_is_measured_without_a_compiler() {
     let home = Home::new();
@@ -158,7 +158,7 @@ fn a_machine_is_measured_without_a_compiler() {
     }
     let program = std::fs::metadata(env!("CARGO_BIN_EXE_kiso")).unwrap().len();
     assert_eq!(figures[0]["median"], program);
-    // Not even the home of whoever asks is touched.
+    // The caller's home is not touched either.
     assert!(!home.path().exists());
     home.file("first.json", first);
     let table = home.kiso(&["bench", "--seconds", "0", "--against", "first.json"]);
@@ -196,7 +196,7 @@ fn listings_have_a_json_form() {
     let skills = home.kiso(&["skill", "list", "--json"]).json_lines();
     let names: Vec<&str> = skills.iter().map(|s| s["skill"].as_str().unwrap()).collect();
     assert_eq!(names, ["chart", "data", "document", "feed", "fetch", "search"]);
-    // In the shape in which programs get them over HTTP.
+    // The same shape as over HTTP.
     let served = Served::start(&home);
     let mut listed = served.get("/skills")["items"].take();
     listed.as_array_mut().unwrap().iter_mut().for_each(|skill| skill["type"] = "skill".into());
@@ -205,7 +205,7 @@ fn listings_have_a_json_form() {
     assert_eq!((error["type"].as_str(), error["code"].as_str()), (Some("error"), Some("usage")));
 }
 
-/// A guest's words on a terminal are words only.
+/// A guest's text on a terminal is plain text.
 #[test]
 fn control_characters_of_a_guest_do_not_reach_the_terminal() {
     let home = Home::new();
@@ -214,7 +214,7 @@ fn control_characters_of_a_guest_do_not_reach_the_terminal() {
     assert!(!ran.ok().stdout.contains('\u{1b}') && !ran.stdout.contains('\u{7}'), "{:?}", ran.stdout);
 }
 
-/// What every other way in answers at once, `kiso run` answers as well: nothing is planned for it.
+/// Slash commands answered at once in other interfaces are also answered by `kiso run`: no plan is made for them.
 #[test]
 fn a_slash_command_is_answered_by_run() {
     let home = Home::new();
@@ -237,7 +237,7 @@ fn a_slash_command_is_answered_by_run() {
     assert_eq!((lines.len(), &lines[0]["type"], &lines[0]["session"]), (1, &"answered".into(), &"s".into()));
 }
 
-/// A run that nobody drives is ended by `/cancel`, as by `kiso cancel`.
+/// `/cancel` ends a run without a process, like `kiso cancel`.
 #[test]
 fn a_slash_command_stops_what_was_cut_off() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `kiso config` and what `kiso doctor` says about models, from outside; and every command of docs/models.md.
+//! `kiso config`, the models in `kiso doctor`, and every command of docs/models.md, from outside.
 
 use crate::harness::{Home, root};
 use crate::model_server::ModelServer;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const KEY: &str = "sk-very-secret";
 
-/// A provider of each format at `server`; the first wants a key.
+/// A provider of each format at `server`; the first needs a key.
 fn providers(server: &ModelServer) -> String {
     let url = server.base_url();
     format!(
@@ -15,7 +15,7 @@ fn providers(server: &ModelServer) -> String {
     )
 }
 
-/// Runs kiso with the key of the first provider in its environment.
+/// Runs kiso with the first provider's key in its environment.
 fn with_key(home: &Home, args: &[&str]) -> crate::harness::Ran {
     home.kiso_with(args, |command| {
         command.env("TEST_KEY", KEY);
@@ -46,7 +46,7 @@ fn check_tells_all_mistakes_at_once_with_their_places() {
     assert_eq!(places, [("problem", 3), ("problem", 4), ("problem", 6)]);
 }
 
-/// A command line that sees the home reads its key, and with it every secret.
+/// A command line with access to the home could read its key, and so every secret.
 #[test]
 fn a_mount_never_has_the_home_in_it() {
     let home = Home::new();
@@ -60,7 +60,7 @@ fn a_mount_never_has_the_home_in_it() {
             home.kiso(args).exit(3).says(&["exec.mounts.\"/b\"", "has kiso's own home in it, or is in it"]);
         }
     }
-    // A directory that leads elsewhere since the configuration was read.
+    // A directory that was replaced by a link after the configuration was read.
     let shared = outer.join("shared").display().to_string();
     home.config(&format!("[exec.mounts]\n\"/b\" = {{ path = \"{shared}\", role = \"user\" }}\n"));
     home.kiso(&["run", "$ cat /b/a.txt"]).ok().prints(&["a"]);
@@ -104,7 +104,7 @@ fn show_is_a_configuration_and_holds_no_key() {
     assert!(!object.to_string().contains(KEY) && !shown.stdout.contains(KEY));
     let unset = home.kiso(&["config", "show"]);
     unset.ok().prints(&["key_env = \"TEST_KEY\" # not set\n"]);
-    // What is shown can take the place of what was written, and then says the same.
+    // The shown configuration can replace the written one, and gives the same result.
     home.config(&shown.stdout);
     assert_eq!(show(&["config", "show"]).ok().stdout, shown.stdout);
 }
@@ -165,7 +165,7 @@ fn set_changes_one_value_or_nothing() {
     home.kiso(&["config", "show"]).ok().prints(&["max_tasks = 50\n"]);
 }
 
-/// Three answers to the three questions of a probe: words, a tool call, JSON.
+/// Three answers to the three questions of a probe: text, a tool call, JSON.
 const ABLE: &str = r#"
 [[reply]]
 text = "one, two, three, four"
@@ -181,7 +181,7 @@ text = "4271"
 #[test]
 fn doctor_asks_each_model_once_what_it_can_do() {
     for provider in ["one", "two"] {
-        // In Messages a form for the answer is a tool; what the server says then is its own affair.
+        // In the Messages format, the schema for the answer is sent as a tool, and the answer's content is not checked.
         let server = ModelServer::toml(ABLE);
         let home = Home::new();
         home.config(&format!("model = \"{provider}:m\"\n[models]\nrouter = \"reflex\"\n{}", providers(&server)));
@@ -224,7 +224,7 @@ fn doctor_fails_when_a_model_does_not_answer() {
     let ran = doctor(&home, &[]);
     ran.exit(1).prints(&["FAIL model one:m: the model one:m did not answer"]);
     server.finish();
-    // Without its key it is not even asked.
+    // A provider without its key is not asked.
     let ran = home.kiso(&["doctor"]);
     ran.exit(3).prints(&["FAIL models: ", "TEST_KEY, the variable with the key of [providers.one], is not set"]);
     ran.prints(&["FAIL model one:m: "]);
@@ -232,7 +232,7 @@ fn doctor_fails_when_a_model_does_not_answer() {
     ran.exit(3).says(&["TEST_KEY"]);
 }
 
-/// A run goes on with a fallback, and with the same model after a pause.
+/// A run continues with a fallback, or with the same model after a pause.
 #[test]
 fn a_run_survives_a_model_that_fails() {
     let plan = json!({ "goal": "greet", "tasks": [{ "type": "msg", "detail": "greet", "notify": true }] }).to_string();
@@ -255,7 +255,7 @@ fn a_run_survives_a_model_that_fails() {
     server.finish();
 }
 
-/// Every block of TOML in docs/models.md is a configuration, together with the providers that it needs.
+/// Every TOML block in docs/models.md is a valid configuration, together with the providers that it needs.
 #[test]
 fn the_settings_of_the_page_about_models_are_right() {
     let page = std::fs::read_to_string(root().join("docs/models.md")).unwrap();
@@ -270,7 +270,7 @@ fn the_settings_of_the_page_about_models_are_right() {
     assert!(blocks.len() >= 4, "{} blocks were found", blocks.len());
 }
 
-/// The page is made from the lists of keys, and nobody edits it by hand.
+/// The page is generated from the lists of keys, and not edited by hand.
 #[test]
 fn the_page_of_the_configuration_is_what_the_program_says() {
     let page = std::fs::read_to_string(root().join("docs/configuration.md")).expect("docs/configuration.md is there");

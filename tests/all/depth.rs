@@ -1,4 +1,4 @@
-//! JSON that is nested deeply: it is refused wherever it comes in, and whatever is on record can be read.
+//! Deeply nested JSON: every input refuses it, and everything on record can be read.
 
 use crate::crash;
 use crate::harness::Home;
@@ -28,7 +28,7 @@ fn says(text: &str) -> (&'static str, Value) {
     ("worker", json!({ "text": text }))
 }
 
-/// A skill's reply of 126 levels was stored and could never be read again: neither by `kiso trace` nor by a resume.
+/// A skill's reply of 126 levels used to be stored and could not be read again, by `kiso trace` or by a resume.
 #[test]
 fn whatever_a_skill_replies_the_run_can_be_read() {
     for (levels, exit, status) in [(64, 0, "done"), (65, 1, "failed"), (126, 1, "failed"), (100_000, 1, "failed")] {
@@ -44,7 +44,7 @@ fn whatever_a_skill_replies_the_run_can_be_read() {
         let now: String = store.query_row("SELECT status FROM runs", (), |row| row.get(0)).unwrap();
         assert_eq!(now, status, "{levels}");
         home.kiso(&["session", "export", "default"]).ok();
-        // As if it had been cut off behind its last event: every event of it is read again.
+        // Simulates an interruption after the last event: all events are read again.
         store.execute_batch("UPDATE runs SET status = 'running', ended_ms = NULL, outcome = NULL").unwrap();
         home.kiso(&["run", "--resume", "last"]).exit(exit);
     }

@@ -1,7 +1,7 @@
-//! Every door at once: HTTP, the socket, OpenAI's interface, MCP, a hook and a channel put messages in while the daemon is killed all
-//! the while. Each message is there once, is answered once, and did once what it says.
+//! All interfaces at once: HTTP, the socket, OpenAI's interface, MCP, a hook and a channel send messages while the daemon is
+//! killed repeatedly. Each message exists once, is answered once, and takes effect once.
 //!
-//! `KISO_DOOR_KILLS` is how often it is killed (`.ci/long` says 60), `KISO_LOAD_SEED` when.
+//! `KISO_DOOR_KILLS` is the number of kills (60 in `.ci/long`), `KISO_LOAD_SEED` determines their times.
 
 use crate::channels::ntfy::Ntfy;
 use crate::harness::{Home, wait_for, wait_until};
@@ -16,7 +16,7 @@ use std::net::TcpStream;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-/// Each with the session of its messages.
+/// Each interface with the session of its messages.
 const DOORS: [(&str, &str); 6] = [
     ("http", "http"),
     ("socket", "socket"),
@@ -26,16 +26,16 @@ const DOORS: [(&str, &str); 6] = [
     ("ntfy", "channel.phone"),
 ];
 
-/// Messages of each door for each kill.
+/// Messages of each interface for each kill.
 const EACH: usize = 2;
 
-/// A guard against a daemon that does nothing any more.
+/// A guard against a daemon that makes no progress.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long a client waits for another daemon before it asks the same one again.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// What the threads know together.
+/// State that the threads share.
 #[derive(Default)]
 struct Stage {
     known: Mutex<Known>,
@@ -44,15 +44,15 @@ struct Stage {
 
 #[derive(Default)]
 struct Known {
-    /// Which daemon of the row it is, and where it listens; 0 before the first.
+    /// Number of the current daemon and its address; 0 before the first.
     generation: u64,
     address: String,
-    /// Messages that a daemon has, or will find.
+    /// Messages that a daemon has accepted, or will find.
     accepted: usize,
 }
 
 impl Stage {
-    /// Waits until this holds.
+    /// Waits for a condition.
     #[track_caller]
     fn wait<T>(&self, until: impl Fn(&Known) -> Option<T>) -> T {
         let mut known = self.known.lock().unwrap();
@@ -72,12 +72,12 @@ impl Stage {
         self.changed.notify_all();
     }
 
-    /// The daemon that serves after this one.
+    /// Waits for a daemon later than this one.
     fn daemon_after(&self, generation: u64) -> (u64, String) {
         self.wait(|known| (known.generation > generation).then(|| (known.generation, known.address.clone())))
     }
 
-    /// The same, or the daemon that there is, if it is still there after a while: its answer may have come too late.
+    /// The same, or the current daemon if it still exists after a while: its answer may have come too late.
     fn daemon_after_or_same(&self, generation: u64) -> (u64, String) {
         let known = self.known.lock().unwrap();
         let is_same = |known: &mut Known| known.generation <= generation;
@@ -85,7 +85,7 @@ impl Stage {
         (known.generation, known.address.clone())
     }
 
-    /// Sends messages one behind the other, each until a daemon has it.
+    /// Sends messages one after the other, each until a daemon has accepted it.
     fn send(&self, count: usize, mut send: impl FnMut(&str, usize) -> Option<()>) {
         let mut daemon = self.daemon_after(0);
         for n in 0..count {
@@ -136,7 +136,7 @@ fn nothing_is_lost_or_done_twice_at_any_door() {
         scope.spawn(move || stage.send(count, |address, n| by_mcp(address, token, n)));
         scope.spawn(move || stage.send(count, |address, n| by_hook(address, secret, n)));
         scope.spawn(move || {
-            // Nobody answers at this door: it goes with the others.
+            // This interface gives no answers: it follows the progress of the others.
             for n in 0..count {
                 stage.wait(|known| (known.generation > 0 && known.accepted >= n * (DOORS.len() - 1)).then_some(()));
                 ntfy.publish("alpha", &command("ntfy", n));
@@ -145,14 +145,14 @@ fn nothing_is_lost_or_done_twice_at_any_door() {
         });
         kill_all_the_while(seed, kills, count * DOORS.len(), stage, home)
     });
-    // A token of scope chat reads no session of another door.
+    // A token of scope chat cannot read the sessions of the others.
     served.token = Some(home.kiso(&["token", "add", "reader", "--scope", "admin"]).ok().stdout.trim().to_owned());
     for (door, session) in DOORS {
         each_is_there_once(&served, &home, door, session, count);
     }
     each_answer_is_shown_once(&served, &ntfy);
     assert_eq!(served.terminate(), 0);
-    // One more came before, so that there is a session for a model to name.
+    // One earlier message created a session for a model to name.
     the_store_is_whole(&Connection::open(home.path().join("store.db")).unwrap(), count * DOORS.len() + 1);
 }
 
@@ -165,7 +165,7 @@ fn settings(ntfy: &str) -> String {
     )
 }
 
-/// Lets the channel's sender in, and makes the session that a model names.
+/// Pairs the channel's sender, and creates the session that a model names.
 fn prepare(home: &Home, ntfy: &Ntfy, token: &str) {
     let mut served = Served::start(home);
     served.token = Some(token.to_owned());
@@ -182,7 +182,7 @@ fn prepare(home: &Home, ntfy: &Ntfy, token: &str) {
     served.terminate();
 }
 
-/// The operator: kills the daemon whenever a random number of messages was accepted. Returns the last one, with all of them.
+/// The operator: kills the daemon after a random number of accepted messages. Returns the last daemon, after all messages.
 fn kill_all_the_while(seed: usize, kills: usize, messages: usize, stage: &Stage, home: &Home) -> Served {
     let mut random = Random::new(seed as u64);
     for kill in 0..=kills {
@@ -199,7 +199,7 @@ fn kill_all_the_while(seed: usize, kills: usize, messages: usize, stage: &Stage,
     unreachable!("the last round returns")
 }
 
-/// The same key again is the same request.
+/// The same key identifies the same request.
 fn by_openai(address: &str, token: &str, n: usize) -> Option<()> {
     let said = json!([{ "role": "user", "content": command("openai", n) }]);
     let body = json!({ "model": "kiso/openai", "messages": said });
@@ -209,7 +209,7 @@ fn by_openai(address: &str, token: &str, n: usize) -> Option<()> {
     Some(())
 }
 
-/// MCP has no keys: a client that heard nothing looks whether its message is there before it sends it again.
+/// MCP has no keys: a client without an answer checks whether its message exists before it sends it again.
 fn by_mcp(address: &str, token: &str, n: usize) -> Option<()> {
     let text = command("mcp", n);
     let listed = crate::served::ask(address, Some(token), "GET", "/sessions/mcp/messages?limit=500", None).ok()?;
@@ -230,7 +230,7 @@ fn by_mcp(address: &str, token: &str, n: usize) -> Option<()> {
     Some(())
 }
 
-/// An event with an id is known when it comes again.
+/// A repeated event is recognized by its id.
 fn by_hook(address: &str, secret: &str, n: usize) -> Option<()> {
     let headers = format!("authorization: Bearer {secret}\r\nidempotency-key: e{n}\r\n");
     let answer = post(address, "/hooks/doors", &headers, &json!({ "said": format!("hook-{n}") }))?;
@@ -239,7 +239,7 @@ fn by_hook(address: &str, secret: &str, n: usize) -> Option<()> {
     Some(())
 }
 
-/// None if the daemon went meanwhile.
+/// Returns `None` if the daemon died meanwhile.
 fn post(address: &str, path: &str, headers: &str, body: &Value) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -255,12 +255,12 @@ fn post(address: &str, path: &str, headers: &str, body: &Value) -> Option<Answer
     Answer::parse(&bytes)
 }
 
-/// The JSON of an answer that is whole. Where the daemon was, another test's may be by now, which knows nobody.
+/// The JSON of a complete response. Another test's daemon, which knows no token of this one, may use the old address by now.
 fn whole(answer: &Answer, status: u16) -> Option<Value> {
     if matches!(answer.status, 401 | 404) {
         return None;
     }
-    // What takes a while is answered by a stream, whose last event is the answer.
+    // A slow request is answered by a stream, whose last event is the answer.
     let body = answer.body.lines().filter_map(|line| line.strip_prefix("data:")).next_back().unwrap_or(&answer.body);
     let body = serde_json::from_str(body).ok()?;
     assert_eq!(answer.status, status, "{answer:?}");
@@ -273,7 +273,8 @@ fn items(served: &Served, session: &str, role: &str) -> Vec<Value> {
     page["items"].as_array().unwrap().iter().filter(|item| item["role"] == role).cloned().collect()
 }
 
-/// Each message of a door is in its session once, has a reply, and did its work at most once: what a kill cut off is told as that.
+/// Checks that each message of an interface is in its session once, has a reply, and took effect at most once: interrupted work
+/// is reported as such.
 fn each_is_there_once(served: &Served, home: &Home, door: &str, session: &str, count: usize) {
     wait_until(door, || items(served, session, "user").len() >= count);
     let asked: Vec<Value> =

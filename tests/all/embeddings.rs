@@ -1,5 +1,5 @@
-//! Memory by meaning, against a server that gives vectors: what shares no word is found, and whatever goes wrong with the
-//! vectors, words are still found.
+//! Memory by meaning, with a server for vectors: passages without a common word are found, and if vectors fail, words are still
+//! found.
 
 use crate::harness::Home;
 use crate::model_server::{ModelServer, Seen};
@@ -18,7 +18,7 @@ words = ["lunch"]
 
 const SHIPS: &str = "ships come in at dawn";
 
-/// A home whose memory has these passages, with a server that gives vectors. Messages are for the built-in model.
+/// A home with these passages in its memory and a server for vectors. The built-in model answers messages.
 fn home(server: &ModelServer, passages: &[&str], more: &str) -> Home {
     let home = Home::new();
     home.config(&config(server, "embed", more));
@@ -29,7 +29,7 @@ fn home(server: &ModelServer, passages: &[&str], more: &str) -> Home {
 }
 
 fn config(server: &ModelServer, model: &str, more: &str) -> String {
-    // Where the time is not what is tested, a busy machine has all that it needs.
+    // If the timeout is not tested, it is long enough for a busy machine.
     let patience = if more.contains("query_timeout_ms") { "" } else { "query_timeout_ms = 60000\n" };
     format!(
         "model = \"reflex\"\n[providers.test]\nkind = \"openai\"\nbase_url = \"{}\"\nkey_env = \"TEST_KEY\"\n\
@@ -45,7 +45,7 @@ fn import(home: &Home, lines: &str) {
     assert!(child.wait().expect("it ends").success());
 }
 
-/// `kiso run` of something that the built-in model does. What is left behind the reply is done, too.
+/// `kiso run` with a message for the built-in model, including work after the reply.
 #[track_caller]
 fn run(home: &Home) {
     home.kiso_with(&["run", "hello"], key).ok();
@@ -85,7 +85,7 @@ fn what_shares_no_word_is_found_by_its_meaning() {
     assert_eq!(search(&home, "market ships")[0], SHIPS, "it has a word and the meaning");
     let by_words = home.kiso(&["--json", "memory", "search", "--words", "when do the boats arrive"]);
     assert_eq!(by_words.ok().stdout, "");
-    // Each passage was sent once, in one request, with the key where it belongs.
+    // Each passage was sent once, in one request, with the key in its header.
     let batch = sent(&server).into_iter().find(|seen| seen.body["input"].as_array().unwrap().len() == 3);
     let batch = batch.expect("the passages were sent together");
     assert_eq!(batch.path, "/v1/embeddings");
@@ -98,7 +98,7 @@ fn what_shares_no_word_is_found_by_its_meaning() {
     server.finish();
 }
 
-/// The planner is told of it, and the actor finds it with its tool.
+/// The planner receives it, and the actor finds it with its tool.
 #[test]
 fn models_are_told_what_is_near_in_meaning() {
     let script = r#"
@@ -142,19 +142,19 @@ fn words_are_found_whatever_becomes_of_the_vectors() {
     let down = "[[reply]]\nrole = \"embedder\"\nfault = \"status_500\"\n";
     let odd =
         "[[reply]]\nrole = \"embedder\"\nraw = '{\"data\": []}'\nheaders = { content-type = \"application/json\" }\n";
-    // The server answers only when it is told to, and nobody tells it.
+    // The server answers only after a release, which never comes.
     let silent = "[[reply]]\nrole = \"embedder\"\nfault = \"slow_first_token\"\n";
     for (trouble, more) in [(down, ""), (odd, ""), (silent, "query_timeout_ms = 200")] {
         let server = ModelServer::toml(&format!("{trouble}{MEANINGS}"));
         let home = home(&server, &[SHIPS, "lunch is at noon"], more);
         // The question of a search takes the reply.
         assert_eq!(search(&home, "ships"), [SHIPS], "{trouble}");
-        // On a busy machine the time may be over before the server is asked.
+        // On a busy machine, the timeout may be over before the request.
         if trouble != silent {
             server.finish();
         }
     }
-    // Nobody there at all: the run is as good as any, and the passages wait.
+    // Without any server, the run succeeds, and the passages wait.
     let server = ModelServer::toml(MEANINGS);
     let home = home(&server, &[SHIPS], "");
     let nowhere = config(&server, "embed", "").replace(&server.base_url(), "http://127.0.0.1:9/v1");
@@ -171,7 +171,7 @@ fn what_fails_is_tried_again_and_what_is_refused_is_not() {
     let script = "[[reply]]\nrole = \"embedder\"\nfault = \"status_500\"\n[[meaning]]\nwords = [\"forbidden\"]\nrefused = true\n";
     let server = ModelServer::toml(&format!("{script}{MEANINGS}"));
     let home = home(&server, &["a forbidden word", SHIPS, "lunch is at noon"], "");
-    // The first request is the run's own question, which the fault hits; then the batch is refused, for one of its texts.
+    // The first request is the run's own question, which gets the fault; then the batch is refused because of one of its texts.
     run(&home);
     assert_eq!(search(&home, "boats"), [SHIPS]);
     assert_eq!(search(&home, "forbidden"), ["a forbidden word"], "by its word");
@@ -201,7 +201,7 @@ fn no_secret_is_sent_for_a_vector() {
     let server = ModelServer::toml(MEANINGS);
     let home = home(&server, &[], "");
     run(&home);
-    // It was remembered before anybody knew that it is a secret.
+    // The passage was stored before its text was known to be a secret.
     let store = Store::open(&home.path().join("store.db")).unwrap();
     let session = kiso_base::home::SessionName::parse("default").unwrap();
     store.write_blocking(move |tx| tx.add_chunk("call it zebra-4711 at the door", "turn", Some(&session), 1)).unwrap();
@@ -309,7 +309,7 @@ words = ["couchpotatoes", "backup.md: SD cards"]
     let sections = || texts(&server).into_iter().filter(|text| text.contains(".md: ")).count();
     let first = sections();
     assert!(first > 100, "each section was sent: {first}");
-    // What they mean is kept.
+    // The vectors are kept.
     ask("two").ok().prints(&["It is still there."]);
     assert_eq!(sections(), first);
     let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();

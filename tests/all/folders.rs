@@ -1,4 +1,4 @@
-//! A person's folder, opened in a session: it changes when its user accepts the difference, and not before.
+//! A person's folder, opened in a session: it changes only when its user accepts the difference.
 
 mod difference;
 
@@ -58,7 +58,7 @@ fn a_folder_changes_when_its_difference_is_accepted_and_is_put_back_by_undo() {
     ran.says(&["waiting", "kiso diff"]);
     before.assert_same(&desk.tree());
 
-    // Others may have written what is in it.
+    // Other people may have written the folder's files.
     let trace = desk.home.kiso(&["--json", "trace", "last"]).ok().stdout.clone();
     assert!(trace.contains(r#""integrity":"attached""#), "{trace}");
     let shown = desk.home.kiso(&["diff", "--patch"]);
@@ -86,7 +86,7 @@ fn a_folder_changes_when_its_difference_is_accepted_and_is_put_back_by_undo() {
     before.assert_same(&desk.tree());
     desk.home.kiso(&["undo", "--redo"]).ok().prints(&["redone"]);
     after.assert_same(&desk.tree());
-    // Work goes on, on top of what was accepted.
+    // Work continues on top of the accepted state.
     desk.line("echo three >> a.txt; cat a.txt").ok().prints(&["ONE\ntwo\nthree"]);
     desk.home.kiso(&["diff", "--discard"]).ok().says(&["1 change discarded"]);
     after.assert_same(&desk.tree());
@@ -146,7 +146,7 @@ fn undo_goes_back_through_runs_and_acceptances_in_their_order() {
     second.assert_same(&desk.tree());
     assert!(desk.changes().is_empty());
 
-    // Work that came in between is not accepted with it.
+    // Later changes are not accepted with it.
     undo().ok();
     desk.line("echo other > other").ok();
     redo().exit(1).says(&["other changes wait in the folder"]);
@@ -177,7 +177,7 @@ fn the_chat_says_what_waits_in_the_folder_after_a_run() {
     let lines = "$ echo x > new; rm sub/b.txt\n$ cat new\n$ rm a.txt\n";
     let ran = piped(&desk.home, &["chat", "--dir", desk.folder.to_str().unwrap()], lines);
     let said: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("/diff accept applies")).collect();
-    // Once for each number of changes.
+    // One message for each number of changes.
     assert_eq!(said.len(), 2, "{ran:?}");
     assert!(said[0].contains("2 changes to ") && said[0].contains("desk wait: /diff shows them"), "{ran:?}");
     assert!(said[1].contains("3 changes to "), "{ran:?}");
@@ -186,7 +186,7 @@ fn the_chat_says_what_waits_in_the_folder_after_a_run() {
     assert_eq!(desk.read("new"), "x\n");
 }
 
-/// The losses that people of other agents have reported: each is a run that does just that.
+/// Losses that users of other agents have reported: each is a run that causes exactly that.
 #[test]
 fn losses_that_others_had_are_none_before_and_after_accepting() {
     let many = |folder: &Path, name: &str, count: usize| {
@@ -210,14 +210,14 @@ fn losses_that_others_had_are_none_before_and_after_accepting() {
         before.assert_same(&desk.tree());
         let shown = desk.home.kiso(&["diff"]);
         assert!(shown.ok().stdout.contains("D  ") || shown.stdout.contains("M  "), "{line}: {shown:?}");
-        // Deletions of many files are not applied without a look at them.
+        // Deletions of many files are not applied without a review.
         desk.home.kiso(&["run", "--apply", "$ true"]).ok().says(&["waiting"]);
         assert!(desk.folder.join("photos/0.pdf").exists(), "{line}");
         desk.home.kiso(&["diff", "--accept"]).ok();
         let kept = desk.tree().names().len();
         assert!(kept + lost < 2_000, "{line}");
         desk.home.kiso(&["undo"]).ok();
-        // What was applied without a look at it is the acceptance before.
+        // A change applied without a review is the earlier acceptance, so undo reverts it.
         desk.home.kiso(&["undo"]);
         before.assert_same(&desk.tree());
     }
@@ -247,7 +247,7 @@ fn accepting_that_is_killed_at_any_moment_is_complete_or_leaves_everything() {
         std::thread::sleep(std::time::Duration::from_millis(20 + random.below(300)));
         let _ = accepting.kill();
         let _ = accepting.wait();
-        // Whoever comes next brings it to its end.
+        // The next command completes it.
         let changes = desk.changes();
         let is_complete = changes.is_empty();
         ends[usize::from(is_complete)] += 1;
@@ -297,7 +297,7 @@ fn credentials_in_a_folder_are_shown_by_name_only() {
     let ran = desk.line(line);
     assert!(!format!("{ran:?}").contains("very-secret"), "{ran:?}");
     ran.prints(&[".env", "server.key", "--with-secrets"]);
-    // Under another name it would be shown, also when the move was applied.
+    // Under another name the content would be shown, also after the move was applied.
     desk.line("mv .env plain; mv .ssh keys; true").ok();
     assert!(desk.changes().iter().all(|change| change["change"] != "moved"), "{:?}", desk.changes());
     desk.line("rm .env").ok();
@@ -343,7 +343,7 @@ fn folders_that_are_never_opened_and_paths_that_are_kisos_own() {
         .prints(&["/srv/app\none\ntwo\napp"]);
 }
 
-/// Command lines in a folder, and the same in the workspace: both trees are the same, and so is the folder when that was accepted.
+/// Runs the same command lines in a folder and in the workspace: both trees are equal, and so is the folder after accepting.
 #[test]
 fn random_command_lines_in_a_folder_do_as_in_the_workspace() {
     let home = Home::new();
@@ -365,7 +365,7 @@ fn random_command_lines_in_a_folder_do_as_in_the_workspace() {
     }
 }
 
-/// By HTTP, as the page does it.
+/// Over HTTP, as the page does it.
 #[test]
 fn a_difference_is_shown_and_accepted_over_http_by_administrators_alone() {
     let desk = Desk::new();
@@ -403,7 +403,7 @@ fn a_difference_is_shown_and_accepted_over_http_by_administrators_alone() {
     assert_eq!(post("discard", json!({ "at": "/project" })).expect(200)["changes"], 2);
     assert_eq!(served.folders("default")["items"][0]["changes"], json!([]));
     assert_eq!(served.folders("nobody")["items"], json!([]));
-    // In a channel it is a command.
+    // In a channel, it is a command.
     assert_eq!(served.command("default", "/diff"), "No changes are waiting.");
     served.reply(served.send("default", "$ echo again > a.txt"));
     assert!(served.command("default", "/diff").contains("M  a.txt"));
@@ -411,12 +411,12 @@ fn a_difference_is_shown_and_accepted_over_http_by_administrators_alone() {
     assert_eq!(desk.read("a.txt"), "again\n");
     assert!(served.command("default", "/undo").contains("What was applied to /project"));
     assert_eq!(desk.read("a.txt"), "one\ntwo\n");
-    // Others neither see nor change it, by no command either.
+    // Other users neither see nor change it, also not by a command.
     served.reply(served.send("default", "$ echo once more > a.txt"));
     let token = desk.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
     served.token = Some(token["token"].as_str().unwrap().to_owned());
     served.request("GET", "/sessions/default/folders", None).refuses(404, "not_found");
-    // Also in a session that they have begun.
+    // Also in a session that they started.
     crate::crash::store(&desk.home)
         .execute("UPDATE sessions SET owner = 'token ' || (SELECT handle FROM tokens WHERE name = 'guest')", ())
         .unwrap();

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 
 const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
-/// What a sender of one hook needs.
+/// A sender of events for one hook.
 pub(crate) struct Sender<'a> {
     served: &'a Served,
     hook: &'a str,
@@ -23,7 +23,7 @@ impl<'a> Sender<'a> {
         Sender { served, hook, secret }
     }
 
-    /// An event with these headers, and no others.
+    /// Sends an event with only these headers.
     fn post(&self, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut stream = self.served.connect();
         let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
@@ -44,7 +44,7 @@ impl<'a> Sender<'a> {
         HEXLOWER.encode(hmac::sign(&key, signed).as_ref())
     }
 
-    /// As GitHub sends it.
+    /// Sends an event as GitHub does.
     fn github(&self, id: &str, event: &str, body: &Value) -> Answer {
         let body = body.to_string();
         let signature = format!("sha256={}", self.mac(body.as_bytes()));
@@ -57,7 +57,7 @@ impl<'a> Sender<'a> {
         self.post(&headers, body.as_bytes())
     }
 
-    /// With the secret as a token, as Home Assistant's `rest_command` sends it.
+    /// Sends the secret as a token, as Home Assistant's `rest_command` does.
     pub(crate) fn token(&self, body: &[u8]) -> Answer {
         self.post(&[("authorization", &format!("Bearer {}", self.secret))], body)
     }
@@ -84,7 +84,7 @@ fn issue(title: &str) -> Value {
 
 const CAMERA: &str = "[hooks.camera]\nauth = \"token\"\ntemplate = \"{body.camera} sent {body.snapshot}: who is there?\"\nmax_body_kib = 1_024\n";
 
-/// A picture in an event is a file of the hook's session, and from outside like everything else of it.
+/// A picture in an event becomes a file of the hook's session, and is from outside like the rest of the event.
 #[test]
 fn an_event_brings_pictures() {
     let home = home(CAMERA);
@@ -128,7 +128,7 @@ fn an_event_brings_pictures() {
     assert_eq!(served.terminate(), 0);
 }
 
-/// An event is a message once, whatever becomes of the daemon, and its reply is told where it should be.
+/// An event becomes one message, even if the daemon is killed, and its reply goes to the configured place.
 #[test]
 fn an_event_becomes_a_message_once() {
     let home = home(ISSUES);
@@ -140,14 +140,14 @@ fn an_event_becomes_a_message_once() {
     assert_eq!((&queued["status"], &queued["session"]), (&json!("queued"), &json!("hook.issues")));
     let message = queued["message"].as_i64().unwrap();
     let reply = served.reply(message);
-    // The sender did not hear of it and tries again, also after the daemon was killed.
+    // The sender missed the response and tries again, also after the daemon was killed.
     let again = sender.github("2", "issues", &issue("It broke")).expect(200);
     assert_eq!((&again["status"], &again["message"]), (&json!("known"), &json!(message)));
     served.kill();
     let served = Served::start(&home);
     let sender = Sender::new(&home, &served, "issues");
     assert_eq!(sender.github("2", "issues", &issue("It broke")).expect(200)["status"], "known");
-    // Who recorded the request has no other body to sign, whatever id is put to it.
+    // A person who recorded the request has no signature for another body, whatever the id.
     assert_eq!(sender.github("3", "issues", &issue("It broke")).expect(200)["status"], "known");
     let second = sender.github("4", "issues", &issue("It broke again")).expect(202);
     served.reply(second["message"].as_i64().unwrap());
@@ -167,7 +167,7 @@ fn an_event_becomes_a_message_once() {
     assert!(metrics.contains("kiso_hook_events_total{hook=\"issues\",result=\"known\"} 2"), "{metrics}");
 }
 
-/// What is in an event is data: no command, no tag, no instruction of the template, no message of a person.
+/// An event is data: its text is not a command, a tag, an instruction of the template or a person's message.
 #[test]
 fn an_event_orders_nothing() {
     let home = home("[hooks.a]\nauth = \"token\"\ntemplate = \"{body.x}\"\n");
@@ -189,7 +189,7 @@ fn an_event_orders_nothing() {
     assert_eq!(runs["items"].as_array().unwrap().len(), 6, "each event has a run of its own: {runs}");
 }
 
-/// Nor below a request that the built-in rules know: they read the template, and no line of the event.
+/// Nor after a request for the built-in rules: they read the template, and no line of the event.
 #[test]
 fn what_stands_below_a_template_is_no_step_of_it() {
     let home = home("[hooks.ask]\nauth = \"token\"\ntemplate = \"What can you do?\\n{body.x}\"\n");
@@ -205,7 +205,7 @@ fn what_stands_below_a_template_is_no_step_of_it() {
     assert!(!home.work("hook.ask").join("pwned.txt").exists());
 }
 
-/// Whoever writes where events came, and asks about them, has them fenced as what nobody typed.
+/// If a user asks about earlier events in their session, the model gets them as untrusted text.
 #[test]
 fn what_an_event_said_is_nobodys_word_later_either() {
     let low =
@@ -249,7 +249,7 @@ fn what_is_wrong_with_a_request_is_told_and_nothing_is_kept() {
     sender.post(&[], body.as_bytes()).refuses(401, "unauthorized");
     let other = format!("sha256={}", HEXLOWER.encode(&[7; 32]));
     sender.post(&[("x-hub-signature-256", &other)], body.as_bytes()).refuses(401, "unauthorized");
-    // A body that another one was signed for.
+    // A signature of another body.
     let signature = format!("sha256={}", sender.mac(b"{}"));
     sender.post(&[("x-hub-signature-256", &signature)], body.as_bytes()).refuses(401, "unauthorized");
     let with = |kind: &str, body: &[u8]| {
@@ -269,11 +269,11 @@ fn what_is_wrong_with_a_request_is_told_and_nothing_is_kept() {
     let long = "i".repeat(201);
     sender.github(&long, "issues", &title).refuses(400, "bad_request");
     Sender { hook: "none", ..Sender::new(&home, &served, "issues") }.token(b"{}").refuses(404, "not_found");
-    // The secret of one hook opens no other.
+    // A hook's secret is not valid for another hook.
     let foreign = Sender { hook: "state", ..Sender::new(&home, &served, "issues") };
     foreign.post(&[("x-token", &foreign.secret)], b"{\"state\": \"on\"}").refuses(401, "unauthorized");
     assert_eq!(served.get("/sessions")["items"].as_array().unwrap().len(), 0, "nothing was kept");
-    // What is signed with a time is good for that time.
+    // A signature with a time is only valid around that time.
     let signed = Sender::new(&home, &served, "signed");
     let at = |seconds: i64| {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64;
@@ -292,7 +292,7 @@ fn what_is_wrong_with_a_request_is_told_and_nothing_is_kept() {
     assert_eq!(served.get("/health/details")["hooks"][0]["trouble"], "bad_request");
 }
 
-/// Who floods is refused, and what was accepted is answered, each by itself.
+/// Excess events are refused, and accepted ones are answered, each by itself.
 #[test]
 fn a_flood_is_refused_and_what_was_accepted_is_answered() {
     let home = home(
@@ -302,7 +302,7 @@ fn a_flood_is_refused_and_what_was_accepted_is_answered() {
     let served = Served::start(&home);
     let sender = Sender::new(&home, &served, "a");
     let (mut messages, mut refused) = (Vec::new(), 0);
-    // A minute gives five back, however long this takes on a busy machine.
+    // The rate allows five more each minute, however long this takes on a busy machine.
     for n in 0..60 {
         let answer = sender.token(format!("{{\"n\": {n}}}").as_bytes());
         match answer.status {
@@ -318,7 +318,7 @@ fn a_flood_is_refused_and_what_was_accepted_is_answered() {
     messages.iter().for_each(|message| drop(served.reply(*message)));
     assert_eq!(texts(&served, "hook.a", "user").len(), messages.len());
     assert_eq!(texts(&served, "hook.a", "assistant").len(), messages.len(), "each was answered by itself");
-    // A queue that is not worked off has an end, too: somebody else works in the session.
+    // A queue that is not processed has a limit, too: another run occupies the session.
     let other = Sender::new(&home, &served, "b");
     served.reply(other.token(b"{\"n\": 0}").expect(202)["message"].as_i64().unwrap());
     let lock = std::fs::File::open(home.path().join("sessions/hook.b/lock")).unwrap();
@@ -327,7 +327,7 @@ fn a_flood_is_refused_and_what_was_accepted_is_answered() {
     other.token(b"{\"n\": 3}").refuses(429, "queue_full");
     lock.unlock().unwrap();
     waiting.iter().for_each(|sent| drop(served.reply(sent["message"].as_i64().unwrap())));
-    // Guesses are counted against who makes them.
+    // Failed attempts count against their sender.
     let wrong = Sender { secret: "x".repeat(20), ..Sender::new(&home, &served, "b") };
     let told: Vec<u16> = (0..40).map(|_| wrong.token(b"{}").status).collect();
     assert!(told.starts_with(&[401]) && told.ends_with(&[429]), "{told:?}");
@@ -358,7 +358,7 @@ fn a_hook_without_its_secret_does_not_open() {
     assert!(!ran.stderr.contains("hidden"));
 }
 
-/// The hooks that the page shows can be copied as they stand.
+/// The hooks in the documentation can be copied unchanged.
 #[test]
 fn the_documented_hooks_are_right() {
     let page = std::fs::read_to_string(root().join("docs/hooks.md")).unwrap();

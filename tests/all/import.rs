@@ -1,4 +1,4 @@
-//! `kiso session import` takes what `kiso session export` wrote: all of it or nothing, whatever stands in the file.
+//! `kiso session import` accepts exports of `kiso session export`: completely or not at all, whatever the file contains.
 
 use crate::harness::Home;
 use crate::served::Served;
@@ -27,12 +27,12 @@ fn export(home: &Home, session: &str) -> Vec<String> {
     home.kiso(&["session", "export", session]).ok().stdout.lines().map(str::to_owned).collect()
 }
 
-/// Lines without what is of the store that they are from.
+/// The lines without values that depend on their store.
 fn plain(lines: &[String]) -> Vec<Value> {
     let (mut numbers, mut runs) = (Vec::new(), Vec::new());
     let plain = |line: &String| {
         let mut line: Value = serde_json::from_str(line).unwrap();
-        // Numbers and ids by the order in which they are first seen.
+        // Numbers and ids, replaced by the order of their first occurrence.
         for (key, known) in [("id", &mut numbers), ("run", &mut runs)] {
             if line["type"] == "task" && key == "id" {
                 continue;
@@ -54,7 +54,7 @@ fn plain(lines: &[String]) -> Vec<Value> {
     lines.iter().map(plain).collect()
 }
 
-/// Nothing has come of an import.
+/// Asserts that an import fails and changes nothing.
 #[track_caller]
 fn refused(home: &Home, lines: &[String], code: i32, said: &[&str]) {
     let file = home.file("bad.jsonl", lines.join("\n"));
@@ -63,7 +63,7 @@ fn refused(home: &Home, lines: &[String], code: i32, said: &[&str]) {
     assert_eq!(home.kiso(&["session", "list"]).ok().stdout, sessions);
 }
 
-/// Rule: "session log is append-only and never erased"; what was taken out of a home can be put back.
+/// Rule: "session log is append-only and never erased"; an exported session can be restored.
 #[test]
 fn what_was_exported_comes_back_as_it_was() {
     let (home, lines) = talked();
@@ -74,7 +74,7 @@ fn what_was_exported_comes_back_as_it_was() {
         "--as",
         "nothing was imported",
     ]);
-    // Beside the one that it is of: the ids of its runs are taken.
+    // Beside the original: the ids of its runs are taken.
     home.kiso(&["session", "import", file, "--as", "copy"]).ok().prints(&["session copy: 6 messages, 3 runs"]);
     assert_eq!(plain(&export(&home, "copy")), plain(&lines));
     assert_ne!(export(&home, "copy")[7], lines[7], "the runs have ids of their own");
@@ -86,10 +86,10 @@ fn what_was_exported_comes_back_as_it_was() {
     home.kiso(&["session", "delete", "trip", "--yes"]).ok();
     home.kiso(&["session", "import", file]).ok();
     assert_eq!(export(&home, "trip").iter().filter(|line| line.contains("\"type\":\"run\"")).count(), 3);
-    // Where it stood, and the models that it had.
+    // Its placement and models are restored.
     let head: Value = serde_json::from_str(&export(&other, "trip")[0]).unwrap();
     assert_eq!((&head["placement"], &head["role_models"]), (&json!("pinned"), &json!({ "planner": "reflex" })));
-    // It goes on as any other: in its segment, and found by its words and tags.
+    // It works like any other: it continues its segment, and is found by words and tags.
     other.kiso(&["run", "--session", "trip", "$ echo fourth"]).ok().prints(&["fourth"]);
     let store = rusqlite::Connection::open(other.path().join("store.db")).unwrap();
     let texts = |sql: &str| -> i64 { store.query_row(sql, (), |row| row.get(0)).unwrap() };
@@ -98,7 +98,7 @@ fn what_was_exported_comes_back_as_it_was() {
     assert_eq!(texts("SELECT count(*) FROM messages WHERE tags = '[\"one\"]'"), 1);
 }
 
-/// A subagent's report is a message of this session and of a run of its own, whose lines are not in the file.
+/// A subagent's report is a message of this session and of a separate run, whose lines are not in the file.
 #[test]
 fn a_report_of_another_session_comes_back_too() {
     let (home, mut lines) = talked();
@@ -148,7 +148,7 @@ fn nothing_is_taken_of_a_file_that_is_wrong() {
     refused(&home, &with(1, &lines[1].replace("first", &"x".repeat(9 << 20))), 1, &["bad.jsonl:2:", "longer than"]);
     home.kiso(&["session", "import", "none.jsonl"]).exit(1).says(&["none.jsonl cannot be read"]);
     home.kiso(&["session", "import", "."]).exit(1).says(&["it is not a file"]);
-    // Nothing that was refused stands in the way.
+    // A refused import leaves nothing that blocks a later one.
     let file = home.file("trip.jsonl", lines.join("\n\n"));
     home.kiso(&["session", "import", file.to_str().unwrap()]).ok();
 }

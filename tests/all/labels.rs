@@ -1,5 +1,5 @@
-//! Whose words a run goes by: text from outside carries its label through files, commands and rows, and what is decided from it is not done
-//! without a person's word.
+//! The source of a run's instructions: text from outside keeps its label in files, commands and rows, and its consequences need a
+//! person's approval.
 
 use crate::exec::programs::cat;
 use crate::harness::Home;
@@ -8,10 +8,10 @@ use crate::served::Served;
 use crate::web;
 use serde_json::Value;
 
-/// What a page says that nobody else does.
+/// A text that occurs only in the server's page.
 const CANARY: &str = "canary-7f3a";
 
-/// A home whose `fetch` reaches a server that serves the canary; and its address.
+/// A home whose `fetch` reaches a server with the canary. Returns its address, too.
 fn fetching() -> (Home, String) {
     let address = web::serve(|_| web::text(CANARY));
     let home = Home::new();
@@ -23,7 +23,7 @@ fn fetching() -> (Home, String) {
 /// From the best to the worst.
 const INTEGRITIES: [&str; 4] = ["user", "publisher", "person", "world"];
 
-/// The worst integrity of what the last run's command lines have printed. That the conversation before it was from outside is another matter.
+/// The worst integrity of the output of the last run's command lines, without that of the earlier conversation.
 pub(crate) fn integrity(home: &Home) -> String {
     let explained = home.kiso(&["--json", "approval", "explain", "last"]);
     let lines = explained.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -38,7 +38,7 @@ fn prints(home: &Home, line: &str) -> (bool, String) {
     (ran.stdout.contains(CANARY), integrity(home))
 }
 
-/// Lines that make one file of another, in every way that bytes and names go.
+/// Lines that make one file from another, in every way in which bytes and names can be copied.
 const WAYS: [&str; 22] = [
     "cp {a} {b}",
     "mv {a} {b}x; cp {b}x {a}; mv {b}x {b}",
@@ -71,7 +71,7 @@ fn no_byte_is_made_of_a_page_without_its_label() {
     home.kiso(&["run", "$ echo clean > own.txt"]).ok();
     std::fs::write(home.work("default").join("cat.wasm"), cat()).unwrap();
     assert_eq!(prints(&home, "./cat.wasm < own.txt"), (false, "user".to_owned()), "what is the user's stays so");
-    // Each way from a file that one of the ways before has made: chains that no list would have.
+    // Each way from a file that an earlier way has created: chains that no fixed list would have.
     let (mut dice, mut known) = (20_u32, vec!["page.txt".to_owned()]);
     for (number, way) in WAYS.iter().enumerate() {
         dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -84,7 +84,7 @@ fn no_byte_is_made_of_a_page_without_its_label() {
         assert_eq!(integrity, "world", "{line}");
         known.push(b);
     }
-    // A crash, or a restart, forgets nothing: each of these commands was a process of its own. Nor does an undo.
+    // Crashes and restarts keep the labels: each of these commands was a separate process. So does an undo.
     assert_eq!(prints(&home, "cat page.txt").1, "world");
     home.kiso(&["run", "$ echo mine > page.txt"]).ok();
     assert_eq!(prints(&home, "cat page.txt"), (false, "user".to_owned()), "it was written anew");
@@ -95,7 +95,8 @@ fn no_byte_is_made_of_a_page_without_its_label() {
     assert_eq!(prints(&home, "cat own.txt"), (false, "user".to_owned()));
 }
 
-/// Four lines each: the user makes files, a process that has read a page (`$x`) changes them, the user goes on, and the user looks.
+/// Four lines each: the user creates files, a process that has read a page (`$x`) changes them, the user continues, and the user
+/// looks.
 const NOT_BYTES: [(&str, &str, &str, &str); 13] = [
     ("true", "ln -s \"$x\" l; touch l", "rm l", "ls"),
     ("true", "ln -s \"$x\" l; : >> l", "rm l", "ls"),
@@ -151,7 +152,7 @@ fn a_published_link_serves_nothing_that_was_put_there_later() {
 
 #[test]
 fn a_directory_of_the_machine_is_asked_at_each_write() {
-    // Also where nothing is kept to be undone, which has rules of its own.
+    // Also without undo data, which has other rules.
     for undo in ["", "[undo]\nmax_mib = 0\n"] {
         the_machine_is_asked(undo);
     }
@@ -191,7 +192,7 @@ fn the_machine_is_asked(undo: &str) {
     }
     let has = |name: &str| names.iter().any(|(known, text)| known == name && text == "mine\n");
     assert!(has("open.txt") && has("mine.txt"), "{names:?}");
-    // Whoever wants to be asked about everything is not passed over: what no card can name is refused.
+    // A user who wants to be asked about everything is not bypassed: an effect that no card can name is refused.
     home.config(&format!("model = \"reflex\"\n[policy]\neffects = \"ask_always\"\n{undo}[exec.mounts]\n{mount}\n"));
     home.kiso(&["run", "$ echo more >> /common/mine.txt; rm /common/mine.txt; mkdir /common/more"]);
     assert_eq!(std::fs::read_to_string(shared.join("mine.txt")).unwrap(), "mine\n");
@@ -202,11 +203,11 @@ fn the_machine_is_asked(undo: &str) {
 fn what_is_open_carries_what_others_write_meanwhile() {
     let (home, address) = fetching();
     home.kiso(&["run", &format!("fetch url=http://{address}/p save=page.txt")]).ok();
-    // Each waits for the other without reading what it says.
+    // Each waits for the other without reading its output.
     for line in [
-        // Opened while it was empty, and read when somebody had written.
+        // Opened while it was empty, and read after somebody had written.
         ": > a; (until [ -s a ]; do :; done; cat) < a > copy & cat page.txt >> a; wait",
-        // Emptied while somebody had it open who had read from outside.
+        // Truncated while a process that had read from outside had it open.
         "(until [ -s go ]; do :; done; cat) < page.txt >> copy & : > copy; echo x > go; wait",
     ] {
         home.kiso(&["run", "$ rm -f a copy go"]).ok();
@@ -249,13 +250,13 @@ fn what_a_command_reads_of_a_skill_is_its_publishers() {
     }
     assert_eq!(prints(&home, "cat out.txt"), (true, "publisher".to_owned()), "it stays with what was written");
     assert_eq!(prints(&home, "echo mine"), (false, "user".to_owned()));
-    // An administrator answers for it; what was written before keeps its label.
+    // An administrator vouches for the skill; files written before keep their label.
     home.config("model = \"reflex\"\n[policy]\ntrusted_skills = [\"greet\"]\n");
     assert_eq!(prints(&home, "cat /skills/greet/SKILL.md"), (true, "user".to_owned()));
     assert_eq!(prints(&home, "cat out.txt"), (true, "publisher".to_owned()));
 }
 
-/// What is said of a limit names a command by the words that it was started with, which may be anybody's.
+/// The message about a limit contains the arguments of the command, which may come from anybody.
 #[test]
 fn what_is_said_of_a_limit_has_the_label_of_what_reached_it() {
     let address = web::serve(|_| web::text(&format!("yes {CANARY} > /dev/null\n")));
@@ -268,7 +269,7 @@ fn what_is_said_of_a_limit_has_the_label_of_what_reached_it() {
     assert_eq!(integrity(&home), "world");
 }
 
-/// An administrator who answers for a skill, or does not any more, is heard by a daemon that runs.
+/// A running daemon notices when an administrator starts or stops vouching for a skill.
 #[test]
 fn who_is_answered_for_changes_with_the_configuration() {
     let home = Home::new();
@@ -285,7 +286,7 @@ fn who_is_answered_for_changes_with_the_configuration() {
     }
 }
 
-/// Nobody outside has said anything where there is no connection. An error page is somebody's words.
+/// Without a connection, there is no text from outside. An error page is such a text.
 #[test]
 fn a_fetch_without_a_response_brings_no_label_and_an_error_page_does() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
@@ -307,12 +308,12 @@ fn a_fetch_without_a_response_brings_no_label_and_an_error_page_does() {
     for url in [
         format!("http://{closed}/p"),
         "http://nobody.invalid/p".to_owned(),
-        // It does not speak TLS.
+        // The server does not speak TLS.
         format!("https://{address}/p"),
     ] {
         assert_eq!(fetched(&url), (1, false), "{url}");
     }
     assert_eq!(fetched(&format!("http://{address}/p")), (1, true), "an error page");
-    // A file of it, too, while a fetch that failed has made none.
+    // A response has also created a file, while a failed fetch has not.
     assert_eq!(prints(&home, "ls"), (false, "user".to_owned()));
 }

@@ -1,5 +1,5 @@
-//! The life of a daemon, from outside: what systemd hears, what the log says and never says, reading the configuration
-//! again, and the unit.
+//! The life of a daemon from outside: notifications to systemd, the content of the log, reloading the configuration, and the
+//! unit.
 
 use crate::harness::{Home, everywhere, missing_tool, wait_until};
 use crate::served::Served;
@@ -18,13 +18,13 @@ fn home(config: &str) -> Home {
     home
 }
 
-/// What stands behind `NOTIFY_SOCKET`.
+/// The socket of `NOTIFY_SOCKET`.
 struct Systemd(UnixDatagram);
 
 impl Systemd {
     fn new(home: &Home) -> Systemd {
         let socket = UnixDatagram::bind(home.dir.path().join("notify")).unwrap();
-        // A guard against a daemon that says nothing; no test waits for it to pass.
+        // A guard against a daemon that sends nothing; no test waits for it to pass.
         socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Systemd(socket)
     }
@@ -82,7 +82,7 @@ fn systemd_hears_of_beginning_reload_and_end() {
     assert_eq!(served.ended(), 0);
 }
 
-/// Without WATCHDOG_USEC nothing of the kind is said: the test above would hear it.
+/// Without WATCHDOG_USEC there are no watchdog messages: the test above would receive them.
 #[test]
 fn the_watchdog_hears_of_a_store_that_answers_and_of_no_other() {
     let home = home(QUICK);
@@ -94,7 +94,7 @@ fn the_watchdog_hears_of_a_store_that_answers_and_of_no_other() {
     let other = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
     const STALLED: &str = "queue or store did not answer";
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // The writer waits for the lock, and nothing is said until it is free. On a busy machine it may have been late before.
+    // The writer waits for the lock, and no message is sent until it is free. A busy machine may have caused earlier stalls.
     let stalls = || served.log().matches(STALLED).count();
     served.logs(STALLED, stalls() + 2);
     systemd.0.set_nonblocking(true).unwrap();
@@ -110,11 +110,11 @@ fn the_watchdog_hears_of_a_store_that_answers_and_of_no_other() {
     assert_eq!(served.terminate(), 0);
 }
 
-/// A line that goes on until the file `go` is there.
+/// A line that waits for the file `go`.
 const WAITING: &str =
     "$ touch began; while [ ! -e go ]; do sleep 0.02; done; head -c 2000000 /dev/zero > big && echo end";
 
-/// Waits until a run works on [`WAITING`].
+/// Waits until a run executes [`WAITING`].
 fn until_it_works(home: &Home) {
     let began = home.work("main").join("began");
     wait_until("the run to begin", || began.exists());
@@ -129,7 +129,7 @@ fn a_second_signal_ends_at_once_and_what_was_taken_is_answered_later() {
     until_it_works(&home);
     served.signal(Signal::TERM);
     served.logs("send the signal again to stop immediately", 1);
-    // It is still there, and does not stop for what a reload would be.
+    // It still runs, and HUP does not stop it; the second TERM does.
     served.signal(Signal::HUP);
     served.signal(Signal::TERM);
     assert_eq!(served.ended(), 130);
@@ -148,7 +148,7 @@ fn a_configuration_that_is_wrong_changes_nothing_and_is_told_line_by_line() {
     let log = served.logs("the configuration is unchanged", 1);
     assert!(log.contains("config.toml:3:14: daemon.max_queued = 0 is out of range"), "{log}");
     assert!(log.contains("config.toml:5:1: unknown key exec.timeuot_s: did you mean timeout_s?"), "{log}");
-    // A model whose key is not there is no mistake of the file, and is found before anything changes.
+    // A model with a missing key is valid in the file, but is noticed before anything changes.
     home.config(
         "model = \"lab:x\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9\"\nkey_env = \"NO_KEY\"\n",
     );
@@ -184,7 +184,7 @@ fn a_configuration_that_is_right_holds_for_what_begins() {
     assert!(served.command("main", "/models").contains("lab:big: a context of 16000 tokens, the default"));
     let large = json!({ "session": "main", "text": "x".repeat(2_000) }).to_string();
     served.request("POST", "/msg", Some(&large)).refuses(413, "too_large");
-    // It writes more than that one MiB: what had begun before still has its 256.
+    // It writes more than the new limit of one MiB: a run that started earlier keeps its 256.
     std::fs::write(home.work("main").join("go"), "").unwrap();
     let whole = served.reply(under_way);
     assert!(whole.contains("end") && !whole.contains("write_mib"), "{whole}");
@@ -213,7 +213,7 @@ fn config_reload_says_what_is_in_the_way() {
     assert_eq!((&row["type"], row["pid"].as_u64()), (&json!("reloading"), Some(served.pid().into())));
 }
 
-/// Skills come and go while the daemon runs.
+/// Skills are added and removed while the daemon runs.
 #[test]
 fn skills_that_are_added_are_there_without_a_restart() {
     let home = home(QUICK);
@@ -225,7 +225,7 @@ fn skills_that_are_added_are_there_without_a_restart() {
     assert!(!served.command("main", "/skills").contains("echo"));
 }
 
-/// Secrets are written where they do not belong, and the daemon talks about what it finds there.
+/// Secrets are put in wrong places, and the daemon reports the errors.
 #[test]
 fn no_secret_stands_in_the_log() {
     const PLANTED: [(&str, &str); 5] = [
@@ -246,13 +246,13 @@ fn no_secret_stands_in_the_log() {
         });
         let said = format!("write a poem; my password is {}", PLANTED[2].1);
         served.reply(served.send("main", &said));
-        // A token that is not a token of this home.
+        // A token that does not belong to this home.
         let mut stranger = served.ask_with(PLANTED[4].1, "/sessions");
         stranger.truncate(12);
         assert_eq!(stranger, "HTTP/1.1 401");
         let values = [skill, &lab, PLANTED[2].1, PLANTED[3].1, PLANTED[4].1];
         for value in values {
-            // The mistake is told with the text that is wrong.
+            // The error contains the invalid text.
             home.config(&format!("[log]\nlevel = {}\n", json!(value)));
             served.signal(Signal::HUP);
             served.logs("the configuration is unchanged", values.iter().position(|v| *v == value).unwrap() + 1);
@@ -271,7 +271,7 @@ fn no_secret_stands_in_the_log() {
     }
 }
 
-/// A title stands in clear wherever sessions are listed, and an export leaves the home.
+/// Titles are shown unencrypted in lists of sessions, and exports leave the home.
 #[test]
 fn titles_and_exports_keep_no_credentials() {
     let home = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n");
@@ -285,7 +285,7 @@ fn titles_and_exports_keep_no_credentials() {
     let title = format!("use {by_form} and {by_name}");
     let renamed = with_key(&["session", "rename", "trip", &title]);
     renamed.ok().prints(&["trip is now titled use [secret "]);
-    // What was written down before it was known to be a secret.
+    // A text that was stored before it was known to be a secret.
     assert!(home.kiso(&["session", "export", "trip"]).ok().stdout.contains(by_name), "nobody knows it yet");
     let out = home.dir.path().join("trip.jsonl");
     with_key(&["session", "export", "trip", "--output", out.to_str().unwrap()]).ok();
@@ -311,7 +311,7 @@ fn titles_and_exports_keep_no_credentials() {
     assert_eq!(served.terminate(), 0);
 }
 
-/// Keys of providers, secrets of skills and the key of the home, as systemd hands them over.
+/// Keys of providers, secrets of skills and the home's key, as passed by systemd.
 #[test]
 fn credentials_of_systemd_stand_in_for_variables_and_for_the_key() {
     let home = Home::new();
@@ -327,7 +327,7 @@ fn credentials_of_systemd_stand_in_for_variables_and_for_the_key() {
     with(&["run", "--session", "a", text]).ok();
     assert!(!home.path().join("key").exists(), "it does not lie beside the store");
     with(&["run", "--session", "a", "$ echo again"]).ok().prints(&["again"]);
-    // A command that was not given the key makes none of its own.
+    // A command without the credential does not create another key.
     home.kiso(&["skill", "list"]).exit(3).says(&["has its key in a systemd credential"]);
     assert!(!home.path().join("key").exists());
     home.file("home/key", [8; 32]);
@@ -342,7 +342,7 @@ fn credentials_of_systemd_stand_in_for_variables_and_for_the_key() {
     with(&["doctor", "--offline"]).ok().prints(&["ok   model lab:x: not called"]);
 }
 
-/// A `systemctl` that writes down what it is asked.
+/// A `systemctl` that records its arguments.
 fn fake_systemctl(home: &Home, version: u32, fails: &str) -> impl Fn(&mut Command) + use<> {
     let asked = home.dir.path().join("asked");
     let script = format!(
@@ -397,7 +397,7 @@ fn what_stands_in_the_way_of_a_unit_is_told() {
     };
     home.kiso_with(&["service", "install"], nothing).exit(1).says(&["there is no systemctl here", "kiso serve"]);
     assert!(!home.dir.path().join("systemd").exists(), "nothing is left behind");
-    // A unit can still be written elsewhere, in the form that every systemd understands.
+    // A unit can still be printed for another machine, in a form that every systemd supports.
     let printed = home.kiso_with(&["service", "install", "--print"], nothing);
     printed.ok().prints(&["\nType=notify\nExecReload=/bin/kill -HUP $MAINPID\n"]);
     let fails = fake_systemctl(&home, 252, "*enable*");

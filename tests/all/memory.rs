@@ -1,4 +1,4 @@
-//! What is remembered, and sessions and secrets, from the command line: beside a running daemon and without one.
+//! Memory, sessions and secrets on the command line, with and without a running daemon.
 
 use crate::harness::{Home, Ran, root};
 use crate::served::Served;
@@ -8,13 +8,13 @@ use std::process::Stdio;
 
 const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
-/// Runs a command that reads this from standard input.
+/// Runs a command with this standard input.
 #[track_caller]
 fn fed(home: &Home, args: &[&str], input: &[u8]) -> Ran {
     let mut command = home.command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("kiso starts");
-    // A command that refuses its arguments reads nothing.
+    // A command that refuses its arguments does not read.
     let _ = child.stdin.take().expect("it is piped").write_all(input);
     Ran::new(args, child.wait_with_output().expect("it ends"))
 }
@@ -217,7 +217,7 @@ fn secrets_go_in_and_never_come_out() {
     assert_eq!(listed, json!({ "type": "secret", "session": "main", "name": "pin" }));
     let reply = served.reply(served.send("main", "$ echo zebra-4711"));
     assert!(!reply.contains("zebra-4711") && reply.contains("[secret pin]"), "{reply}");
-    // A new value, and the old one is hidden all the same.
+    // A new value; the old one stays hidden, too.
     fed(&home, &["secret", "set", "pin", "--session", "main"], b"giraffe-0815").ok();
     let reply = served.reply(served.send("main", "$ echo zebra-4711 giraffe-0815"));
     assert!(!reply.contains("zebra-4711") && !reply.contains("giraffe-0815"), "{reply}");
@@ -243,7 +243,7 @@ fn secrets_go_in_and_never_come_out() {
     }
 }
 
-/// Every number that the pages about memory give is the one that is in force.
+/// Every number in the documentation of memory is the one in the code.
 #[test]
 fn the_pages_give_the_numbers_of_the_code() {
     let page = |name: &str| std::fs::read_to_string(root().join("docs/memory").join(name)).unwrap();
@@ -251,7 +251,7 @@ fn the_pages_give_the_numbers_of_the_code() {
     let mut checked = 0;
     for key in kiso_base::config::KEYS {
         let value = key.default_value().replace('_', ",");
-        // Four digits have a comma in a page, and none in the file.
+        // Numbers of four digits have a comma on a page, and none in the file.
         let value = if value.len() == 4 { format!("{},{}", &value[..1], &value[1..]) } else { value };
         for name in [format!("`{}` (", key.name), format!("`[{}] {}` (", key.section, key.name)] {
             for text in [&works, &recall] {

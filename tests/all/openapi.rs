@@ -1,4 +1,4 @@
-//! The OpenAPI document against the daemon that serves it: every operation is asked, and answers as it is described.
+//! The OpenAPI document compared with its daemon: every operation is requested, and responds as described.
 
 mod administrators;
 mod approvals;
@@ -25,16 +25,16 @@ const MANIFEST: &str = "[kiso]\ntype = \"skill\"\nname = \"echo\"\nversion = \"0
     [kiso.skill]\nsecrets = [\"token\"]\n[kiso.skill.args]\ntext = { type = \"string\", required = true }\n\
     [kiso.skill.needs]\nhttp = [{ host = \"api.example.org\", methods = [\"GET\"] }]\n";
 
-/// A daemon with a token of each scope, and the document that it serves.
+/// A daemon with a token of each scope, and its document.
 struct Api {
     home: Home,
     served: Served,
     document: Value,
     chat: String,
     admin: String,
-    /// Headers that are sent along.
+    /// Additional request headers.
     more: String,
-    /// Method, path of the document and status that were seen.
+    /// Method, documented path and status of every response so far.
     seen: BTreeSet<(String, String, u16)>,
 }
 
@@ -55,8 +55,8 @@ impl Api {
         Api { home, served, document, chat, admin, more: String::new(), seen: BTreeSet::new() }
     }
 
-    /// Asks, and holds the answer against the document. `path` is that of the document, with its parameters put in; `token`
-    /// may be a login cookie, too.
+    /// Sends a request and checks the response against the document. `path` is the documented path; `token` may also be a login
+    /// cookie.
     #[track_caller]
     fn ask(&mut self, method: &str, path: &str, asked: &str, token: Option<&str>, body: &[u8]) -> Answer {
         let operation = &self.document["paths"][path][method.to_lowercase()];
@@ -80,7 +80,7 @@ impl Api {
         let mut reader = BufReader::new(stream);
         let content = &operation["responses"]["200"]["content"];
         if content.get("text/event-stream").is_some() && content.get("application/json").is_none() {
-            // It does not end; its head says what it is.
+            // The stream does not end; its head is enough.
             while !bytes.ends_with(b"\r\n\r\n") {
                 assert!(reader.read_until(b'\n', &mut bytes).unwrap() > 0);
             }
@@ -94,7 +94,7 @@ impl Api {
         answer
     }
 
-    /// Whether the answer is one that the document describes.
+    /// Checks that the document describes the response.
     #[track_caller]
     fn hold(&self, method: &str, path: &str, answer: &Answer) {
         let what = format!("{method} {path}");
@@ -116,7 +116,7 @@ impl Api {
         assert!(wrong.is_empty(), "{what}: {wrong:?}\n{body:#}");
     }
 
-    /// Method, path and operation of everything that is documented.
+    /// Method, path and operation of every documented operation.
     fn operations(&self) -> Vec<(String, String, Value)> {
         let mut all = Vec::new();
         for (path, operations) in self.document["paths"].as_object().unwrap() {
@@ -128,7 +128,7 @@ impl Api {
     }
 }
 
-/// A path with something in place of its parameters.
+/// A path with values for its parameters.
 fn filled(path: &str) -> String {
     ["{id}", "{session}", "{name}", "{path}", "{model}", "{seq}", "{place}"]
         .iter()
@@ -174,7 +174,7 @@ fn every_operation_answers_as_it_is_documented() {
     let created = api.ask("POST", "/v1/responses", "/v1/responses", c.as_deref(), created).expect(200);
     let response = format!("/v1/responses/{}", created["id"].as_str().unwrap());
     let stopped = format!("{response}/cancel");
-    // Method, path of the document, path as asked, token, body, status.
+    // Method, documented path, requested path, token, body, status.
     type Case<'a> = (&'a str, &'a str, &'a str, &'a Option<String>, &'a [u8], u16);
     let cases: Vec<Case<'_>> = vec![
         ("GET", "/", "/", &None, b"", 200),
@@ -392,7 +392,7 @@ fn every_operation_answers_as_it_is_documented() {
         answers.push((asked.to_owned(), answer));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // A run that is under way is cancelled.
+    // An active run is cancelled.
     let waiting = api.served.send("slow", "$ sleep 50");
     let started = |api: &Api| api.served.get(&format!("/messages/{waiting}"))["run"].as_str().map(str::to_owned);
     wait_until("the run to start", || started(&api).is_some());
@@ -409,13 +409,13 @@ fn every_operation_answers_as_it_is_documented() {
     providers::answers(&mut api, a.as_deref());
     let retry = |api: &mut Api| api.ask("POST", "/runs/{run}/retry", &format!("/runs/{slow}/retry"), c.as_deref(), b"");
     retry(&mut api).refuses(409, "running");
-    // tests/all/held.rs shows how a run comes to be held.
+    // tests/all/held.rs shows how a run becomes held.
     crate::crash::store(&api.home).execute("UPDATE runs SET held_ms = 1 WHERE id = ?1", [&slow]).unwrap();
     retry(&mut api).expect(200);
     api.ask("POST", "/runs/{run}/cancel", &format!("/runs/{slow}/cancel"), c.as_deref(), b"").expect(200);
 
     mcp::a_session(&mut api);
-    // What is open to nobody without a token, and to nobody but administrators.
+    // Operations that need a token, or an administrator's.
     for (method, path, operation) in api.operations() {
         if operation["security"] == json!([]) {
             continue;
@@ -425,7 +425,7 @@ fn every_operation_answers_as_it_is_documented() {
             api.ask(&method, &path, &filled(&path), c.as_deref(), b"{}").refuses(403, "forbidden");
         }
         if operation["requestBody"]["content"].get("application/json").is_some() {
-            // JSON-RPC has codes of its own.
+            // JSON-RPC has its own codes.
             let code = if path == "/mcp" { json!(-32_700) } else { json!("bad_request") };
             let answer = api.ask(&method, &path, &filled(&path), a.as_deref(), b"[[[");
             assert_eq!(answer.expect(400)["error"]["code"], code);
@@ -435,8 +435,8 @@ fn every_operation_answers_as_it_is_documented() {
         let well = |status: &u16| api.seen.contains(&(method.clone(), path.clone(), *status));
         let documented: Vec<u16> =
             operation["responses"].as_object().unwrap().keys().map(|status| status.parse().unwrap()).collect();
-        // A part of a published file is asked for with a header, in tests/all/published.rs, calls need a model that calls tools, as in
-        // tests/all/page/calls.rs, and a fleet needs a NATS server: tests/all/fleet/seen.rs.
+        // Partial responses are tested in tests/all/published.rs, calls need a model with tool calls (tests/all/page/calls.rs),
+        // and a fleet needs a NATS server (tests/all/fleet/seen.rs).
         let elsewhere = |status: u16| status == 206 || path == "/fleet" || path.contains("/calls/");
         for status in documented.iter().filter(|status| **status < 300 && !elsewhere(**status)) {
             assert!(well(status), "{method} {path} was never seen to answer {status}");
@@ -472,7 +472,7 @@ fn every_operation_answers_as_it_is_documented() {
     );
     assert_eq!(json("/facts?q=house")["items"][0]["text"], "The house is blue");
     assert_eq!(json("/usage?before=2030-01-01")["items"].as_array().unwrap().last().unwrap()["day"], "2026-01-01");
-    // The lines of chunks stand between.
+    // The lines of HTTP chunks come between.
     let lines: Vec<Value> = answer("/sessions/main/export")
         .body
         .lines()

@@ -28,7 +28,7 @@ fn echo(home: &Home) -> PathBuf {
     wasm
 }
 
-/// `docker-registry` in a directory of its own.
+/// A `docker-registry` with its own directory.
 struct DebianRegistry {
     child: Child,
     address: String,
@@ -62,7 +62,7 @@ impl Drop for DebianRegistry {
     }
 }
 
-/// The guest `echo` of this version, pushed under this tag.
+/// Pushes the guest `echo` in this version with this tag.
 fn push_version(home: &Home, version: &str, place: &str) {
     let manifest = std::fs::read_to_string(root().join("tests/guests/echo/kiso.toml")).unwrap();
     let manifest = manifest.replace("version = \"0.1.0\"", &format!("version = \"{version}\""));
@@ -83,7 +83,7 @@ fn tags_are_searched_and_followed_to_the_highest_version() {
     push_version(&home, "1.9.0", &format!("{place}:stable"));
     home.kiso(&["skill", "add", &format!("{place}:1.9.0"), "--grant", "all"]).ok();
     home.kiso(&["skill", "outdated"]).ok().prints(&["current  echo 1.9.0"]);
-    // By their numbers, not by their letters; and what is no version is not followed.
+    // Versions are compared by number, not alphabetically, and a tag that is not a version is not considered.
     push_version(&home, "1.10.0", &format!("{place}:v1.10.0"));
     push_version(&home, "3.0.0", &format!("{place}:zoo"));
     home.kiso(&["skill", "outdated"]).ok().prints(&["outdated echo 1.9.0 → 1.10.0", ":v1.10.0"]);
@@ -97,12 +97,12 @@ fn tags_are_searched_and_followed_to_the_highest_version() {
     home.kiso(&["skill", "outdated"]).ok().prints(&["current  echo 1.10.0"]);
     home.kiso(&["skill", "remove", "echo"]).ok();
 
-    // A tag that is no version is followed to what it points to.
+    // An installed tag that is not a version is followed to its current target.
     home.kiso(&["skill", "add", &format!("{place}:stable"), "--grant", "all"]).ok();
     home.kiso(&["skill", "outdated"]).ok().prints(&["current  echo 1.9.0"]);
     push_version(&home, "2.0.0", &format!("{place}:stable"));
     home.kiso(&["skill", "update", "echo"]).ok().prints(&["loaded echo 2.0.0"]);
-    // It was put back: that is no update.
+    // The tag was set back to a lower version, which does not count as an update.
     push_version(&home, "1.9.0", &format!("{place}:stable"));
     home.kiso(&["skill", "update", "echo"]).ok().prints(&["current  echo 2.0.0"]);
     assert_eq!(home.kiso(&["--json", "skill", "info", "echo"]).json()["version"], "2.0.0");
@@ -128,14 +128,14 @@ fn a_component_goes_into_a_registry_and_comes_out_the_same() {
     let pushed = home.kiso(&["--json", "skill", "push", path(&file), &format!("{place}:1.0")]).json();
     let (at, manifest) = (pushed["place"].as_str().unwrap(), pushed["digest"].as_str().unwrap());
     assert_eq!(at, format!("{place}:1.0@{manifest}"));
-    // Again, nothing is new, and it is the same artifact.
+    // A second push uploads nothing new, and gives the same artifact.
     let again = home.kiso(&["--json", "skill", "push", path(&file), &format!("{place}:1.0")]).json();
     assert_eq!(again["digest"], pushed["digest"]);
 
     home.kiso(&["skill", "add", &format!("{place}:1.0"), "--grant", "all"]).ok().prints(&["loaded echo"]);
     home.kiso(&["skill", "info", "echo"]).ok().prints(&["signed by ada", &format!("from {place}")]);
     home.kiso(&["skill", "run", "echo", "text=hi"]).ok();
-    // By its digest, in another home, as the lockfile says.
+    // In another home by digest, as in the lockfile.
     let other = Home::new();
     let lock = home.path().join("skills.lock");
     assert!(std::fs::read_to_string(&lock).unwrap().contains(at), "the lockfile has the place with its digest");
@@ -149,12 +149,12 @@ fn a_component_goes_into_a_registry_and_comes_out_the_same() {
     home.kiso(&["skill", "add", &wrong]).exit(2);
     home.kiso(&["skill", "push", path(&file), "oci://127.0.0.1:1/x:1"]).exit(1).says(&["cannot be reached"]);
     home.kiso(&["skill", "push", path(&file), &wrong]).exit(2).says(&["name a tag"]);
-    // Nothing that was pulled is left lying about.
+    // No pulled file is left behind.
     let left = std::fs::read_dir(home.path()).unwrap().flatten().filter(|e| e.path().join("echo.wasm").exists());
     assert_eq!(left.count(), 0);
 }
 
-/// Apache's form of a password file: "ada" with "s3cret", by bcrypt.
+/// Apache's password file format: "ada" with "s3cret", by bcrypt.
 const HTPASSWD: &str = "ada:$2y$05$";
 
 #[test]
@@ -189,7 +189,7 @@ fn a_registry_that_wants_to_know_who_asks_is_told() {
     ran.ok().prints(&["loaded echo"]);
 }
 
-/// What a registry answers to a path, and all that it was asked.
+/// A registry's answers by path, and all received requests.
 type Answers = HashMap<String, (u16, Vec<(&'static str, String)>, Vec<u8>)>;
 
 struct LyingRegistry {
@@ -246,7 +246,7 @@ fn honest(layer: &[u8]) -> (Answers, Value) {
     artifact(("application/vnd.wasm.config.v0+json", &config), ("application/wasm", layer))
 }
 
-/// The answers of an honest registry for an artifact `a` with the tag 1: of what type its configuration and its layer are, and they.
+/// The answers of an honest registry for an artifact `a` with the tag 1: types and contents of its configuration and its layer.
 fn artifact((config_type, config): (&str, &Value), (layer_type, layer): (&str, &[u8])) -> (Answers, Value) {
     let config = config.to_string().into_bytes();
     let part = |kind: &str, bytes: &[u8]| json!({ "mediaType": kind, "digest": sha256(bytes), "size": bytes.len() });
@@ -281,19 +281,19 @@ fn a_registry_that_lies_is_told_apart() {
         answers.entry(at).and_modify(|(_, _, body)| *body = manifest.to_string().into_bytes());
         answers
     };
-    // A layer that was changed, one byte of it.
+    // A layer with one changed byte.
     let tampered = with(&|answers, _| answers.get_mut(&blob).unwrap().2[100] ^= 1);
     refused(tampered, ":1", 4, &["the layer has the digest sha256:", "was asked for"]);
-    // One that is longer than the manifest says, by much and by little.
+    // A layer that is longer than in the manifest, by much and by little.
     let longer = with(&|answers, _| answers.get_mut(&blob).unwrap().2.extend(vec![0; 1 << 20]));
     refused(longer, ":1", 2, &["the layer has more than"]);
     let longer = with(&|answers, _| answers.get_mut(&blob).unwrap().2.push(0));
     refused(longer, ":1", 2, &["the layer has more than"]);
-    // One that says that it is larger than is taken is not asked for.
+    // A layer whose declared size is too large is not requested.
     let huge = with(&|_, manifest| manifest["layers"][0]["size"] = json!(1_u64 << 40));
     let heard = refused(huge, ":1", 2, &["the layer has more than the 134217728 bytes"]);
     assert!(heard.iter().all(|head| !head.contains(&blob)), "{heard:?}");
-    // A manifest other than the one that was asked for.
+    // A manifest other than the requested one.
     let other = with(&|answers, _| {
         let body = answers["/v2/a/manifests/1"].clone();
         answers.insert(format!("/v2/a/manifests/sha256:{}", "0".repeat(64)), body);
@@ -301,7 +301,7 @@ fn a_registry_that_lies_is_told_apart() {
     refused(other, &format!("@sha256:{}", "0".repeat(64)), 4, &["the manifest has the digest"]);
     let endless = with(&|_, manifest| manifest["annotations"] = json!({ "x": "x".repeat(2 << 20) }));
     refused(endless, ":1", 2, &["the manifest has more than the 1048576 bytes"]);
-    // What is another kind of thing.
+    // Artifacts of another kind.
     for (pointer, value, says) in [
         ("/config/mediaType", json!("application/vnd.oci.image.config.v1+json"), "its configuration is"),
         ("/layers/0/mediaType", json!("application/vnd.oci.image.layer.v1.tar+gzip"), "its layer is"),
@@ -312,7 +312,7 @@ fn a_registry_that_lies_is_told_apart() {
         let odd = with(&|_, manifest| *manifest.pointer_mut(pointer).unwrap() = value.clone());
         refused(odd, ":1", 2, &[says]);
     }
-    // An honest one is believed.
+    // An honest registry is accepted.
     let registry = LyingRegistry::start(|_| honest(&layer).0);
     home.kiso(&["skill", "add", &format!("oci://{}/a:1", registry.address), "--grant", "all"])
         .ok()
@@ -325,7 +325,7 @@ fn nothing_leads_to_an_address_that_nobody_named() {
     let layer = std::fs::read(echo(&home)).unwrap();
     let blob = format!("/v2/a/blobs/{}", sha256(&layer));
     let secret = data_encoding::BASE64.encode(b"ada:s3cret");
-    // Another service of this machine, which must not be asked.
+    // Another service of this machine, which must not receive a request.
     let inside = LyingRegistry::start(|_| Answers::new());
     for (to, says) in [
         (format!("http://{}/x", inside.address), "it is not encrypted"),
@@ -344,7 +344,7 @@ fn nothing_leads_to_an_address_that_nobody_named() {
         let place = format!("oci://{}/a:1", registry.address);
         home.kiso(&["skill", "add", &place, "--grant", "all"]).exit(4).says(&[says]);
     }
-    // Nor is a password sent to where a registry says that tokens are.
+    // A password is not sent to a token address chosen by the registry either.
     for (realm, says) in [
         (format!("http://{}/token", inside.address), "encrypted"),
         (format!("https://{}/token", inside.address), "private"),
@@ -360,7 +360,7 @@ fn nothing_leads_to_an_address_that_nobody_named() {
         assert_ne!(ran.code, 0, "{ran:?}");
         assert!(ran.says(&[says]).stderr.find(&secret).is_none() && !ran.stderr.contains("s3cret"));
     }
-    // An upload goes nowhere else either.
+    // An upload is not redirected to another host either.
     let registry = LyingRegistry::start(|_| {
         let there = format!("http://{}/upload", inside.address);
         Answers::from([("/v2/a/blobs/uploads/".to_owned(), (202, vec![("location", there)], Vec::new()))])
@@ -369,11 +369,11 @@ fn nothing_leads_to_an_address_that_nobody_named() {
     let ran = home.kiso(&["skill", "push", path(&file), &format!("oci://{}/a:1", registry.address)]);
     ran.exit(4).says(&["an upload stays with its registry"]);
     assert_eq!(inside.heard(), Vec::<String>::new());
-    // Without encryption, no other machine is asked.
+    // Other machines are only contacted with encryption.
     home.kiso(&["skill", "add", "oci://h/A:1"]).exit(2).says(&["is not a place in a registry"]);
 }
 
-/// A token is asked for with name and password, and shown from then on; neither goes to the store of the blobs.
+/// A token is requested with name and password, and used from then on; neither is sent to the blob store.
 #[test]
 fn a_token_is_got_and_shown() {
     let home = Home::new();
@@ -381,7 +381,8 @@ fn a_token_is_got_and_shown() {
     let registry = LyingRegistry::start(|address| {
         let (mut answers, _) = honest(&layer);
         let wants = format!("Bearer realm=\"http://{address}/token\",service=\"{address}\"");
-        // It asks whoever comes without: this server cannot tell, so it asks once by another path.
+        // A real registry asks for a login when there is no token: this server cannot distinguish, so it asks once on another
+        // path.
         answers.insert("/v2/a/manifests/2".to_owned(), (401, vec![("www-authenticate", wants)], Vec::new()));
         answers.insert("/token".to_owned(), (200, Vec::new(), br#"{"token": "t0ken"}"#.to_vec()));
         answers

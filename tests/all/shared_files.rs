@@ -1,4 +1,4 @@
-//! The files that all sessions share: what a task writes there is there for all when it ends, with its labels, and an undo takes it back.
+//! The files that all sessions share: a task's files appear for all when it ends, with their labels, and an undo removes them.
 
 use crate::harness::{Home, guest, wait_until};
 use crate::served::{Served, ask};
@@ -40,7 +40,7 @@ fn one_session_reads_what_another_wrote_and_an_undo_takes_it_back() {
     assert_eq!(paths(&home), ["d", "d/y", "list.txt"]);
     home.kiso(&["undo", "--redo", "--session", "b"]).ok();
     assert_eq!(paths(&home), ["list.txt", "z"]);
-    // What another session has changed since is not taken back unseen.
+    // A file that another session has changed since is not undone silently.
     home.kiso(&["undo", "--session", "a"]).exit(1).says(&["/shared/list.txt was changed since"]);
     home.kiso(&["undo", "--session", "b"]).ok();
     home.kiso(&["undo", "--session", "a"]).ok();
@@ -63,7 +63,7 @@ fn a_file_that_two_sessions_change_at_once_is_kept_twice() {
     let ran = std::thread::scope(|scope| {
         let first = scope.spawn(|| home.kiso(&["run", "--session", "a", &format!("$ {slow}")]));
         wait_until("the first line works", || home.work("a").join("begun").exists());
-        // Nobody sees it before its task has ended.
+        // Nobody sees the file before its task has ended.
         assert_eq!(paths(&home), Vec::<String>::new());
         line(&home, "b", "echo b > /shared/x.txt; touch /shared/go");
         first.join().unwrap()
@@ -87,7 +87,7 @@ fn what_is_cut_off_leaves_nothing_there() {
     running.kill().unwrap();
     running.wait().unwrap();
     assert_eq!(paths(&home), Vec::<String>::new());
-    // Whatever is done again begins with nothing.
+    // A repeated task starts without the earlier files.
     line(&home, "default", "true");
     let again = home.kiso(&["files", "get", "killed"]);
     assert!(again.stdout == "v\n" || again.stderr.contains("no shared file"), "{again:?}");
@@ -105,7 +105,7 @@ fn files_come_in_and_go_out_by_hand() {
     home.kiso(&["files", "add", report, "--to", "work/2026/report.txt"]).exit(2).says(&["in the place of one"]);
     home.kiso(&["files", "add", report, "--to", "../x"]).exit(2).says(&["a path below /shared"]);
     assert!(line(&home, "a", "cat /shared/work/2026/report.txt").contains("figures"));
-    // Others may have written what is in a file.
+    // Other people may have written a file's content.
     let listed = home.kiso(&["--json", "files", "list", "work"]).ok().json_lines();
     assert_eq!(listed.last().unwrap()["label"]["integrity"], "attached");
 
@@ -124,7 +124,7 @@ fn files_come_in_and_go_out_by_hand() {
     assert_eq!(paths(&home), ["work", "work/2026", "work/2026/report.txt"]);
 }
 
-/// Others were promised the files of one session.
+/// The permissions of a skill cover only the files of one session.
 #[test]
 fn installed_skills_do_not_see_them() {
     let home = home();
@@ -147,7 +147,7 @@ fn there_is_a_limit_and_what_is_beyond_it_is_not_taken() {
     assert_eq!(paths(&home), ["two"]);
 }
 
-/// What a session of scope `chat` puts there is not the owner's.
+/// Files of a session with scope `chat` are not labelled as the owner's.
 #[test]
 fn files_of_a_chat_token_are_another_persons() {
     let home = home();

@@ -1,4 +1,4 @@
-//! Signatures of skills, the publishers that they are pinned to, and the lockfile.
+//! Signatures of skills, pinning to publishers, and the lockfile.
 
 use crate::harness::{Home, guest, missing_tool, root};
 use serde_json::json;
@@ -9,7 +9,7 @@ fn path(path: &Path) -> &str {
     path.to_str().expect("a plain path")
 }
 
-/// A copy of the guest `echo` with its manifest inside, of this version.
+/// A copy of the guest `echo` with a manifest of this version.
 fn echo(home: &Home, file: &str, version: &str) -> PathBuf {
     let manifest = std::fs::read_to_string(root().join("tests/guests/echo/kiso.toml")).unwrap();
     let manifest: String = manifest
@@ -24,7 +24,7 @@ fn echo(home: &Home, file: &str, version: &str) -> PathBuf {
     wasm
 }
 
-/// A new key, and its public one.
+/// A new key. Returns its path and its public key.
 fn key(home: &Home, name: &str) -> (String, String) {
     let file = home.file(&format!("{name}/placeholder"), "").with_file_name(name);
     home.kiso(&["skill", "trust", "new", path(&file)]).ok();
@@ -38,7 +38,7 @@ fn a_skill_is_pinned_to_the_key_that_signed_it_first() {
     let (bob, bob_public) = key(&home, "bob");
     let first = echo(&home, "one/echo.wasm", "1.0.0");
     home.kiso(&["skill", "sign", path(&first), "--key", &ada]).ok().prints(&["signed echo by"]);
-    // Of a key that is not trusted it is worth nothing, and that is said.
+    // The signature of an untrusted key has no effect, and the message says so.
     home.kiso(&["skill", "add", path(&first), "--grant", "all"]).ok().says(&["is not trusted", "kiso skill trust add"]);
     assert_eq!(home.kiso(&["skill", "info", "echo", "--json"]).json()["signer"], json!(null));
 
@@ -48,14 +48,14 @@ fn a_skill_is_pinned_to_the_key_that_signed_it_first() {
     let listed = home.kiso(&["skill", "trust", "list", "--json"]).json();
     assert_eq!((&listed["label"], &listed["pinned"]), (&json!("ada"), &json!(["echo"])));
 
-    // The same key from elsewhere is the same publisher: nothing is asked, and what was granted stays.
+    // The same key at another place is the same publisher: there is no question, and the grants stay.
     let next = echo(&home, "two/echo.wasm", "1.1.0");
     home.kiso(&["skill", "sign", path(&next), "--key", &ada]).ok();
     home.kiso(&["skill", "add", path(&next)]).ok().says(&["replaces echo 1.0.0"]);
-    // A downgrade is asked about, whoever signed it.
+    // A downgrade needs a confirmation, whoever signed it.
     home.kiso(&["skill", "add", path(&first)]).exit(4).says(&["which is lower"]);
 
-    // Nothing but that key takes its place: no unsigned file, no other key, trusted or not, whatever is granted.
+    // Only that key can replace it: no unsigned file and no other key, trusted or not, whatever is granted.
     let unsigned = echo(&home, "three/echo.wasm", "2.0.0");
     let pinned = ["is pinned to the key", "kiso skill remove echo"];
     home.kiso(&["skill", "add", path(&unsigned), "--grant", "all"]).exit(4).says(&pinned).says(&["by nobody"]);
@@ -65,7 +65,7 @@ fn a_skill_is_pinned_to_the_key_that_signed_it_first() {
     home.kiso(&["skill", "add", path(&unsigned), "--grant", "all"]).exit(4).says(&pinned);
     let info = home.kiso(&["skill", "info", "echo", "--json"]).json();
     assert_eq!(info["version"], "1.1.0");
-    // Without its key, the pinned one can be used, and not be updated.
+    // Without its key, the pinned skill can be used, but not updated.
     home.kiso(&["skill", "trust", "remove", "ada"]).ok();
     home.kiso(&["skill", "add", path(&next), "--grant", "all"]).exit(4).says(&pinned);
     home.kiso(&["skill", "run", "echo", "text=hi"]).ok();
@@ -85,7 +85,7 @@ fn what_was_changed_after_it_was_signed_is_refused() {
     let other = echo(&home, "other/echo.wasm", "1.0.1");
     std::fs::copy(&other, &file).unwrap();
     home.kiso(&["skill", "add", path(&file), "--grant", "all"]).exit(4).says(&wrong);
-    // The manifest beside it, which asks for more.
+    // The manifest beside it, with more requests.
     let plain = home.file("two/echo.wasm", std::fs::read(guest("echo")).unwrap());
     let manifest = std::fs::read_to_string(root().join("tests/guests/echo/kiso.toml")).unwrap();
     let beside = home.file("two/kiso.toml", &manifest);
@@ -143,7 +143,7 @@ fn keys_that_are_none_are_refused_and_none_is_overwritten() {
     home.kiso(&["skill", "sign", path(&file), "--key", &public]).exit(2).says(&["not a secret key"]);
 }
 
-/// Whatever one of the two makes, the other one takes.
+/// Each program accepts the signatures of the other one.
 #[test]
 fn minisign_itself_makes_and_checks_the_same_signatures() {
     let run = |home: &Home, args: &[&str]| {
@@ -161,7 +161,7 @@ fn minisign_itself_makes_and_checks_the_same_signatures() {
     let file = echo(&home, "one/echo.wasm", "1.0.0");
     let statement = home.file("statement", home.kiso(&["skill", "statement", path(&file)]).ok().stdout.clone());
     let signature = format!("{}.minisig", file.display());
-    // Ours is checked by it.
+    // It accepts our signature.
     let (ada, public) = key(&home, "ada");
     home.kiso(&["skill", "sign", path(&file), "--key", &ada]).ok();
     ok(&["-V", "-m", path(&statement), "-x", &signature, "-p", &public]);
@@ -202,13 +202,13 @@ fn a_lockfile_makes_another_home_the_same() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Its key is not known there, so whose it is cannot be told.
+    // Its key is not known there, so its owner cannot be named.
     let ran = other.kiso(&["skill", "sync", path(&lock)]);
     ran.exit(1).says(&["no signature of that key counts here"]).prints(&["installed greet"]);
     other.kiso(&["skill", "trust", "add", &public]).ok();
     other.kiso(&["skill", "sync", path(&lock)]).ok().prints(&["installed echo", "unchanged greet"]);
     assert_eq!(std::fs::read_to_string(other.path().join("skills.lock")).unwrap(), text);
-    // Nothing was granted along with it.
+    // It added no grants.
     let more = other.file("more/SKILL.md", "---\nname: more\ndescription: More.\n---\nMore.\n");
     other.kiso(&["skill", "add", path(more.parent().unwrap())]).ok();
     other.kiso(&["skill", "sync", path(&lock)]).ok().prints(&["kept more", "--remove-others"]);
@@ -217,7 +217,7 @@ fn a_lockfile_makes_another_home_the_same() {
         ran.ok().json_lines().contains(&json!({ "type": "sync", "skill": "more", "status": "removed", "why": null })),
         "{ran:?}"
     );
-    // Another file at the same place is not what was written down.
+    // Another file at the same place does not match the lockfile.
     home.file("greet/SKILL.md", "---\nname: greet\ndescription: Greets.\n---\nBe cold.\n");
     other.kiso(&["skill", "remove", "greet"]).ok();
     other.kiso(&["skill", "sync", path(&lock)]).exit(1).says(&["is another one by now"]);

@@ -1,11 +1,11 @@
-//! What text of others does to a terminal and to the log: nothing. Guests, files, names, titles and summaries try to move
-//! the cursor, to fill the clipboard, to turn lines around and to write lines that look like kiso's own.
+//! Text of others has no effect on a terminal or the log. Guests, files, names, titles and summaries try to move the cursor, to
+//! fill the clipboard, to reverse lines and to imitate kiso's own lines.
 
 use crate::chat::Terminal;
 use crate::harness::{Home, guest};
 use crate::served::Served;
 
-/// What each text tries, and what stands in its place.
+/// The text of each attempt, and its harmless replacement.
 const ATTEMPTS: &[(&str, &str)] = &[
     ("\x1b[2J\x1b[H", "⟦U+001B⟧[2J⟦U+001B⟧[H"),
     ("\x1b]52;c;cm0gLXJmIH4K\x07", "⟦U+001B⟧]52;c;cm0gLXJmIH4K⟦U+0007⟧"),
@@ -31,7 +31,7 @@ const ATTEMPTS: &[(&str, &str)] = &[
     ("one\u{2028}two\u{2029}three\u{85}four", "one⟦U+2028⟧two⟦U+2029⟧three⟦U+0085⟧four"),
 ];
 
-/// What kiso itself may write on a terminal: text, lines, and colours.
+/// Returns the first character or sequence that kiso itself would not write to a terminal: it writes text, lines, and colours.
 fn acting(text: &str) -> Option<String> {
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -53,12 +53,12 @@ fn acting(text: &str) -> Option<String> {
     None
 }
 
-/// As a word of a shell.
+/// The text quoted for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// A skill whose every text tries something.
+/// A skill with an attempt in each of its texts.
 fn hostile_manifest(attempt: &str) -> String {
     let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let forged = |what: &str| text(&format!("{what}{attempt}\nforged {what}"));
@@ -74,7 +74,7 @@ fn hostile_manifest(attempt: &str) -> String {
     )
 }
 
-/// What a command prints reaches a terminal without what would act there, but for colours, and a pipe as it is.
+/// A command's output is shown on a terminal without active sequences, except colours, and passed to a pipe unchanged.
 #[test]
 fn a_command_steers_no_terminal() {
     let home = Home::new();
@@ -89,24 +89,24 @@ fn a_command_steers_no_terminal() {
     let piped = home.kiso(&["shell", "-c", &line]);
     assert_eq!(piped.stdout, texts);
 
-    // Raw bytes that are C1 codes to some terminals, and to standard error.
+    // Raw bytes that some terminals treat as C1 codes, also on standard error.
     let (shown, _) = Terminal::run(&home, &["shell", "-c", "printf '\\x9b2J\\xff'; printf '\\x9d52;\\033[2J' >&2"], "");
     assert!(shown.contains("⟦0x9B⟧2J⟦0xFF⟧") && shown.contains("⟦0x9D⟧52;⟦U+001B⟧[2J"), "{shown}");
-    // Colours are a command's own; they end with it.
+    // A command may use colours; they end with it.
     let (shown, _) = Terminal::run(&home, &["shell", "-c", "printf '\\033[31mred \\033[38;5;8mgrey'"], "");
     assert_eq!(shown, "\x1b[31mred \x1b[38;5;8mgrey\x1b[0m");
-    // Text that runs from right to left stays readable.
+    // Right-to-left text stays readable.
     let (shown, _) = Terminal::run(&home, &["shell", "-c", "echo 'שלום مرحبا'"], "");
     assert_eq!(shown, "שלום مرحبا\r\n");
 }
 
-/// The limit that ends a command names it, and the prompt names the directory: both are of a guest's choosing.
+/// A message about a limit names the command, and the prompt names the directory: a guest chooses both.
 #[test]
 fn neither_limit_nor_prompt_carries_a_sequence() {
     let home = Home::new();
     home.config("[exec]\nmemory_mib = 16\n");
     let (osc, turn) = ("\x1b]52;c;eA==\x07", "\u{202e}\u{9b}2J");
-    // It fills memory in a command whose arguments say something else.
+    // It fills memory in a command whose arguments try something.
     let line = format!("head -c 40000000 /dev/zero | sort -o {}", quoted(&format!("{osc}{turn}\nkiso: all is well")));
     let (shown, code) = Terminal::run(&home, &["shell", "-c", &line], "");
     assert_eq!(code, 137, "{shown}");
@@ -147,7 +147,7 @@ fn a_skill_says_nothing_but_its_words() {
             assert_eq!(forged, None, "{attempt:?}: {text}");
         }
         assert!(listed.stdout.contains(safe) && info.stdout.contains(safe), "{attempt:?}: {listed:?} {info:?}");
-        // JSON says the same, and does not act either.
+        // JSON contains the same text, also without active sequences.
         let json = home.kiso(&["--json", "skill", "info", "odd"]);
         assert_eq!(acting(&json.stdout), None, "{attempt:?}: {json:?}");
         let summary = json.json()["summary"].as_str().unwrap().to_owned();
@@ -199,7 +199,7 @@ fn runs_and_sessions_show_harmless_text() {
     assert!(texts.iter().any(|text| text.contains("⟦U+202E⟧")), "{texts:#?}");
 }
 
-/// A line of the log is one line, and what a client named cannot pass for a field of it.
+/// A log entry is one line, and a name from a client cannot imitate a field.
 #[test]
 fn a_name_forges_nothing_in_the_log() {
     let home = Home::new();
@@ -230,7 +230,7 @@ fn a_name_forges_nothing_in_the_log() {
     }
 }
 
-/// Credentials that are typed into the shell are not kept with its lines, as in the chat.
+/// Credentials typed into the shell are not saved in its history, as in the chat.
 #[test]
 fn the_shell_keeps_no_credential() {
     let home = Home::new();
@@ -252,7 +252,7 @@ fn the_shell_keeps_no_credential() {
     assert!(!kept.contains(&token) && !kept.contains("Zx81qqWvTr90"), "{kept}");
 }
 
-/// A loop of several lines comes back as one from the history, in this shell and in the next.
+/// A loop of several lines is recalled from the history as one entry, in this shell and in the next.
 #[test]
 fn a_loop_that_is_recalled_is_a_loop() {
     let home = Home::new();
@@ -263,7 +263,7 @@ fn a_loop_that_is_recalled_is_a_loop() {
     assert!(next.contains("\nn1\r\nn2\r\n"), "{next:?}");
 }
 
-/// What can follow is listed below the line, and nothing takes the list away.
+/// Completions are listed below the line, and stay there.
 #[test]
 fn the_list_of_completions_stays() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Undo: the workspace as it was before a run, whatever the run did, and whatever happens meanwhile.
+//! Undo: restores the workspace as it was before a run, whatever the run did, and whatever happens meanwhile.
 
 mod killed;
 pub(crate) mod random;
@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 
 const SESSION: &str = "default";
 
-/// A home whose session has something in its workspace.
+/// A home whose session has files in its workspace.
 fn home(config: &str) -> Home {
     let home = Home::new();
     home.config(&format!("model = \"reflex\"\n{config}"));
@@ -46,7 +46,7 @@ fn a_run_is_undone_and_redone() {
     after.assert_same(&tree(&home));
     home.kiso(&["undo"]).ok();
     before.assert_same(&tree(&home));
-    // The run before it is what is undone next.
+    // The previous run is the next to undo.
     home.kiso(&["undo"]).ok();
     assert_eq!(tree(&home).names(), ["pub"]);
     home.kiso(&["undo"]).exit(2).says(&["there is nothing to undo", "kiso undo --list"]);
@@ -59,7 +59,7 @@ fn a_run_is_undone_and_redone() {
     assert!(home.kiso(&["doctor", "--offline"]).stdout.contains("to undo runs"));
 }
 
-/// After a run that changed nothing, nobody means an earlier one: it is named, and undone when somebody says so.
+/// After a run without changes, undo names the earlier run instead of undoing it without a confirmation.
 #[test]
 fn an_earlier_run_is_not_undone_unasked() {
     let home = Home::new();
@@ -71,7 +71,7 @@ fn an_earlier_run_is_not_undone_unasked() {
     home.kiso(&["run", "/undo"]).ok().prints(&["Nothing was changed", &format!("`/undo {first}`")]);
     assert_eq!(home.work("default").join("a").metadata().unwrap().len(), 4, "it is still there");
     home.kiso(&["undo", "--yes"]).ok().prints(&["delete  a", "was undone"]);
-    // The run that is named needs no question, and a run that was undone is not one that changed nothing.
+    // A named run needs no confirmation, and a run that was undone does not count as one without changes.
     home.kiso(&["undo", "--redo"]).ok();
     home.kiso(&["undo", &first]).ok().prints(&["was undone"]);
     home.kiso(&["run", "$ echo two > b"]).ok();
@@ -139,7 +139,7 @@ fn what_somebody_changed_since_is_not_overwritten_unasked() {
     let read = |name: &str| std::fs::read_to_string(work.join(name)).unwrap();
     assert_eq!((read("a"), read("twin"), read("new/mine")), ("one\n".into(), "two\n".into(), "by hand\n".into()));
     assert!(!work.join("new/x").exists());
-    // Nothing of what was there is lost.
+    // Nothing that existed is lost.
     home.kiso(&["undo", "--redo"]).ok();
     assert_eq!((read("a"), read("twin"), read("new/x")), ("by hand\n".into(), "another\n".into(), "x\n".into()));
 }
@@ -153,7 +153,7 @@ fn a_later_run_that_changed_the_same_file_stands_in_the_way() {
     let both = tree(&home);
     home.kiso(&["undo", &first]).exit(1).says(&["a was changed since"]);
     both.assert_same(&tree(&home));
-    // In order it goes, and what others did elsewhere is no matter.
+    // Undoing in order works, and changes of others to other files do not matter.
     home.kiso(&["undo"]).ok();
     line(&home, "echo elsewhere > other").ok();
     home.kiso(&["undo", &first]).ok();
@@ -165,7 +165,7 @@ fn what_is_too_large_to_keep_is_told_before_it_is_changed() {
     let home = home("[undo]\nmax_mib = 1\n");
     let big = home.work(SESSION).join("big");
     std::fs::write(&big, vec![7; 3 << 20]).unwrap();
-    // Only the length has to be kept.
+    // Only the length has to be saved.
     line(&home, "echo end >> big; truncate -s 4M big2").ok();
     home.kiso(&["undo"]).ok();
     assert_eq!(std::fs::metadata(&big).unwrap().len(), 3 << 20);
@@ -197,7 +197,7 @@ fn what_is_too_large_to_keep_is_told_before_it_is_changed() {
     assert_eq!(home.kiso(&["undo", "--list", "--json"]).json_lines().len(), listed, "nothing more is kept");
 }
 
-/// Of many runs, those that there is no room for go first, and whole.
+/// If there is not enough room, the oldest runs are removed completely.
 #[test]
 fn the_oldest_run_makes_room_for_the_newest() {
     let home = home("[undo]\nmax_mib = 1\n");
@@ -224,7 +224,7 @@ fn what_a_limit_cut_off_leaves_nothing_behind() {
     assert!((cut.stdout.clone() + &cut.stderr).contains("by the whole command line were undone"), "{cut:?}");
     before.assert_same(&tree(&home));
     home.config("model = \"reflex\"\n");
-    // Another line of the run is another matter.
+    // The next line is not affected.
     line(&home, "echo whole > a").ok();
     assert_eq!(std::fs::read_to_string(home.work(SESSION).join("a")).unwrap(), "whole\n");
 }
@@ -270,7 +270,7 @@ fn ten_thousand_files_come_back() {
     assert!(!many.exists());
 }
 
-/// Links of a guest lead nowhere else, neither when it is kept nor when it is put back.
+/// A guest's links are not followed, neither when files are saved nor when they are restored.
 #[test]
 fn a_link_in_a_files_place_is_not_followed() {
     let home = home("");
@@ -339,13 +339,13 @@ fn programs_undo_over_http_unless_a_run_is_at_work() {
     assert_eq!(refused["error"]["code"], "changed_since");
     post(&served, &format!("/runs/{run}/redo"), &json!({ "force": true })).expect(200);
     assert!(!home.work(SESSION).join("d").exists());
-    // While somebody works there, nothing is undone.
+    // While a run works in the session, nothing is undone.
     let lock = std::fs::File::open(home.path().join("sessions/default/lock")).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let busy = post(&served, &format!("/runs/{run}/undo"), &json!({ "force": true })).expect(409);
     assert_eq!(busy["error"]["code"], "at_work");
     home.kiso(&["undo"]).exit(1).says(&["a run is working in the session"]);
-    // A run whose reply was just told is waited for.
+    // Undo waits for a run whose reply was just sent.
     let undone = std::thread::scope(|scope| {
         let asked = scope.spawn(|| post(&served, &format!("/runs/{run}/undo"), &json!({ "force": true })));
         served.get("/health");

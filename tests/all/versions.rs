@@ -12,7 +12,7 @@ fn says(text: &str) -> (&'static str, Value) {
     ("worker", json!({ "text": text }))
 }
 
-/// Of the messages of a session, their texts.
+/// The texts of a session's messages.
 fn texts(served: &Served, session: &str) -> Vec<String> {
     let page = served.get(&format!("/sessions/{session}/messages"));
     page["items"].as_array().unwrap().iter().map(|one| one["text"].as_str().unwrap().to_owned()).collect()
@@ -28,7 +28,7 @@ fn prompt(model: &ModelServer) -> String {
     requests.iter().rfind(|seen| seen.role() == "worker").expect("it was asked").prompt()
 }
 
-/// The last prompt has these texts and none of the others.
+/// Checks that the last prompt contains these texts and none of the others.
 #[track_caller]
 fn knows(model: &ModelServer, there: &[&str], gone: &[&str]) {
     let prompt = prompt(model);
@@ -55,7 +55,7 @@ fn what_is_replaced_leaves_the_context_and_comes_back_with_its_branch() {
     ask("what is a drum?");
     knows(&model, &["Strings.", "Fingers.", "a lute?"], &[]);
 
-    // Edited: what followed is gone with it.
+    // Edited: the following messages leave the prompt, too.
     let edited = replace(&served, second, json!({ "text": "what is a horn?" }));
     assert_eq!(served.reply(edited), "Brass.");
     knows(&model, &["a harp?", "Strings."], &["a lute?", "Fingers.", "a drum?", "Sticks."]);
@@ -70,7 +70,7 @@ fn what_is_replaced_leaves_the_context_and_comes_back_with_its_branch() {
     knows(&model, &["Strings.", "a horn?"], &["Brass.", "a lute?"]);
     assert_eq!(served.get("/sessions/main/messages")["items"][2]["versions"], json!([second, edited, again]));
 
-    // Found, and shown with what followed it; the next prompt is of that branch.
+    // A replaced message is found, and shown with its following messages; the next prompt uses that branch.
     let found = served.get("/search?q=drum")["items"][0].clone();
     let id = found["id"].as_i64().unwrap();
     let shown = served.request("POST", &format!("/messages/{id}/show"), None).expect(200);
@@ -87,7 +87,7 @@ fn what_is_replaced_leaves_the_context_and_comes_back_with_its_branch() {
     assert!(served.command("nobody", "/retry").contains("No message of this session"));
     assert!(served.command("main", "/help").contains("- /edit TEXT: replace the last message"));
 
-    // An export has all branches, and so has the session that it is imported as.
+    // An export has all branches, and so has an imported session.
     let lines = home.kiso(&["session", "export", "main"]).ok().stdout.clone();
     assert_eq!(lines.lines().filter(|line| line.contains("\"type\":\"branch\"")).count(), 3, "{lines}");
     let file = home.file("main.jsonl", &lines);
@@ -151,14 +151,14 @@ fn files_of_a_replaced_turn_are_restored_on_request() {
         "{turn}"
     );
     assert_eq!(turn["runs"].as_array().unwrap().len(), 2);
-    // Nothing is undone unasked.
+    // Nothing is undone without a request.
     let kept = replace(&served, first, json!({ "text": "$ cat a.txt" }));
     assert!(served.reply(kept).contains("two"));
     served.request("POST", &format!("/messages/{first}/show"), None).expect(200);
     let gone = replace(&served, first, json!({ "text": "$ cat a.txt || echo nothing", "undo": true }));
     assert!(served.reply(gone).contains("nothing"));
     assert_eq!(file(), None);
-    // Files that were changed since are named before.
+    // Files that were changed since are named first.
     let third = ask("$ echo three > a.txt");
     std::fs::write(home.path().join("sessions/main/work/a.txt"), "mine").unwrap();
     let turn = served.get(&format!("/messages/{third}/turn"));

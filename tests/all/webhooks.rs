@@ -1,4 +1,4 @@
-//! Webhooks: a real daemon, and a receiver that answers what the test wants, when the test wants it.
+//! Webhooks: a real daemon, and a receiver that responds as and when the test wants.
 
 mod documented;
 
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// A guard against what never comes; no test waits for it to pass.
+/// A guard against tests that never end; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A receiver of webhooks.
@@ -21,7 +21,7 @@ pub(crate) struct Inbox {
     pub requests: Receiver<Request>,
 }
 
-/// What it was sent, and who waits for an answer.
+/// A received request that waits for its response.
 pub(crate) struct Request {
     path: String,
     headers: String,
@@ -43,7 +43,7 @@ impl Inbox {
         Inbox { address, requests }
     }
 
-    /// A home whose replies are told to this inbox; `more` are further lines of the webhook.
+    /// A home that sends its replies to this inbox; `more` are further lines of the webhook.
     fn home(&self, more: &str) -> Home {
         let home = Home::new();
         home.config(&config(&[("a", &self.address, more)]));
@@ -55,7 +55,7 @@ impl Inbox {
         self.requests.recv_timeout(PATIENCE).expect("a request comes in time")
     }
 
-    /// Asserts that everything that came was looked at.
+    /// Asserts that there are no further requests.
     #[track_caller]
     fn is_empty(&self) {
         assert!(self.requests.try_recv().is_err(), "one request too many");
@@ -97,10 +97,10 @@ impl Request {
         self.json()["attempt"].as_i64().expect("it is counted")
     }
 
-    /// "200 OK", or with headers behind it.
+    /// Responds with "200 OK", or with headers after it.
     pub(crate) fn answer(mut self, head: &str, body: &str) {
         let head = format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
-        // Whoever asked may be gone.
+        // The sender may have disconnected.
         let _ = self.stream.write_all(head.as_bytes());
     }
 }
@@ -116,14 +116,14 @@ fn config(webhooks: &[(&str, &str, &str)]) -> String {
     text
 }
 
-/// What `kiso connect webhook list` says about a webhook.
+/// The webhook's line in `kiso connect webhook list`.
 #[track_caller]
 fn line(home: &Home, name: &str) -> Value {
     let lines = home.kiso(&["--json", "connect", "webhook", "list"]).ok().json_lines();
     lines.into_iter().find(|line| line["webhook"] == name).expect("it is listed")
 }
 
-/// Asserts that a body is what the OpenAPI document says.
+/// Asserts that a body matches the OpenAPI document.
 #[track_caller]
 fn is_as_documented(body: &Value) {
     let mut document: Value =
@@ -136,7 +136,7 @@ fn is_as_documented(body: &Value) {
     }
 }
 
-/// Waits until `kiso connect webhook list` says it; one of the few things that can only be asked for.
+/// Polls `kiso connect webhook list` until a condition holds, because there is no event for it.
 #[track_caller]
 fn until_listed(home: &Home, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
     wait_for(&format!("the webhook {name}"), || Some(line(home, name)).filter(&holds))
@@ -194,7 +194,7 @@ fn what_fails_is_sent_again_with_the_same_key() {
     let first = inbox.next();
     let (key, text) = (first.key(), first.json()["message"].clone());
     first.answer("500 Internal Server Error", "not\n now");
-    // The second is cut off without an answer.
+    // The second is cut off without a response.
     let second = inbox.next();
     assert_eq!((second.key(), second.attempt()), (key.clone(), 2));
     drop(second);
@@ -247,7 +247,7 @@ fn a_redirect_is_not_followed_and_what_is_given_up_can_be_brought_back() {
     home.kiso(&["connect", "webhook", "retry"]).ok().prints(&["1 delivery is"]);
     let back = inbox.next();
     assert_eq!((back.attempt(), back.key()), (1, object["id"].as_str().unwrap().to_owned()));
-    // Who says that it is gone for good is not asked again.
+    // A receiver that responds with 410 gets no retry.
     back.answer("410 Gone", "moved away");
     until_listed(&home, "a", |line| line["failed"] == 2 && line["pending"] == 0);
     home.kiso(&["connect", "webhook", "failed"]).ok().prints(&["1 attempt: it answered 410: moved away"]);
@@ -276,7 +276,7 @@ fn private_addresses_are_refused_unless_they_are_allowed() {
     with(&format!("http://127.0.0.1:{port}/"), "");
     home.kiso(&["config", "check"]).exit(3).says(&["must begin with https://", "allow_private = true"]);
 
-    // A name is looked up only when something is sent.
+    // A name is resolved only when something is sent.
     with(&format!("https://localhost:{port}/hidden"), "");
     home.kiso(&["connect", "webhook", "test", "a"]).exit(4).says(&["its address is private"]);
     let served = Served::start(&home);
@@ -288,7 +288,7 @@ fn private_addresses_are_refused_unless_they_are_allowed() {
     drop(served);
     inbox.is_empty();
 
-    // In clear, with allow_private, the same receiver is reached.
+    // Unencrypted, with allow_private, the same receiver is reached.
     with(&format!("http://localhost:{port}/"), "allow_private = true");
     let tested = std::thread::scope(|scope| {
         let testing = scope.spawn(|| home.kiso(&["connect", "webhook", "test", "a"]));
@@ -309,7 +309,7 @@ fn a_slow_receiver_holds_up_nobody_else() {
     for n in 0..6 {
         served.send(&format!("s{n}"), "$ echo hello");
     }
-    // The slow one has its fill and says nothing.
+    // The slow receiver has its maximum of requests and does not respond.
     let held: Vec<_> = (0..4).map(|_| slow.next()).collect();
     for _ in 0..6 {
         quick.next().answer("200 OK", "");
@@ -331,7 +331,7 @@ fn a_slow_receiver_holds_up_nobody_else() {
     assert_eq!(keys.len(), 6, "each was sent once");
 }
 
-/// Between the receiver's answer and the record of it the power may fail: it is sent again, and the key says so.
+/// The power may fail between the receiver's response and its record: the delivery is repeated with the same key.
 #[test]
 fn after_a_crash_what_has_no_end_on_record_is_sent_again() {
     let inbox = Inbox::open();
@@ -342,7 +342,7 @@ fn after_a_crash_what_has_no_end_on_record_is_sent_again() {
     served.kill();
     let key = before.key();
     before.answer("200 OK", "");
-    // Without a daemon, replies are noted for the next one.
+    // Without a daemon, replies are recorded for the next one.
     home.kiso(&["run", "$ echo by hand"]).ok();
     assert_eq!(line(&home, "a")["pending"], 2);
     let served = Served::start(&home);
@@ -366,7 +366,7 @@ fn an_answer_without_end_is_cut_off() {
         let mut request = inbox.next();
         request.stream.write_all(format!("HTTP/1.1 {head}\r\n").as_bytes()).unwrap();
         let chunk = "many words ".repeat(1_000);
-        // Until the other side has had enough.
+        // Until the other side closes the connection.
         while request.stream.write_all(chunk.as_bytes()).is_ok() {}
     };
     served.send("main", "$ echo hello");
@@ -377,7 +377,7 @@ fn an_answer_without_end_is_cut_off() {
     served.send("main", "$ echo hello");
     endless("200 OK\r\n");
     until_listed(&home, "a", |line| line["delivered"] == 1);
-    // A head without end is not an answer.
+    // A head without end is not a response.
     served.send("main", "$ echo hello");
     endless("200 OK\r\nx-long: ");
     until_listed(&home, "a", |line| line["failed"] == 2);

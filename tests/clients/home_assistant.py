@@ -1,10 +1,10 @@
-"""Home Assistant, by its REST API."""
+"""Home Assistant with its REST API."""
 
 import textwrap
 
 from programs import Daemon, Program, ask, blocks, do, free_port, pip, python, section, until
 
-# The last one that runs with Python 3.13.0 and 3.13.1.
+# The last version that runs with Python 3.13.0 and 3.13.1.
 VERSION, FRONTEND = "2025.4.4", "20250411.0"
 
 CONFIGURATION = """\
@@ -36,7 +36,7 @@ def install(place):
 
 
 def use(place, kiso, scratch):
-    """An automation tells kiso of a door that opens, through the hook, and of a text with all that JSON minds."""
+    """An automation notifies kiso through the hook: of a door that opens, and of a text with characters that JSON must escape."""
     page = section("clients.md", "Home Assistant")
     command, action = blocks(page, "yaml")
     hooks = section("hooks.md", "Home Assistant")

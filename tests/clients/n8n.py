@@ -1,4 +1,4 @@
-"""n8n, by its command line."""
+"""n8n with its command line."""
 
 import json
 import os
@@ -18,7 +18,7 @@ SETTINGS = {"N8N_DIAGNOSTICS_ENABLED": "false", "N8N_VERSION_NOTIFICATIONS_ENABL
 
 
 def install(place):
-    """With a Node.js of its own, and with SQLite, the one of its native modules that is needed here."""
+    """Installs n8n with a separate Node.js, and with SQLite, the only native module that is needed here."""
     node = f"node-linux-{ {'x86_64': 'x64', 'aarch64': 'arm64'}.get(platform.machine(), platform.machine()) }"
     (place / "package.json").write_text('{"private": true}')
     do("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact", f"n8n@{VERSION}", f"{node}@{NODE}", cwd=place)
@@ -51,7 +51,7 @@ class Workflows:
         self.n8n(f"import:{what}", f"--input={file}")
 
     def execute(self, nodes, links):
-        """Runs nodes (name: type, version, parameters and credential) with links (from, to, kind); what each gave."""
+        """Runs nodes (name: type, version, parameters and credential) with links (from, to, kind). Returns the output of each."""
         self.count += 1
         connections = {}
         for start, end, kind in links:
@@ -69,7 +69,7 @@ class Workflows:
 
 
 class Model:
-    """A model of OpenAI's interface that calls the first tool it is offered of this name, and then repeats what came of it."""
+    """A model with OpenAI's interface that calls the first offered tool of this name, and then repeats its result."""
 
     def __init__(self, tool, arguments):
         model, self.asked = self, []
@@ -130,7 +130,7 @@ def use(place, kiso, scratch):
             [("Start", "Chain", "main"), ("Model", "Chain", "ai_languageModel")])
         assert "12" in gave["Chain"][0]["text"], gave
         assert len(daemon.sessions() - before) == 1, daemon.sessions()
-        # The history of an agent's memory goes on with the session in which it was said.
+        # The history in an agent's memory continues the session in which it started.
         before = daemon.sessions()
         memory = {"sessionIdType": "customKey", "sessionKey": f"one-{responses}", "contextWindowLength": 5}
         gave = workflows.execute(

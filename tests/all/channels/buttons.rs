@@ -1,4 +1,4 @@
-//! Cards in Telegram and ntfy: who may press, what a press does, and what stands there afterwards.
+//! Cards in Telegram and ntfy: who may press a button, the effect of a press, and the text afterwards.
 
 use super::bot_api::{BotApi, Sent};
 use super::ntfy::Ntfy;
@@ -31,7 +31,7 @@ fn planned(api: &BotApi, web: &Web, paths: &[&str]) -> (ModelServer, Home) {
     (server, home)
 }
 
-/// The same with the built-in rules, which fetch what they are told to.
+/// The same with the built-in rules, which fetch on request.
 fn without_a_model(api: &BotApi, web: &Web) -> Home {
     let home = Home::new();
     home.config(&super::telegram::config(api, ""));
@@ -50,13 +50,13 @@ fn labels(api: &BotApi, message: i64) -> Vec<String> {
     found.buttons().into_iter().map(|(label, _)| label).collect()
 }
 
-/// What a message says, once it has no buttons any more.
+/// The text of a message once its buttons are gone.
 fn decided(api: &BotApi, message: i64) -> String {
     wait_until("the buttons to be gone", || labels(api, message).is_empty());
     api.shown().into_iter().find(|sent| sent.id == message).unwrap().text
 }
 
-/// What is sent in the very moment of a kill is sent again, as another message.
+/// Waits until everything was sent: a delivery interrupted by a kill would be sent again as another message.
 fn all_is_sent(home: &Home) {
     let pending = "SELECT count(*) FROM outbox WHERE state = 'pending'";
     wait_until("all to be sent", || store(home).query_row(pending, (), |row| row.get::<_, i64>(0)).unwrap() == 0);
@@ -98,13 +98,13 @@ fn some_of_a_card_are_ticked_and_the_others_refused() {
     let none = ["Accept all", "Refuse", "☐ 1", "☐ 2", "☐ 3"];
     assert_eq!(labels(&api, asked), none);
     let answer = |press: &str| wait_for("an answer to the press", || api.answer_to(press));
-    // Telegram does not show the tick, so nobody is told that it is there.
+    // Telegram does not show the tick, so the answer must not claim it.
     api.refuse("editMessageReplyMarkup", 502, "Bad Gateway", None);
     assert_eq!(answer(&api.press(ADA, "☐ 1")), "The buttons could not be changed; press again.");
     assert_eq!((labels(&api, asked), api.refusals_left()), (none.map(str::to_owned).to_vec(), 0));
     assert_eq!(answer(&api.press(ADA, "☐ 1")), "1 of 3 ticked.");
     assert_eq!(labels(&api, asked), ["Accept 1", "Refuse", "☑ 1", "☐ 2", "☐ 3"]);
-    // A service that gives a press again, and a button that is pressed twice.
+    // A press that the service repeats, and a button pressed twice.
     let data = |label: &str| card(&api).buttons().into_iter().find(|(text, _)| text == label).unwrap().1;
     let third = data("☐ 3");
     api.press_data(ADA, ADA, asked, &third);
@@ -135,14 +135,14 @@ fn a_press_that_is_not_the_owner_s_or_not_of_now_changes_nothing() {
     let asked = card(&api);
     let [accept, refuse] = [0, 1].map(|index| asked.buttons()[index].1.clone());
     let others = api.shown().len();
-    // Somebody who may write, but is not the owner; a stranger; a group; somebody in the owner's chat.
+    // Presses by a permitted sender who is not the owner, by a stranger, in a group, and by somebody else in the owner's chat.
     let bob = api.press_data(BOB, BOB, asked.id, &accept);
     api.press_data(CAROL, CAROL, asked.id, &accept);
     api.press_data(ADA, -100_200, asked.id, &accept);
     api.press_data(BOB, ADA, asked.id, &accept);
     wait_until("the answer to Bob", || api.answer_to(&bob).is_some());
     assert_eq!(api.answer_to(&bob).unwrap(), "Only the owner of this kiso can choose.");
-    // Words that no button has, of a card of somebody else or of none.
+    // Data that no button has, for another card or for none.
     let odd = ["99.accept.0", "x", "1.accept.zz", "/approve 1", "1.accept.ff0", "1.tick.1.1"];
     let presses = odd.map(|data| api.press_data(ADA, ADA, asked.id, data));
     let said = presses.map(|press| wait_for("an answer", || api.answer_to(&press)));
@@ -156,7 +156,7 @@ fn a_press_that_is_not_the_owner_s_or_not_of_now_changes_nothing() {
     assert_eq!((state(&served, 1), state(&served, elsewhere)), (json!("pending"), json!("pending")));
     assert_eq!(web.asked(), [""; 0]);
     assert_eq!(api.shown().len(), others, "no code and no message came of it: {:?}", api.texts());
-    // What was decided stays so, whatever is pressed later.
+    // A decision is final, whatever is pressed later.
     api.press(ADA, "Refuse");
     assert!(decided(&api, asked.id).ends_with("Approval 1: refused, by channel.bot."));
     for data in [&accept, &refuse] {
@@ -180,7 +180,7 @@ fn a_card_that_is_over_shows_it_wherever_that_was_decided() {
         wait_for("a card", || api.shown().split_off(before).into_iter().find(is_new))
     };
     let first = asks(&served, "a");
-    // Decided while the daemon is away.
+    // The card is answered while no daemon runs.
     all_is_sent(&home);
     served.kill();
     home.kiso(&["approval", "accept", "1"]).ok();
@@ -193,7 +193,7 @@ fn a_card_that_is_over_shows_it_wherever_that_was_decided() {
     api.write(ADA, "/cancel");
     assert!(decided(&api, third.id).ends_with("Approval 3: not needed any more."));
     let fourth = asks(&served, "d");
-    // Telegram is away for a while, and then the card has expired.
+    // Telegram is unavailable for a while, and then the card has expired.
     api.refuse("editMessageText", 502, "Bad Gateway", None);
     api.refuse("editMessageText", 429, "Too Many Requests: retry after 1", Some(1));
     store(&home)
@@ -215,7 +215,7 @@ fn a_card_that_is_over_shows_it_wherever_that_was_decided() {
     assert_eq!(web.asked(), ["/a"]);
 }
 
-/// A daemon that is killed around a press does what was pressed once, and nothing that was not.
+/// If the daemon is killed around a press, the press takes effect once, and nothing else does.
 #[test]
 fn a_press_is_done_once_however_often_the_daemon_is_killed() {
     let (api, web) = (BotApi::open(), Web::start());
@@ -226,7 +226,7 @@ fn a_press_is_done_once_however_often_the_daemon_is_killed() {
     let asked = card(&api).id;
     all_is_sent(&home);
     served.kill();
-    // Pressed while nobody listens, and Telegram takes no answer to it any more when somebody does.
+    // The button is pressed while no daemon runs, and Telegram accepts no answer when one does.
     let tick = api.press(ADA, "☐ 1");
     api.forget_press(&tick);
     served = start(&home);
@@ -239,14 +239,14 @@ fn a_press_is_done_once_however_often_the_daemon_is_killed() {
     wait_until("the answer", || api.count("That is all.") >= 1);
     let polls = api.polls();
     wait_until("two further polls", || api.polls() > polls + 2);
-    // Killed in the middle of the request, it is not sent again; killed in the middle of the answer, that is.
+    // A request interrupted by a kill is not sent again; an interrupted answer is.
     assert!(web.asked().len() <= 1 && web.asked().iter().all(|path| path == "/a"), "{:?}", web.asked());
     assert_eq!(served.get("/approvals/1")["answer"]["accepted"], json!([1]));
     assert!(decided(&api, asked).ends_with("Approval 1: accepted 1 of 2 (1), by channel.bot."));
     assert!(api.count("That is all.") <= 2);
 }
 
-/// A hook's card comes to whoever gets the hook's answers, and can be answered there.
+/// A hook's card goes to the channel that gets the hook's answers, and can be answered there.
 #[test]
 fn a_card_of_a_hook_is_answered_where_its_answers_go() {
     let (api, web) = (BotApi::open(), Web::start());
@@ -267,7 +267,7 @@ fn a_card_of_a_hook_is_answered_where_its_answers_go() {
     assert_eq!(web.asked(), ["/a"]);
 }
 
-/// A daemon whose owner writes in ntfy's topic alpha and asks there for what is to be accepted; the card.
+/// A daemon whose owner writes in ntfy's topic alpha, with a card for a request there. Returns the card.
 fn asked_in_ntfy(ntfy: &Ntfy, web: &Web, config: &str) -> (Home, Served, Value) {
     let home = Home::new();
     home.config(config);
@@ -283,7 +283,7 @@ fn asked_in_ntfy(ntfy: &Ntfy, web: &Web, config: &str) -> (Home, Served, Value) 
     (home, served, card)
 }
 
-/// What stands where a card was, once it is decided.
+/// The message in place of a card after the decision.
 fn decided_in_ntfy(ntfy: &Ntfy, card: &Value) -> Value {
     wait_until("the card to show it", || ntfy.count("Approval 1: accepted, by message.") == 1);
     let now = ntfy.shown().into_iter().find(|shown| shown["sequence_id"] == card["sequence_id"]).unwrap();
@@ -291,7 +291,7 @@ fn decided_in_ntfy(ntfy: &Ntfy, card: &Value) -> Value {
     now
 }
 
-/// ntfy has buttons where whoever reads the card knows all that they say.
+/// ntfy gets buttons if every reader of the card may know their content.
 #[test]
 fn ntfy_has_buttons_that_say_nothing_secret() {
     let (ntfy, web) = (Ntfy::open(), Web::start());
@@ -312,7 +312,7 @@ fn ntfy_has_buttons_that_say_nothing_secret() {
     assert_eq!((state(&served, 1), web.asked()), (json!("answered"), vec!["/a".to_owned()]));
 }
 
-/// A button would need the channel's token, or show who reads the answers where the owner writes.
+/// A button would need the channel's token, or show the reader of the answers where the owner writes.
 #[test]
 fn ntfy_has_no_buttons_where_they_would_say_something_secret() {
     let web = Web::start();
@@ -338,7 +338,7 @@ fn a_card_in_ntfy_shows_what_was_decided_however_much_was_said_since() {
     let (ntfy, web) = (Ntfy::open(), Web::start());
     let config = super::config(&ntfy, "per_minute = 1000\n");
     let (_home, _served, card) = asked_in_ntfy(&ntfy, &web, &config);
-    // More than there are letters of which it is remembered how far they were sent.
+    // More senders than the number whose delivery positions are remembered.
     for _ in 0..101 {
         ntfy.publish("alpha", "/approve one");
     }
@@ -347,7 +347,7 @@ fn a_card_in_ntfy_shows_what_was_decided_however_much_was_said_since() {
     decided_in_ntfy(&ntfy, &card);
 }
 
-/// What may not leave kiso is not asked about elsewhere, either: nobody accepts what they are not shown.
+/// Content that may not leave kiso is not asked about in a channel: nobody can accept a card that they cannot see.
 #[test]
 fn a_card_that_may_not_be_shown_has_no_buttons() {
     let (api, oracle) = (BotApi::open(), StandIn::start(Era::Modern));

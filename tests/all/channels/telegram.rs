@@ -47,7 +47,7 @@ fn trouble(home: &Home, with: &str) -> String {
     wait_for("the trouble", || listed(home)["error"].as_str().filter(|error| error.contains(with)).map(str::to_owned))
 }
 
-/// Lets a person in; `more` may say that it is the owner.
+/// Pairs a person; `more` may make them the owner.
 pub(super) fn pair(home: &Home, api: &BotApi, person: i64, more: &[&str]) {
     api.write(person, "/start");
     let code = wait_for("a pairing code", || {
@@ -59,12 +59,12 @@ pub(super) fn pair(home: &Home, api: &BotApi, person: i64, more: &[&str]) {
     wait_until("the welcome", || to(api, person).iter().any(|text| text == "You can write to kiso now."));
 }
 
-/// What a person was sent.
+/// Messages to a person.
 fn to(api: &BotApi, person: i64) -> Vec<String> {
     api.shown().into_iter().filter(|sent| sent.chat == person).map(|sent| sent.text).collect()
 }
 
-/// A stranger has a code, and nobody else is heard: not in a group, not another bot. The owner has kiso's commands.
+/// A stranger gets a code; groups and other bots are ignored. The owner has kiso's commands.
 #[test]
 fn a_stranger_is_paired_and_groups_and_bots_are_not_heard() {
     let api = BotApi::open();
@@ -82,7 +82,7 @@ fn a_stranger_is_paired_and_groups_and_bots_are_not_heard() {
     }
     api.update(json!({ "channel_post": { "message_id": 2, "date": now(), "chat": { "id": -5, "type": "channel" } } }));
     api.update(json!({ "my_chat_member": { "chat": { "id": ADA, "type": "private" } } }));
-    // What was written before there was a channel.
+    // A message from before the channel existed.
     api.put(CAROL, json!({ "text": "/start", "date": now() - 86_400 }));
     let served = start(&home);
     pair(&home, &api, ADA, &["--owner"]);
@@ -103,7 +103,7 @@ fn a_stranger_is_paired_and_groups_and_bots_are_not_heard() {
     assert!(to(&api, BOB)[0].contains("kiso connect channel allow bot"), "one who is let in is not yet two");
 }
 
-/// However many strangers write, and however often, so many have a code; and a code is good for an hour.
+/// Only a limited number of strangers get a code, however often they write; and a code is valid for an hour.
 #[test]
 fn a_crowd_of_strangers_gets_so_many_codes() {
     let api = BotApi::open();
@@ -121,7 +121,7 @@ fn a_crowd_of_strangers_gets_so_many_codes() {
     assert_eq!((invited.len(), api.shown().len()), (20, 20), "one code each");
     assert_eq!(listed(&home)["senders"].as_array().unwrap().len(), 20);
     assert!(asked(&served, "channel.bot").is_empty(), "nothing of it was kept");
-    // An hour later the codes are worth nothing, and others may ask for one.
+    // An hour later the codes are invalid, and others may ask for one.
     crate::crash::store(&home).execute("UPDATE channel_senders SET at_ms = 1", ()).unwrap();
     let text = api.shown()[0].text.clone();
     let code = text.split("allow bot ").nth(1).unwrap().split_whitespace().next().unwrap();
@@ -129,8 +129,8 @@ fn a_crowd_of_strangers_gets_so_many_codes() {
     pair(&home, &api, ADA, &["--owner"]);
 }
 
-/// The token stands in the path of every request, and nowhere else: not in a header, a log, a listing or a message, whatever the
-/// service repeats.
+/// The token is in the path of every request and nowhere else: not in a header, a log, a listing or a message, whatever the
+/// service returns.
 #[test]
 fn the_token_is_put_into_the_path_and_shown_nowhere() {
     let key = TOKEN.split_once(':').unwrap().1;
@@ -143,7 +143,7 @@ fn the_token_is_put_into_the_path_and_shown_nowhere() {
         assert!(line.starts_with(&format!("POST /bot{TOKEN}/")), "{line}");
         assert!(!headers.contains(key) && !headers.to_lowercase().contains("authorization"), "{headers}");
     }
-    // The component itself never has it: what the service says of it is no longer there when it gets the answer.
+    // The component never has the token: it is removed from responses of the service.
     api.gossip();
     wait_until("what the service repeats", || !asked(&served, "channel.bot").is_empty());
     let told = asked(&served, "channel.bot").concat();
@@ -176,13 +176,13 @@ fn the_token_is_put_into_the_path_and_shown_nowhere() {
 fn a_daemon_that_is_killed_loses_and_repeats_nothing() {
     let api = BotApi::open();
     let home = home(&api, "");
-    // Two kills may come at the same step of one run, which would then wait for a person.
+    // Two kills may happen at the same step of one run, which would then wait for a person.
     home.config(&config(&api, "").replace("[daemon]\n", "[daemon]\nhold_after = 1000\n"));
     let mut served = start(&home);
     pair(&home, &api, ADA, &["--owner"]);
     let paired = api.shown().len();
     for round in 0..3 {
-        // Nothing is sent in the very moment of the kill: Telegram has no name for what is sent, and cannot know it again.
+        // Nothing is sent at the moment of the kill: Telegram has no id for a sent message, and cannot recognize a repetition.
         for _ in 0..50 {
             api.refuse("sendMessage", 502, "Bad Gateway", None);
         }
@@ -202,22 +202,22 @@ fn a_daemon_that_is_killed_loses_and_repeats_nothing() {
     questions.sort();
     questions.dedup();
     assert_eq!(questions.len(), 9, "each once: {questions:?}");
-    // Of what was cut off in the middle, the answer says so.
+    // An answer reports interrupted work.
     let replies = said(&served, "channel.bot", "assistant");
     let shown = |reply: &String| api.texts().iter().filter(|text| *text == reply).count();
     wait_until("every answer", || replies.iter().all(|reply| shown(reply) > 0));
-    // What would come twice would come now.
+    // Repeated messages would arrive now.
     let polls = api.polls();
     wait_until("two further polls", || api.polls() > polls + 2);
     for reply in &replies {
         let written = replies.iter().filter(|other| *other == reply).count();
         assert_eq!(shown(reply), written, "{reply}: {:?}", api.texts());
     }
-    // How many there are depends on which questions wait at the same time: those are answered together.
+    // The number of answers depends on which questions wait at the same time: those are answered together.
     assert!(!replies.is_empty() && api.shown().len() > paired);
 }
 
-/// What Telegram gives again and what somebody edits is no further message.
+/// A message that Telegram repeats, or that somebody edits, is not a new message.
 #[test]
 fn what_comes_again_or_is_edited_is_answered_once() {
     let api = BotApi::open();
@@ -230,7 +230,7 @@ fn what_comes_again_or_is_edited_is_answered_once() {
         "message_id": id, "date": now(), "edit_date": now(), "text": "$ echo edited-$((1 + 1))",
         "from": { "id": ADA, "is_bot": false, "first_name": "A" }, "chat": { "id": ADA, "type": "private" },
     });
-    // The second as it comes where a bot was set up to be told of edits.
+    // The second is sent to bots that subscribed to edits.
     api.update(json!({ "message": edited }));
     api.update(json!({ "edited_message": edited }));
     api.confirm_nothing();
@@ -242,7 +242,7 @@ fn what_comes_again_or_is_edited_is_answered_once() {
     assert_eq!((api.count("one-2"), api.count("edited-2")), (1, 0));
 }
 
-/// With a model that answers one message from a script.
+/// A home with a model that answers one message from a script.
 fn talking(api: &BotApi, answer: &str) -> (ModelServer, Home) {
     let low = json!({ "effort": "low", "categories": [], "tool_need": 0, "goal": "talk", "durable": false });
     let reply = json!([
@@ -252,7 +252,7 @@ fn talking(api: &BotApi, answer: &str) -> (ModelServer, Home) {
     talking_with(api, &reply)
 }
 
-/// With a model that answers these, in their order for each role.
+/// A home with a model that gives these answers, in order for each role.
 pub(super) fn talking_with(api: &BotApi, reply: &Value) -> (ModelServer, Home) {
     let server = ModelServer::start(serde_json::from_value(json!({ "reply": reply })).unwrap());
     let home = Home::new();
@@ -261,7 +261,7 @@ pub(super) fn talking_with(api: &BotApi, reply: &Value) -> (ModelServer, Home) {
     (server, home)
 }
 
-/// Telegram says how long it wants to be left alone, and then has all of a long answer once, in parts that it takes.
+/// Telegram gets no requests for the time it names, and then receives a long answer once, in parts of valid size.
 #[test]
 fn telegram_is_left_alone_for_as_long_as_it_says() {
     let words: Vec<String> = (0..1_500).map(|n| format!("word-{n}")).collect();
@@ -282,7 +282,7 @@ fn telegram_is_left_alone_for_as_long_as_it_says() {
     assert_eq!(shown, words, "nothing is missing, and nothing is there twice");
 }
 
-/// An answer's Markdown is shown as such, no address in it is fetched, and what Telegram does not take of it arrives as plain text.
+/// An answer's Markdown is formatted, its addresses are not fetched, and a part that Telegram refuses arrives as plain text.
 #[test]
 fn markdown_is_shown_and_no_address_is_fetched() {
     let api = BotApi::open();
@@ -316,8 +316,8 @@ fn a_flood_is_cut_off() {
     assert_eq!(api.count("Not all messages were accepted"), 1);
 }
 
-/// Files go both ways: what a person sends is in the workspace, also if Telegram fails once; what a run makes is sent, a picture as
-/// one.
+/// Files are transferred in both directions: a person's file is saved in the workspace, also if Telegram fails once; a run's
+/// files are sent, pictures as pictures.
 #[test]
 fn files_go_both_ways() {
     let api = BotApi::open();
@@ -363,20 +363,21 @@ fn files_go_both_ways() {
     };
     assert_eq!(draw("the chart", false), "sendPhoto");
     assert_eq!(draw("the chart as a file", true), "sendDocument");
-    // So is what a command line leaves to be taken, and nothing beside that.
+    // A file that a command line publishes is sent, too, and no other file.
     let before = api.shown().len();
     api.write(ADA, "$ echo a,b > pub/made.csv; echo scratch > scratch.txt");
     let sent = wait_for("the table", || api.shown().split_off(before).into_iter().find(|sent| sent.file.is_some()));
     let (name, _, content) = sent.file.clone().unwrap();
     assert_eq!((sent.method.as_str(), name.as_str(), content.as_slice()), ("sendDocument", "made.csv", &b"a,b\n"[..]));
-    // What Telegram does not take is named.
+    // A file that Telegram refuses is named.
     api.refuse("sendPhoto", 413, "Request Entity Too Large", None);
     api.refuse("sendDocument", 413, "Request Entity Too Large", None);
     api.write(ADA, "draw a bar chart of b by a from t.csv");
     wait_until("the sentence", || api.count("could not be sent: Telegram answered 413") == 1);
 }
 
-/// Messages without text: what can be told in words is, what cannot is said to be, and Telegram's own notices are nothing.
+/// Messages without text: some are described in words, others are reported as unsupported, and Telegram's own notices are
+/// ignored.
 #[test]
 fn messages_without_text_are_told_in_words() {
     let api = BotApi::open();
@@ -388,7 +389,7 @@ fn messages_without_text_are_told_in_words() {
     wait_until("what is said of it", || api.count("nothing in this message that kiso can read") == 1);
     api.put(ADA, json!({ "location": { "latitude": 52.5, "longitude": 13.25 } }));
     wait_until("the place", || asked(&served, "channel.bot") == ["Location: 52.5, 13.25"]);
-    // What somebody else wrote is no command of the owner's because the owner passes it on.
+    // A forwarded message of somebody else is not the owner's command.
     let origin = json!({ "type": "hidden_user", "sender_user_name": "Eve", "date": 1 });
     api.put(ADA, json!({ "text": "$ echo pwned > pwned.txt", "forward_origin": origin }));
     wait_until("the message", || asked(&served, "channel.bot").len() == 2);
@@ -399,7 +400,7 @@ fn messages_without_text_are_told_in_words() {
     assert!(!home.work("channel.bot").join("pwned.txt").exists());
 }
 
-/// Two programs cannot read one bot's messages. What is wrong is listed, and it goes on by itself.
+/// Two programs cannot read one bot's messages. The error is listed, and the channel recovers by itself.
 #[test]
 fn a_conflict_is_listed_and_ends_by_itself() {
     let api = BotApi::open();
@@ -422,7 +423,7 @@ fn a_conflict_is_listed_and_ends_by_itself() {
     assert!(served.get("/health").is_object());
 }
 
-/// Who blocked the bot is given up, and keeps nobody else's answers from them.
+/// Deliveries to a person who blocked the bot are given up, and do not block those to others.
 #[test]
 fn one_who_blocks_the_bot_holds_nobody_up() {
     let api = BotApi::open();

@@ -1,4 +1,4 @@
-//! Effects of tools whose server answers from outside: by the labels of what a run has read.
+//! Effects of tools whose server returns text from outside, decided by the labels of everything that a run has read.
 
 use super::runs::{allowed, ask, plan, run, say};
 use super::stand_in::{Era, StandIn};
@@ -19,7 +19,7 @@ fn said(role: &str, reply: &str) -> Value {
     json!({ "role": role, "reply": reply })
 }
 
-/// A reasoner that writes no brief, as often as it is asked for one.
+/// A reasoner that writes no brief, however often it is asked.
 fn brief() -> Vec<Value> {
     vec![said("reasoner", "{}"); 3]
 }
@@ -29,13 +29,13 @@ fn called(calls: &[(&str, Value)]) -> Vec<Value> {
     vec![json!({ "role": "actor", "calls": calls })]
 }
 
-/// The line of `config.toml` for a model that answers in this order.
+/// The line of `config.toml` for a model with these answers.
 fn script(home: &Home, calls: &[Value]) -> String {
     let script = home.file("script.jsonl", calls.iter().map(|line| format!("{line}\n")).collect::<String>());
     format!("model = \"scripted:{}\"\n", script.display())
 }
 
-/// A run whose model answers in this order, in a home in which nobody answers cards. `more` is the rest of the server's table.
+/// A run with a model that gives these answers, in a home where nobody answers cards. `more` is the rest of the server's table.
 fn scripted(server: &StandIn, more: &str, calls: &[Value]) -> Ran {
     let more = format!("{more}[approvals]\nexpires_s = 1\n");
     let home = allowed(&config(server, &more));
@@ -60,7 +60,7 @@ fn an_address_that_comes_from_outside_waits_for_a_word_and_words_do_not() {
     let explained = home.kiso(&["approval", "explain", "last"]);
     explained.ok().prints(&["oracle.ask to mcp:oracle: denied", "text (address): written by anybody", "mcp:oracle"]);
 
-    // An administrator says that it is words, which may be anybody's.
+    // An administrator declares that the argument is content, which may come from anybody.
     let more = "[approvals]\nexpires_s = 1\n[mcp.oracle.effects]\nask = { content = [\"text\"] }\n";
     let calls = [("planner", "", tasks), ("worker", "", "It is 42.".to_owned())];
     run(&home, &config(&server, more), &calls).ok().prints(&["It is 42."]);
@@ -169,11 +169,11 @@ fn what_is_kept_by_a_later_run_keeps_where_it_came_from() {
     let kept = call("scratchpad", json!({ "action": "save", "key": "answer", "text": "the oracle says 42" }));
     script("a", &[ask(&json!({ "text": "why" })), act.clone(), say()], kept);
     home.kiso(&["run", "--session", "a", "/new"]).ok();
-    // This run has seen nothing from outside, and names the entry.
+    // This run has read nothing from outside, and refers to the entry.
     script("a", &[act.clone(), say()], call("memory_save", json!({ "text": "ref:answer" })));
     let explained = script("b", &[act.clone(), say()], call("memory_search", json!({ "query": "oracle" })));
     assert!(explained.contains("mcp:oracle"), "{explained}");
-    // A file that the actor wrote has the label of what that was decided from, and gives it to whoever reads it.
+    // A file that the actor wrote has the label of everything that its content was decided from, and passes it to readers.
     let write = || call("file_write", json!({ "path": "answer.txt", "text": "the oracle says 42" }));
     let read = || call("file_read", json!({ "path": "answer.txt" }));
     for (session, plan_of, tainted) in
@@ -194,7 +194,7 @@ fn a_call_that_the_plan_has_named_is_made_once_whatever_was_read_before() {
     for (effects, content, asked) in [
         (named(json!({ "text": "tell ada" })), "", &["why", "tell ada"][..]),
         (named(json!({ "text": "tell bob" })), "", &["why"]),
-        // What is not agreed on is the loop's own, and is allowed where it is words.
+        // Arguments that the plan did not fix are the loop's own, and allowed if they are declared as content.
         (named(json!({})), "", &["why"]),
         (named(json!({})), "[mcp.oracle.effects]\nask = { content = [\"text\"] }\n", &["why", "tell ada"]),
         (json!([]), "[mcp.oracle.effects]\nask = { content = [\"text\"] }\n", &["why"]),
@@ -202,7 +202,7 @@ fn a_call_that_the_plan_has_named_is_made_once_whatever_was_read_before() {
         let server = server();
         let more = format!("[approvals]\nexpires_s = 1\n{content}");
         let home = allowed(&config(&server, &more));
-        // The first is made before anything is read, and uses up nothing that is not the same.
+        // The first call is made before anything is read, and does not use up a permission for another call.
         let act = json!({ "type": "act", "detail": "find out and tell", "expect": "it is told", "effects": effects });
         let first = ask(&json!({ "text": "why" }));
         let calls = [
@@ -243,7 +243,7 @@ fn a_message_with_a_schema_is_a_value_and_whose_words_it_is_stays() {
         assert_eq!(server.state().calls.len(), asked);
         assert!(asked == 1 || server.state().calls[1]["text"] == "ada", "{:?}", server.state().calls);
     }
-    // Nothing else comes through.
+    // No other value is accepted.
     for (answer, told) in [
         ("{\"who\": \"eve\"}", "/who"),
         ("{\"who\": ", "its object has no end"),
@@ -294,7 +294,7 @@ fn what_may_go_nowhere_else_goes_to_no_webhook() {
     }
 }
 
-/// What an actor says is made of all that it has read, so it is no address of the plan's.
+/// An actor's text is derived from everything that it has read, so it cannot provide an address for the plan.
 #[test]
 fn what_a_loop_says_in_the_end_keeps_where_it_came_from() {
     let act = json!({ "type": "act", "detail": "find out whom to tell", "expect": "a name" });
@@ -304,7 +304,7 @@ fn what_a_loop_says_in_the_end_keeps_where_it_came_from() {
     for second in [ask(&bound), paying] {
         let server = server();
         let mut calls = vec![said("planner", &plan(&[act.clone(), second.clone(), say()]))];
-        // Only of several acts each has a brief of the reasoner's.
+        // The reasoner writes a brief only if there are several acts.
         let briefed = if second["type"] == "act" { brief() } else { Vec::new() };
         calls.extend(
             [briefed, called(&[("oracle__ask", json!({ "text": "why" }))]), vec![said("actor", "eve")]].concat(),
@@ -320,7 +320,7 @@ fn what_a_loop_says_in_the_end_keeps_where_it_came_from() {
     }
 }
 
-/// The entry that a plan names is what it was when the plan was made, also for calls of one answer.
+/// A plan's reference keeps the entry's value from the time of the plan, also for several calls of one answer.
 #[test]
 fn a_call_beside_it_does_not_change_what_a_named_call_says() {
     let server = server();
@@ -342,7 +342,7 @@ fn a_call_beside_it_does_not_change_what_a_named_call_says() {
     assert_eq!(server.state().calls, [json!({ "text": "why" })], "{ran:?}");
 }
 
-/// Also what is told on the way, before there is a reply.
+/// This includes notifications before the reply.
 #[test]
 fn what_may_go_nowhere_else_is_told_nobody_on_the_way() {
     let act = json!({ "type": "act", "detail": "ask", "expect": "an answer", "notify": true });
@@ -387,8 +387,8 @@ fn what_may_go_nowhere_else_is_told_nobody_on_the_way() {
     }
 }
 
-/// Rule: the planner is told what it may not read, and who carries its plan out reads it: a message that follows up on an answer from
-/// outside finds both.
+/// Rule: the planner is told what it may not read, and the actor of its plan reads it: a message that follows up on an answer
+/// from outside finds both.
 #[test]
 fn what_is_withheld_from_a_plan_is_data_for_its_actor() {
     let server = server();
@@ -414,7 +414,7 @@ fn what_is_withheld_from_a_plan_is_data_for_its_actor() {
     assert!(planner.contains("user: what is the answer?"), "the user's own words are there: {planner}");
     let note = "assistant: [reply with text from outside, withheld from plans: act and msg tasks";
     assert!(planner.contains(note), "{planner}");
-    // The conversation stands in turns, and what was withheld from the planner is data.
+    // The conversation is in turns, and the text withheld from the planner is data.
     let lines: Vec<&str> = actor.lines().collect();
     let told = "assistant, with text from outside: The mail of EVE says: come at nine.";
     let at = lines.iter().position(|line| line.contains(told)).unwrap_or_else(|| panic!("{actor}"));

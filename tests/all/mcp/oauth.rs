@@ -1,4 +1,4 @@
-//! Logins at servers that ask for one, with a browser that follows the redirects.
+//! Logging in at servers that require it, with a browser that follows redirects.
 
 use super::authority::{Authority, Wrong, visit};
 use super::runs::{self, ask, plan, say};
@@ -17,11 +17,11 @@ fn configured(authority: &Authority, more: &str) -> Home {
     home
 }
 
-/// `kiso mcp login` that waits for its browser.
+/// A `kiso mcp login` that waits for its browser.
 struct Login {
     child: Child,
     output: BufReader<ChildStdout>,
-    /// Where the browser is sent.
+    /// The link for the browser.
     link: String,
 }
 
@@ -39,14 +39,14 @@ impl Login {
         Login { child, output, link: link.trim().to_owned() }
     }
 
-    /// Where the authorization server sends the browser.
+    /// The address to which the authorization server redirects the browser.
     fn back(&self) -> String {
         let (status, location) = visit(&self.link);
         assert_eq!(status, 302, "{}", self.link);
         location.unwrap()
     }
 
-    /// How it ended, and all that it said.
+    /// Exit code and whole output.
     fn end(mut self) -> (i32, String) {
         let mut said = String::new();
         self.output.read_to_string(&mut said).unwrap();
@@ -72,7 +72,7 @@ fn logged_in(authority: &Authority, more: &str) -> Home {
 
 #[track_caller]
 fn call(home: &Home, authority: &Authority) {
-    // The server tells the token that it was sent; no prompt has it.
+    // The server repeats the token; no prompt contains it.
     let told = "you came with [secret oracle_access_token]";
     runs::run_with(home, &config(&authority.url(), ""), "why", told);
 }
@@ -82,7 +82,7 @@ fn call_without(home: &Home, url: &str, told: &str) {
     runs::run_without(home, &config(url, ""), told);
 }
 
-/// Every file of the home, and what commands say, are free of what was given.
+/// No file of the home and no command output contains a token.
 #[track_caller]
 fn tells_no_token(home: &Home, authority: &Authority) {
     let given = authority.state().given.clone();
@@ -160,7 +160,7 @@ fn a_token_is_renewed_before_its_end_and_when_it_is_refused() {
         !renewed.is_empty() && renewed.iter().all(|grant| *grant == ("refresh_token".to_owned(), 200)),
         "{renewed:?}"
     );
-    // One that lives by its own account, and that the server has forgotten.
+    // A token that is valid by its own lifetime, but that the server has revoked.
     authority.state().life_s = 3_600;
     call(&home, &authority);
     let before = authority.state().grants.len();
@@ -168,14 +168,14 @@ fn a_token_is_renewed_before_its_end_and_when_it_is_refused() {
     call(&home, &authority);
     assert_eq!(authority.state().grants.len(), before + 1);
     tells_no_token(&home, &authority);
-    // One that is refused whatever it is.
+    // A server that refuses every token.
     authority.state().refuses = true;
     let before = authority.state().grants.len();
     call_without(&home, &authority.url(), "run `kiso mcp login oracle`");
     assert_eq!(authority.state().grants.len(), before + 1, "once, and not again and again");
 }
 
-/// Two that renew at once would use a token twice, which ends a login.
+/// Two parallel refreshes would use a token twice, which ends a login.
 #[test]
 fn processes_that_renew_at_once_do_it_one_after_the_other() {
     let authority = Authority::start();
@@ -226,7 +226,7 @@ fn a_login_is_for_one_address_and_one_issuer() {
     home.kiso(&["doctor"]).prints(&["url in config.toml is another one now"]);
     home.config(&config(&authority.url(), ""));
     home.kiso(&["mcp", "list"]).ok();
-    // The server goes to another authorization server: that one is not shown the tokens of the first.
+    // The server changes to another authorization server, which must not receive tokens of the first.
     authority.state().access = Some("another".to_owned());
     authority.state().issuer = format!("{}/tenant", other.base);
     other.state().issuer = format!("{}/tenant", other.base);
@@ -252,7 +252,7 @@ fn a_client_that_is_registered_by_hand_says_who_it_is() {
     home.kiso(&["mcp", "list"]).exit(1).says(&["client_id in config.toml is another one now"]);
 }
 
-/// Over ssh, the browser is on a machine where nobody listens at the port.
+/// Over ssh, the browser runs on a machine where nobody listens at the port.
 #[test]
 fn the_address_can_be_pasted() {
     let authority = Authority::start();
@@ -286,7 +286,7 @@ fn who_comes_back_with_another_state_is_turned_away() {
     assert_eq!(authority.state().grants.len(), 1);
     let host = back.strip_prefix("http://").unwrap().split('/').next().unwrap();
     assert!(std::net::TcpStream::connect(host).is_err());
-    // The same code again, as somebody may have seen it.
+    // The same code again, as if somebody had intercepted it.
     let again = Login::start(&home);
     let (_, state) = again.back().split_once("&state=").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     let used = back.split("code=").nth(1).unwrap().split('&').next().unwrap();
@@ -324,7 +324,7 @@ fn servers_that_do_it_wrong_get_no_login() {
         assert_eq!(!authority.state().grants.is_empty(), has_grant, "{wrong:?}: no code is sent");
         home.kiso(&["mcp", "list"]).exit(1);
     }
-    // Whose keys the administrator gives, or who asks for none, has no login.
+    // A server with a configured key, or without a need for one, has no login.
     let authority = Authority::start();
     let home = configured(&authority, "headers_env = [\"Authorization = ORACLE_SECRET\"]\n");
     home.kiso(&["mcp", "login", "oracle"]).exit(2).says(&["there is no login at oracle"]);

@@ -1,4 +1,4 @@
-//! Effects that a model decides after it has read an Agent Skill, whose words are its publisher's.
+//! Effects that a model decides after it has read an Agent Skill, whose text is its publisher's.
 
 use super::runs::{allowed, ask, plan, say};
 use super::stand_in::{Era, StandIn};
@@ -8,8 +8,8 @@ fn said(role: &str, reply: &str) -> Value {
     json!({ "role": role, "reply": reply })
 }
 
-/// A run for this message whose model answers in this order, in a home with the skill `greet` in which nobody answers cards. How often the
-/// oracle was asked, and why it was not.
+/// A run with this message and these answers, in a home with the skill `greet` where nobody answers cards. Returns how often the
+/// oracle was asked, and the reason if it was not.
 fn asked(trusted: bool, message: &str, calls: &[Value]) -> (usize, String) {
     let server = StandIn::start(Era::Modern);
     let policy = if trusted { "[policy]\ntrusted_skills = [\"greet\"]\n" } else { "" };
@@ -27,7 +27,7 @@ fn asked(trusted: bool, message: &str, calls: &[Value]) -> (usize, String) {
     (made, format!("{ran:?}\n{explained}"))
 }
 
-/// A plan whose first task is a loop of calls with this detail: what the loop reads, and then the question to the oracle.
+/// A plan whose first task is a loop of calls with this detail, which reads something and then asks the oracle.
 fn looping(detail: &str, reads: Option<Value>) -> Vec<Value> {
     let act = json!({ "type": "act", "detail": detail, "expect": "it is done" });
     let mut calls = vec![said("planner", &plan(&[act, say()]))];
@@ -46,7 +46,7 @@ fn what_a_skill_tells_a_model_to_do_waits_for_a_word() {
         ("@greet what is the answer?", looping("greet Ada", None), true),
         ("what is the answer?", looping("greet Ada as @greet says", None), true),
         ("what is the answer?", looping("greet Ada", read("skill_read", json!({ "skill": "greet" }))), true),
-        // What it has instead of a file is its publisher's as well.
+        // The error for a missing file comes from the publisher as well.
         (
             "what is the answer?",
             looping("greet Ada", read("skill_read", json!({ "skill": "greet", "file": "no.md" }))),
@@ -62,7 +62,8 @@ fn what_a_skill_tells_a_model_to_do_waits_for_a_word() {
     }
 }
 
-/// Of a message that names it, the plan itself is made from what it says; a task that names it changes nothing in what was planned before.
+/// If the message names the skill, the plan itself is based on its text; if only a task names it, the earlier plan does not
+/// change.
 #[test]
 fn a_plan_is_its_publishers_only_where_its_planner_has_read_it() {
     let asks = ask(&json!({ "text": "who is Ada?" }));

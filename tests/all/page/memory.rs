@@ -1,4 +1,4 @@
-//! What is remembered beyond sessions: shown, searched and forgotten by an administrator, and by nobody else.
+//! Memory beyond sessions: shown, searched and deleted by administrators only.
 
 use super::browser::{Browser, css, role};
 use super::stage::{QUICK, Stage, manage, unfold};
@@ -6,10 +6,10 @@ use super::themes::audit_in_both;
 use crate::harness::Home;
 use serde_json::json;
 
-/// More than a page of them.
+/// More than one page of passages.
 const PASSAGES: usize = 60;
 
-/// Core memory, passages and facts.
+/// Stores core memory, passages and facts.
 fn remember(home: &Home) {
     let core = json!({ "type": "core", "document": { "user": { "city": "Oslo", "likes": ["tea", "maps"] } } });
     let passage = |n: usize| {
@@ -139,7 +139,7 @@ fn memory_is_added_to_and_changed() {
     tab.wait_of(role("list", "facts"), "it.innerText.includes('Bergen') && !it.innerText.includes('Oslo')");
 }
 
-/// A guest is not even told how much there is.
+/// A guest does not even see the number of entries.
 #[test]
 fn memory_is_not_for_guests() {
     let Some(stage) = Stage::prepared(Home::new(), QUICK, remember) else { return };

@@ -1,4 +1,5 @@
-//! Agent Skills in registries: their folders go in and come out the same, by tag, digest and lockfile; and one that lies is told apart.
+//! Agent Skills in registries: folders are pushed and pulled unchanged, by tag, digest and lockfile; and a lying registry is
+//! detected.
 
 use super::{Answers, DebianRegistry, LyingRegistry, artifact, path, sha256};
 use crate::attacks::archive::{Entry, gzip, tar, zip};
@@ -13,7 +14,7 @@ const ARTIFACT: &str = "application/vnd.agentskills.skill.v1";
 const CONFIG: &str = "application/vnd.agentskills.skill.config.v1+json";
 const LAYER: &str = "application/vnd.agentskills.skill.content.v1.tar+gzip";
 
-/// The files of an Agent Skill of this version, one of them with a path that has no room in the head of a tar entry.
+/// The files of an Agent Skill in this version, one with a path that is too long for the header of a tar entry.
 fn files(version: &str) -> [(String, String); 3] {
     let skill = format!(
         "---\nname: greet\ndescription: Writes greetings.\nlicense: MIT\nmetadata:\n  version: \"{version}\"\n---\nRun `scripts/hello.sh`.\n"
@@ -25,7 +26,7 @@ fn files(version: &str) -> [(String, String); 3] {
     ]
 }
 
-/// Their folder.
+/// The folder with these files.
 fn greet(home: &Home, version: &str) -> PathBuf {
     for (name, text) in files(version) {
         home.file(&format!("greet/{name}"), text);
@@ -42,7 +43,7 @@ fn as_it_is(text: &str) -> String {
     text.to_owned()
 }
 
-/// What a registry has at a path.
+/// A registry's content at a path.
 fn stored(registry: &DebianRegistry, at: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(&registry.address).unwrap();
     let accept = "application/vnd.oci.image.manifest.v1+json";
@@ -73,7 +74,7 @@ fn an_agent_skill_goes_into_a_registry_and_comes_out_the_same() {
     let pushed = push(path(&dir), "1.0");
     let (at, manifest) = (pushed["place"].as_str().unwrap(), pushed["digest"].as_str().unwrap());
     assert_eq!(at, format!("{place}:1.0@{manifest}"));
-    // The same files are the same artifact: written anew, and in an archive.
+    // The same files give the same artifact: written a second time, and from an archive.
     greet(&home, "1.0");
     assert_eq!(push(path(&dir), "again")["digest"], pushed["digest"]);
     let zipped = files("1.0").map(|(name, text)| entry(&format!("greet/{name}"), &text));
@@ -81,7 +82,7 @@ fn an_agent_skill_goes_into_a_registry_and_comes_out_the_same() {
     std::fs::copy(dir.with_file_name("greet.minisig"), zipped.with_file_name("greet.zip.minisig")).unwrap();
     assert_eq!(push(path(&zipped), "zip")["digest"], pushed["digest"]);
 
-    // It is of the types by which other programs know it, and they can read it.
+    // It has the media types that other programs know, and they can read it.
     let manifest: Value = serde_json::from_slice(&stored(&registry, "ada/greet/manifests/1.0")).unwrap();
     assert_eq!(manifest["artifactType"], ARTIFACT);
     let (config, layer) = (&manifest["config"], &manifest["layers"][0]);
@@ -106,7 +107,7 @@ fn an_agent_skill_goes_into_a_registry_and_comes_out_the_same() {
     home.kiso(&["skill", "info", "greet"]).ok().prints(&["signed by ada", &format!("from {place}\n")]);
     home.kiso(&["skill", "run", "greet", "hello", "Ada"]).ok().prints(&["Hello, Ada!"]);
     assert!(of_folder.contains(&format!("sha256 {}\n", digest(&home).as_str().unwrap())), "{of_folder}");
-    // In another home, as the lockfile says; in a third, by its digest.
+    // In another home by lockfile; in a third by digest.
     let lock = home.path().join("skills.lock");
     let text = std::fs::read_to_string(&lock).unwrap();
     assert!(text.contains(at) && text.contains(digest(&home).as_str().unwrap()), "{text}");
@@ -119,11 +120,11 @@ fn an_agent_skill_goes_into_a_registry_and_comes_out_the_same() {
     third.kiso(&["skill", "add", &by_digest]).ok().says(&["is not trusted"]);
     assert_eq!((digest(&other), digest(&third)), (digest(&home), digest(&home)));
     third.kiso(&["skill", "add", &format!("{place}@sha256:{}", "0".repeat(64))]).exit(2);
-    // Nothing that was pulled is left lying about.
+    // No pulled file is left behind.
     let left = std::fs::read_dir(home.path()).unwrap().flatten().filter(|e| e.path().join("greet.skill").exists());
     assert_eq!(left.count(), 0);
 
-    // What could not be installed from there is not put there.
+    // A folder that could not be installed from a registry is not pushed.
     let none = home.file("none/README.md", "nothing");
     let none = path(none.parent().unwrap());
     home.kiso(&["skill", "push", none, &format!("{place}:2.0")]).exit(2).says(&["there is no SKILL.md in it"]);
@@ -160,12 +161,12 @@ fn an_agent_skill_is_updated_by_its_tags() {
     home.kiso(&["skill", "outdated"]).ok().prints(&["current  greet 1.10.0"]);
     other.kiso(&["skill", "sync", path(&home.path().join("skills.lock"))]).ok().prints(&["replaced greet"]);
     assert_eq!(digest(&other), digest(&home));
-    // A lower one is asked about.
+    // A lower version needs a confirmation.
     home.kiso(&["skill", "add", &format!("{place}:1.9.0")]).exit(4).says(&["which is lower"]);
     assert_eq!(digest(&other), digest(&home));
 }
 
-/// Without a version in it, an Agent Skill has that of its tag.
+/// An Agent Skill without a version has that of its tag.
 #[test]
 fn an_agent_skill_without_a_version_is_updated_by_its_tags() {
     let home = Home::new();
@@ -180,14 +181,14 @@ fn an_agent_skill_without_a_version_is_updated_by_its_tags() {
     push("One.", "1.0");
     home.kiso(&["skill", "add", &format!("{place}:1.0")]).ok();
     push("Two.", "1.1");
-    // It was put there last, and is no newer for that.
+    // It was pushed last, but is not newer.
     push("None.", "0.9");
     let outdated = home.kiso(&["--json", "skill", "outdated", "plain"]).json();
     assert_eq!((&outdated["status"], &outdated["version"]), (&json!("outdated"), &json!("1.1")));
     home.kiso(&["skill", "update", "plain", "--grant", "keep"]).ok().prints(&["loaded plain"]);
     home.kiso(&["skill", "run", "plain"]).ok().prints(&["Two."]);
     home.kiso(&["skill", "update", "plain"]).ok().prints(&["current  plain"]);
-    // From then on it has one of its own.
+    // From then on it has its own version.
     let text = "---\nname: plain\ndescription: Plain.\nmetadata:\n  version: \"1.2\"\n---\nThree.\n";
     let file = home.file("plain/SKILL.md", text);
     home.kiso(&["skill", "push", path(file.parent().unwrap()), &format!("{place}:1.2")]).ok();
@@ -212,14 +213,14 @@ fn an_artifact_that_is_no_agent_skill_leaves_nothing() {
         assert!(!home.path().join("agent-skills/folders/greet").exists(), "{says}");
         registry.heard()
     };
-    // A layer that was changed, one that is longer than the manifest says, and one that says that it is larger than is taken.
+    // A changed layer, one that is longer than in the manifest, and one whose declared size is too large.
     refused(&good, 4, "the layer has the digest sha256:", &|answers, _| answers.get_mut(&blob).unwrap().2[20] ^= 1);
     refused(&good, 2, "the layer has more than", &|answers, _| answers.get_mut(&blob).unwrap().2.push(0));
     let heard = refused(&good, 2, "the layer has more than the 33554432 bytes", &|_, manifest| {
         manifest["layers"][0]["size"] = json!((32_u64 << 20) + 1);
     });
     assert!(heard.iter().all(|head| !head.contains(&blob)), "{heard:?}");
-    // What is another kind of thing.
+    // Artifacts of another kind.
     for (pointer, value, says) in [
         ("/config/mediaType", json!("application/vnd.oci.image.config.v1+json"), "its configuration is"),
         ("/layers/0/mediaType", json!("application/zip"), "its layer is"),
@@ -229,7 +230,7 @@ fn an_artifact_that_is_no_agent_skill_leaves_nothing() {
     }
     let other = json!("application/vnd.agentskills.collection.v1");
     refused(&good, 2, "its type is", &|_, manifest| manifest["artifactType"] = other.clone());
-    // Archives that are as the manifest says, and no skills.
+    // Archives that match the manifest, but are not skills.
     let as_said = |_: &mut Answers, _: &mut Value| {};
     let bomb = pack(entry("greet/zeros", &"\0".repeat(40 << 20)));
     let linked = pack(Entry { link: Some("/etc/passwd".to_owned()), ..entry("greet/passwd", "") });
@@ -246,7 +247,7 @@ fn an_artifact_that_is_no_agent_skill_leaves_nothing() {
     let registry = LyingRegistry::start(|_| artifact((CONFIG, &json!(["greet"])), (LAYER, &good)).0);
     let ran = home.kiso(&["skill", "add", &format!("oci://{}/a:1", registry.address)]);
     ran.exit(2).says(&["its configuration is no object"]);
-    // An honest one is believed.
+    // An honest registry is accepted.
     let registry = LyingRegistry::start(|_| artifact((CONFIG, &json!({ "name": "greet" })), (LAYER, &good)).0);
     home.kiso(&["skill", "add", &format!("oci://{}/a:1", registry.address)]).ok().prints(&["loaded greet 1.0"]);
 }

@@ -1,4 +1,4 @@
-//! Processes that are killed while they work, and while they undo: all or nothing.
+//! Processes that are killed during a run, and during an undo: all or nothing.
 
 use super::random::Random;
 use super::tree::Tree;
@@ -7,7 +7,7 @@ use crate::harness::Home;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Starts kiso and kills it after so long; whether it had ended before.
+/// Starts kiso and kills it after this time. Returns whether it had ended before.
 fn killed(home: &Home, args: &[&str], after: Duration) -> bool {
     let mut child = home.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kiso starts");
     std::thread::sleep(after);
@@ -17,7 +17,7 @@ fn killed(home: &Home, args: &[&str], after: Duration) -> bool {
     ended
 }
 
-/// How long a command takes here.
+/// Duration of a command on this machine.
 fn time(home: &Home, args: &[&str]) -> Duration {
     let began = Instant::now();
     home.kiso(args);
@@ -43,7 +43,7 @@ fn a_run_that_is_killed_anywhere_is_done_once_or_not_at_all() {
         let now = tree(&home);
         middles += usize::from(now != before && now != whole);
         if round % 2 == 0 {
-            // It goes on, and does what it was cut off in again.
+            // The run is resumed, and does the interrupted task again.
             let resumed = home.kiso(&["run", "--resume", "last"]);
             let found = tree(&home);
             if resumed.code == 0 || found == whole {
@@ -52,7 +52,7 @@ fn a_run_that_is_killed_anywhere_is_done_once_or_not_at_all() {
                 before.assert_same(&found);
             }
         } else {
-            // It is given up.
+            // The run is cancelled.
             home.kiso(&["cancel", "last"]);
             line(&home, "true").ok();
             let found = tree(&home);
@@ -77,7 +77,7 @@ fn an_undo_that_is_killed_anywhere_has_done_all_or_nothing() {
         let (option, to) = if at == after { ("--yes", &before) } else { ("--redo", &after) };
         killed(&home, &["undo", option], takes * (200 + random.below(800) as u32) / 1_000);
         halves += usize::from(!is(&before) && !is(&after));
-        // Whoever works there next finds it whole.
+        // The next run in the session finds everything complete.
         line(&home, "true").ok();
         let found = tree(&home);
         assert!(found == at || found == *to, "half of undo {option}");

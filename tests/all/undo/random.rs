@@ -1,18 +1,18 @@
-//! Random work, undone run by run and redone.
+//! Random work that is undone run by run and redone.
 
 use super::tree::Tree;
 use super::{SESSION, line, tree};
 use crate::harness::Home;
 
-/// Runs, and command lines of each.
+/// Number of runs, and of command lines in each.
 const RUNS: usize = 8;
 const LINES: usize = 25;
 
-/// Numbers that look random and are the same for the same seed (xorshift64*).
+/// Pseudorandom numbers, the same for the same seed (xorshift64*).
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Of `KISO_UNDO_SEED` or of the time; it is printed, so that a failure can be seen again.
+    /// The seed of `KISO_UNDO_SEED` or of the time; it is printed, so that a failure can be reproduced.
     pub(crate) fn seeded() -> Random {
         let given = std::env::var("KISO_UNDO_SEED").ok().and_then(|seed| seed.parse().ok());
         let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
@@ -32,7 +32,7 @@ impl Random {
         (self.next() >> 8) % end
     }
 
-    /// A path of a file, which is there or not.
+    /// The path of a file that may exist or not.
     fn file(&mut self) -> String {
         let name = format!("f{}", self.below(6));
         match self.below(3) {
@@ -49,7 +49,7 @@ impl Random {
         }
     }
 
-    /// A command line that changes something, if what it names is there.
+    /// A command line that changes something, if its files exist.
     pub(crate) fn line(&mut self) -> String {
         let (file, other, dir, another, n) = (self.file(), self.file(), self.dir(), self.dir(), self.below(1_000));
         match self.below(22) {
@@ -63,7 +63,7 @@ impl Random {
             11 => format!("ln -f {file} {other}"),
             12 => format!("ln -sf {n} {file}"),
             13 => format!("mkdir -p {dir}/{another}"),
-            // Two runs of it make the same archive, whenever they are.
+            // Two runs of it create the same archive, independent of the time.
             14 => format!("tar czf t{}.tgz --mtime=@{n} {dir}", n % 3),
             15 => format!("tar xzf t{}.tgz", n % 3),
             16 => format!("cp -r {dir} {another}"),
@@ -94,7 +94,7 @@ fn random_work_is_undone_and_redone_to_the_last_bit() {
         trees.push((tree(&home), script));
     }
     for pair in trees.windows(2).rev() {
-        // A run that changed nothing has nothing to undo.
+        // A run without changes has nothing to undo.
         if pair[0].0 != pair[1].0 {
             println!("{}", pair[1].1);
             home.kiso(&["undo", "-s", SESSION]).ok();
@@ -103,7 +103,7 @@ fn random_work_is_undone_and_redone_to_the_last_bit() {
     }
     for pair in trees.windows(2) {
         if pair[0].0 != pair[1].0 {
-            // The oldest first: that is the one that was undone last.
+            // The oldest first, because it was undone last.
             home.kiso(&["undo", "--redo"]).ok();
         }
         pair[1].0.assert_same(&tree(&home));

@@ -1,8 +1,8 @@
-//! The receiver that the documentation shows.
+//! The receiver in the documentation.
 
 use super::*;
 
-/// The receiver of docs/webhooks.md, as it stands there.
+/// The receiver in docs/webhooks.md works unchanged.
 #[test]
 fn the_documented_receiver_works() {
     if Command::new("python3").arg("--version").stdout(Stdio::null()).status().is_err() {
@@ -37,7 +37,7 @@ fn the_documented_receiver_works() {
     lines.find(|line| line.contains("HELLO")).expect("it prints the whole text");
     until_listed(&home, "a", |line| line["delivered"] == 1);
     drop((served, receiver));
-    // Who has another key believes nothing.
+    // A receiver with another key accepts nothing.
     let (_receiver, _lines, port) = start("another");
     home.config(&at(&port));
     home.kiso(&["connect", "webhook", "test", "a"]).exit(1).says(&["it answered 401"]);
