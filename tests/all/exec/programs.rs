@@ -122,6 +122,7 @@ fn a_program_is_started_as_every_command_is() {
 #[test]
 fn what_is_no_program_says_why() {
     let home = Home::new();
+    home.shell("true").ok();
     let imports =
         wat::parse_str(r#"(module (import "env" "f" (func)) (memory (export "memory") 1) (func (export "_start")))"#);
     let starts = wat::parse_str(r#"(component (import "kiso:exec/spawn@0.1.0" (instance)))"#).unwrap();

@@ -146,7 +146,7 @@ mod tests {
         let line = |ms, width| line(Paint::never(), &busy("1/3 data\tfile=weather.csv"), ms, width);
         assert_eq!(line(1_000, 80), "⠋ 1/3 data file=weather.csv · 0.0 s");
         assert_eq!(line(126_300, 80), "⠹ 1/3 data file=weather.csv · 2 min 5.3 s");
-        assert_eq!(line(1_000, 16), "⠋ 1/3… · 0.0 s");
+        assert_eq!(line(1_000, 16), "⠋ 1/3 … · 0.0 s");
         assert_eq!(line(0, 5), "", "a clock that was set back, a terminal without room");
     }
 
