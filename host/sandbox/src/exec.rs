@@ -103,7 +103,7 @@ pub struct Line<'a> {
     pub stdin: Channel,
     /// Arguments, as `$1` and so on.
     pub args: Vec<String>,
-    /// What a line before left behind; empty for a fresh shell.
+    /// The state that an earlier line left; empty for a fresh shell.
     pub state: Vec<u8>,
     /// Whether a line that is not complete is returned instead of being an error.
     pub partial: bool,
@@ -115,11 +115,11 @@ pub struct Line<'a> {
     pub scratch: &'a Scratch,
     /// The work that it is a part of, if that can be undone.
     pub transaction: Option<Arc<Transaction>>,
-    /// What a person has accepted for the skills that it calls.
+    /// The access that a person has approved for the skills that it calls.
     pub accepted: Option<Arc<[CardAccess]>>,
-    /// What it may do outside by the rules of labels.
+    /// Effects outside of the sandbox that the rules of labels allow it.
     pub permit: Permit,
-    /// What it may reach.
+    /// The network that it may use.
     pub network: Network,
 }
 
@@ -136,7 +136,7 @@ pub struct CommandResult {
     /// The limit that ended it.
     pub limit: Option<LimitHit>,
     pub used: LimitUse,
-    /// What it might have used.
+    /// The limits that it had.
     pub allowed: Allowance,
     /// For the next line.
     pub state: Vec<u8>,
@@ -241,7 +241,7 @@ impl Exec {
                 let guard = Guard(&task);
                 let all = async {
                     let ended = receiver.await.ok();
-                    // What was put into the background is part of the task: nothing of it could go on afterwards.
+                    // Background processes belong to the task. They could not go on after its end.
                     task.idle().await;
                     ended
                 };
@@ -265,7 +265,7 @@ impl Exec {
             let _ = words_to.write(words.as_bytes()).await;
         }
         drop(words_to);
-        // What is not bundled writes on threads of its own, which may go on when it was cut off.
+        // Programs that are not bundled write on threads of their own, which may go on after the program was cut off.
         if ended.is_some() && task.limit().is_none() && !task.commands.has_run_skill() {
             scratch.leave();
         }

@@ -25,8 +25,8 @@ pub(crate) fn settings(memory_reservation: u64) -> Config {
         .collector(Collector::Null)
         .wasm_gc(false)
         .memory_init_cow(true)
-        // Places in the bytecode for backtraces, and tables for other programs' unwinders: nobody reads either, and together
-        // they are a third of what is compiled.
+        // Backtraces need the first table and other programs' unwinders the second. Nobody reads either, and together they are a
+        // third of the compiled code.
         .generate_address_map(false)
         .native_unwind_info(false)
         .memory_reservation(memory_reservation)

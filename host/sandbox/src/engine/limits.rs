@@ -1,4 +1,4 @@
-//! What one call may use, who counts it, and what a person is told when it is used up.
+//! The limits of a call, their counters, and the messages for people when one is reached.
 
 use kiso_base::config::{Engine as EngineConfig, Exec as ExecConfig};
 use kiso_plan::report::Allowance;
@@ -133,7 +133,7 @@ impl HitCell {
     }
 }
 
-/// What a budget is for.
+/// The kind of work that a budget limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetKind {
     /// One call of a skill.
@@ -252,7 +252,7 @@ impl Budget {
         }
     }
 
-    /// What a trace shows beside what was used.
+    /// The limits, as a trace shows them beside the use.
     pub fn allowance(&self) -> Allowance {
         let (processes_at_once, host_calls) = match self.of {
             BudgetKind::Skill | BudgetKind::Server => (0, self.host_calls),

@@ -48,7 +48,7 @@ impl OutputBuffer {
         Self::new(usize::MAX, budget, hit, None)
     }
 
-    /// Keeps `cap` bytes, and tells `came` of what is written.
+    /// Keeps `cap` bytes, and notifies `came` of each write.
     pub fn new(cap: usize, budget: Budget, hit: HitCell, came: Option<Arc<Notify>>) -> Self {
         Self(Arc::new(Inner { kept: Mutex::default(), cap, budget, hit, came, label: LabelCell::default() }))
     }
@@ -93,7 +93,7 @@ impl OutputBuffer {
         &self.0.label
     }
 
-    /// What was kept, as text, with a line in the middle that says how much is missing.
+    /// Returns the kept text, with a line in the middle that says how many bytes are missing.
     pub fn text(&self) -> String {
         let kept = self.lock();
         let missing = kept.total - (kept.head.len() + kept.tail.len()) as u64;
@@ -107,8 +107,8 @@ impl OutputBuffer {
         format!("{head}{newline}[… {missing} bytes left out …]\n{tail}")
     }
 
-    /// What was written behind the first `from` bytes, as far as it is kept, and how much there is by now. Without what
-    /// was left out, of which a line tells.
+    /// Returns the kept bytes behind the first `from`, and the number of all bytes written so far. A line takes the place of
+    /// bytes that were left out.
     pub fn since(&self, from: u64) -> (Vec<u8>, u64) {
         let kept = self.lock();
         let (head, tail) = (kept.head.len() as u64, kept.tail.len() as u64);

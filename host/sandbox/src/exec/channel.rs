@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Notify;
 
-/// What a pipe holds before its writers wait: as much as one of Linux.
+/// The bytes that a pipe holds before its writers wait: as many as a pipe of Linux.
 const PIPE_BYTES: usize = 64 << 10;
 
 /// Most bytes that one call of a guest reads.
@@ -48,7 +48,7 @@ pub enum IoError {
 }
 
 impl IoError {
-    /// What a process is told of what must not be changed, because it could not be undone.
+    /// The error of a process that tried to change something that could not be undone.
     pub fn of_undo(refusal: UndoRefusal, quota: &Quota) -> Self {
         match refusal {
             UndoRefusal::TooLarge(why) => Self::Limit(quota.not_undoable(&why)),
@@ -85,7 +85,7 @@ impl From<std::io::Error> for IoError {
 }
 
 impl Channel {
-    /// What is there now, at most `max` bytes; `None` when that means waiting, empty at the end.
+    /// Reads the available bytes, at most `max`. Returns `None` if the caller must wait, and no bytes at the end.
     pub fn try_read(&self, max: usize) -> Result<Option<Bytes>, IoError> {
         let max = max.min(READ_BYTES);
         match self {
@@ -102,7 +102,7 @@ impl Channel {
         }
     }
 
-    /// The label of what is read from it.
+    /// The label of the data that is read from it.
     pub fn label(&self) -> LabelId {
         match self {
             Self::Reader(reader) => reader.0.pipe.label.get(),
@@ -298,8 +298,8 @@ struct Pipe {
     came: Notify,
     /// Bytes were taken, or the last reader went.
     taken: Notify,
-    /// The limit that ended the task. An end of the pipe that closed since then is no news to the other: half a result would be
-    /// taken for a whole one.
+    /// The limit that ended the task. The other end of the pipe is not told that an end closed since then: it would take half a
+    /// result for a whole one.
     hit: HitCell,
     /// Of all that was written to it.
     label: LabelCell,
@@ -308,9 +308,9 @@ struct Pipe {
 #[derive(Debug, Default)]
 struct State {
     bytes: VecDeque<u8>,
-    /// There is no writer any more.
+    /// All writers are gone.
     ended: bool,
-    /// There is no reader any more.
+    /// All readers are gone.
     unread: bool,
 }
 
@@ -393,7 +393,7 @@ async fn wait(notify: &Notify, is_so: impl Fn() -> bool) {
 #[derive(Debug)]
 pub struct OpenFile {
     pub file: File,
-    /// What its publisher gave it, if it is an Agent Skill's.
+    /// The label that its publisher gave it, if it belongs to an Agent Skill.
     pub published: LabelId,
     pub append: bool,
     pub readable: bool,
@@ -406,7 +406,7 @@ pub struct OpenFile {
     pub tainted: Mutex<Option<TaintedFile>>,
 }
 
-/// What is read at once in search of the end of a line.
+/// Bytes to read at once when searching for the end of a line.
 const LINE_BYTES: usize = 512;
 
 impl OpenFile {
@@ -420,7 +420,7 @@ impl OpenFile {
             return Err(Errno::Denied.into());
         }
         let Some(labels) = self.quota.labels().filter(|_| !label.is_ordinary()) else { return Ok(()) };
-        // What is kept of it is kept with the label that it has.
+        // The undo copy gets the label that the file has now, so it is made before the label changes.
         if let Some(work) = self.quota.transaction() {
             work.writing(&self.file, self.append).map_err(|refusal| IoError::of_undo(refusal, &self.quota))?;
         }

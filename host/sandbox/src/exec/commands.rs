@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// What implements a command.
+/// The implementation of a command.
 #[derive(Debug, Clone)]
 pub(super) enum Program {
     /// A shell of its own, started by a command such as `xargs sh -c`.
@@ -47,15 +47,15 @@ pub(super) struct Commands {
     pub secrets: Secrets,
     /// The work that the line is a part of, if that can be undone.
     pub transaction: Option<Arc<Transaction>>,
-    /// What a person has accepted for the skills that the line calls.
+    /// The access that a person has approved for the skills that the line calls.
     pub accepted: Option<Arc<[CardAccess]>>,
     /// Skills of this task that run as commands.
     pub running: AtomicUsize,
     /// Whether any was started.
     pub skill_ran: AtomicBool,
-    /// What the line may do outside.
+    /// Effects outside of the sandbox that the line is allowed.
     pub permit: Permit,
-    /// What it may reach.
+    /// The network that the line may use.
     pub network: Network,
 }
 
@@ -163,7 +163,7 @@ fn is_coreutils(name: &str) -> bool {
     COREUTILS_NAMES.binary_search(&name).is_ok()
 }
 
-/// The names of commands that are no part of `coreutils`.
+/// The names of commands that do not belong to `coreutils`.
 #[cfg(test)]
 pub(super) fn further_names() -> Vec<&'static str> {
     [&CURL_NAMES[..], &IMAGE_NAMES[..], &JS_NAMES[..], &DOCUMENT_NAMES[..]].concat()
@@ -233,7 +233,7 @@ impl Commands {
         self.skill_ran.load(Relaxed)
     }
 
-    /// What a name stands for.
+    /// Returns the implementation of the command of this name.
     pub(super) fn find(&self, name: &str) -> Option<Program> {
         let name = plain_name(name);
         if SHELLS.contains(&name) {
@@ -261,7 +261,7 @@ impl Commands {
         names(&self.skills)
     }
 
-    /// What helps whoever asked for a command that there is not: what to use instead, or names that may have been meant.
+    /// Returns a hint for a command that does not exist: an alternative, or similar names.
     pub(super) fn instead(&self, name: &str) -> Option<String> {
         let is_there = |wanted: &str| self.find(wanted).is_some() || self.skills.find(wanted).is_ok();
         if let Some(hint) = hint::instead(name, is_there) {

@@ -172,7 +172,7 @@ impl Dirs {
         })
     }
 
-    /// What the system knows them as.
+    /// The roots of all directories, for the workspace's file system.
     pub(super) fn roots(&self) -> &Roots {
         &self.roots
     }
@@ -399,7 +399,7 @@ fn lexical(path: &str) -> Option<PathBuf> {
     Some(Path::new("/").join(parts.join("/")))
 }
 
-/// What a directory of this machine that cannot be used is told as.
+/// The error for a directory of this machine that cannot be opened.
 pub(super) fn unusable(at: &str, path: &Path, error: &io::Error, is_folder: bool) -> String {
     let whose = match at {
         "/" | "/work" | "/tmp" | SKILLS_MOUNT | SHARED => "",

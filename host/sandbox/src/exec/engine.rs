@@ -120,7 +120,7 @@ fn settings(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
         .max_core_instances_per_component(MODULES)
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
-        // One more for the exceptions of programs that are no part of kiso.
+        // A second memory each, for the exceptions of programs that do not come with kiso.
         .total_memories(processes * 2)
         .total_gc_heaps(processes)
         .max_memories_per_component(1)

@@ -1,4 +1,4 @@
-//! What to do instead where a command is asked for that is not there.
+//! Hints for commands that do not exist: what to use instead.
 
 use crate::package::{self, Package};
 use std::sync::Arc;

@@ -70,7 +70,7 @@ impl Drop for PendingRequest {
 #[derive(Debug)]
 struct OpenBody {
     body: WasiBody,
-    /// What came and was not asked for yet.
+    /// Bytes that were received and not read yet.
     rest: Bytes,
     _connection: Connection,
 }
@@ -251,7 +251,7 @@ fn latin1(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// Why there is no answer, or no more of it.
+/// The error for a request that failed, or whose body broke off.
 fn failure(error: &Error) -> Value {
     let (errno, said) = match error {
         Error::HttpRequestDenied => ("EACCES", "it may not be reached".to_owned()),

@@ -87,7 +87,7 @@ impl Components {
     }
 }
 
-/// What is made by the first who needs it, while others wait.
+/// A value that its first user makes, while others wait.
 struct Loaded<T> {
     value: OnceLock<T>,
     making: Mutex<()>,
@@ -128,7 +128,7 @@ pub(super) struct ProcessCtx {
     pub components: Arc<Components>,
     http: WasiHttpCtx,
     gate: HttpGate,
-    /// What `inherited` gives out.
+    /// The channels that `inherited` returns.
     channels: BTreeMap<u32, Channel>,
     /// Whether `inherited` hands channels over, so that a pipe ends when the process closes its end.
     hands_over: bool,

@@ -1,4 +1,4 @@
-//! What the processes of a line may reach.
+//! Network access of the processes of a line.
 
 use crate::effect::network::Network;
 use crate::skill::HttpRules;
@@ -6,7 +6,7 @@ use kiso_base::config::Network as NetworkConfig;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What all processes of a line may reach, and how much comes back.
+/// The hosts that all processes of a line may reach, and the limits of the responses.
 #[derive(Debug)]
 pub(super) struct LineNetwork {
     pub network: Network,

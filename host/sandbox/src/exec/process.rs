@@ -118,7 +118,7 @@ impl Process {
 #[expect(unreachable_pub, reason = "the generated bindings export it again")]
 pub type Child = Arc<Process>;
 
-/// What a process is started with.
+/// The words, streams and environment of a process to start.
 #[derive(Debug, Default)]
 pub(super) struct ProcessSpec {
     pub argv: Vec<String>,

@@ -49,7 +49,7 @@ pub(super) struct Programs {
 pub(super) enum NotRun {
     /// The reason, for standard error.
     Refused(String),
-    /// What ends the process.
+    /// The error that ends the process.
     Ended(wasmtime::Error),
 }
 

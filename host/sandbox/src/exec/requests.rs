@@ -1,5 +1,5 @@
-//! What a command asks for through its control file that knows WASI alone: other commands, and the pipes to them. `_kiso_host.py` of the
-//! package `python` is the other side.
+//! Requests that a command which knows only WASI makes through its control file: it starts other commands and uses pipes to them.
+//! `_kiso_host.py` of the package `python` is the other side.
 //!
 //! ```text
 //!  request, answer:  u32 length of JSON │ u32 length of bytes │ JSON │ bytes      (little endian)
@@ -145,7 +145,7 @@ enum Request {
     },
 }
 
-/// What a stream of a command is.
+/// The source or destination of a command's stream.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Plug {
@@ -164,7 +164,7 @@ enum Plug {
     To(String),
 }
 
-/// What the guest is told, or what ends it.
+/// The reply to the guest, or the error that ends it.
 type Answer = wasmtime::Result<Result<(Value, Bytes), Errno>>;
 
 /// Returns what the guest is told.
@@ -273,7 +273,7 @@ impl ChildRequests {
             );
             return Ok(Ok(refused("EMFILE", said)));
         }
-        // What this one was granted for itself goes no further.
+        // Secrets that were granted to this program are not passed on.
         env.retain(|(_, value)| self.task.commands.secrets.redact(value) == *value);
         let (mut channels, mut kept) = (BTreeMap::new(), [const { None }; 3]);
         for (number, plug) in (0..).zip(streams) {
@@ -386,7 +386,7 @@ impl ChildRequests {
     }
 }
 
-/// What is to be moved.
+/// The data to move.
 struct Moved<'a> {
     write: Option<Channel>,
     bytes: &'a [u8],

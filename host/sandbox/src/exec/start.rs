@@ -22,7 +22,7 @@ use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::I32Exit;
 use wasmtime_wasi::p2::bindings::CommandPre;
 
-/// What the shell is to do.
+/// The work of a shell.
 #[derive(Debug)]
 pub(super) enum ShellWork {
     /// Run a line.

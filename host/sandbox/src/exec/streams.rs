@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
-/// What ends a process whose output cannot be written. Many would go on and end as if all were well.
+/// Ends a process whose output cannot be written. Many programs would ignore the error and exit as if they had succeeded.
 #[derive(Debug, thiserror::Error)]
 #[error("its output cannot be written: {}", .0.in_words())]
 pub(super) struct WriteError(pub Errno);

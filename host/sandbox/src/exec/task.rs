@@ -42,7 +42,7 @@ pub(super) struct ExecTask {
     _place: OwnedSemaphorePermit,
 }
 
-/// What people call a process that is a shell.
+/// The name of a shell's process, as people know it.
 pub(super) const SHELL: &str = "sh";
 
 /// The end of a task's time in which it is seen who works.
@@ -51,7 +51,7 @@ pub(super) const LAST_LOOK: Duration = Duration::from_secs(1);
 /// Work in it that makes a process one that spins rather than one that waits.
 const AT_WORK: Duration = Duration::from_millis(50);
 
-/// What a task is made of.
+/// The parts of a task.
 pub(super) struct Parts {
     pub engine: Arc<Engine>,
     pub budget: Budget,
@@ -173,8 +173,7 @@ impl ExecTask {
         }
     }
 
-    /// A new process, if the task may have one more.
-    /// What it is started with is of its parent, or of the line.
+    /// Adds a process, if the task may have one more. `parent` is the process that starts it; without one, the line does.
     pub(super) fn admit(&self, parent: Option<&Process>, title: String) -> Result<Arc<Process>, LimitHit> {
         let BudgetKind::Exec { processes: most, .. } = self.budget.of else {
             unreachable!("a task has the limits of a task")

@@ -1,4 +1,4 @@
-//! What a command line writes, while it writes it: for people who wait for its end.
+//! The output of a command line while it runs, for people who wait for its end.
 
 use crate::engine::output::OutputBuffer;
 use kiso_store::secret::{RedactionStream, Secrets};
@@ -23,7 +23,7 @@ struct Inner {
 }
 
 impl Watch {
-    /// What outputs tell when something came.
+    /// Outputs notify this when bytes arrive.
     pub(super) fn came(&self) -> Arc<Notify> {
         self.0.came.clone()
     }

@@ -18,7 +18,7 @@ const TOTAL: Duration = Duration::from_secs(3600);
 /// Publishers send from one address to another, and rarely twice.
 const MAX_REDIRECTS: usize = 5;
 
-/// Why there is no file.
+/// A download that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{url} cannot be fetched: {why}")]
 pub struct DownloadError {

@@ -2,7 +2,7 @@
 
 use wasmparser::{CompositeInnerType, ExternalKind, FuncType, Parser, Payload, TypeRef, ValType};
 
-/// What a program for WASI preview 1 imports.
+/// The module of the functions that a program imports from WASI preview 1.
 pub(super) const WASI: &str = "wasi_snapshot_preview1";
 
 /// Functions that are added to a module, at most.
@@ -58,7 +58,7 @@ impl<'a> ModuleIndex<'a> {
                 _ => {}
             }
         }
-        // What counts them below is as wide.
+        // The code below counts functions in a `u32`.
         u32::try_from(index.imports.len() + index.defined.len() + MAX_ADDED).map_err(|error| error.to_string())?;
         Ok(index)
     }

@@ -20,7 +20,7 @@ const FD_WRITE: &str = "fd_write";
 const ARGS_SIZES_GET: &str = "args_sizes_get";
 const ARGS_GET: &str = "args_get";
 
-/// What a program sees of an exit code.
+/// The bits of an exit code that another program sees.
 const EXIT_CODES: i32 = 0xff;
 
 /// The exit code of a program that calls a function which is refused.

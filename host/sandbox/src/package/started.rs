@@ -6,8 +6,8 @@
 //! 2. [`started`] makes a module whose memory begins with what was written. Its `_start` puts words and environment where the program
 //!    has made room for them, and calls a function of the program.
 //!
-//! What a host cannot hand over to an interpreter that has started, such as options that are read at its start, is done as before: the
-//! memory of the module as it was published lies in it too, and is put back where the first word does not begin with [`MARK`].
+//! Some things cannot be handed over to an interpreter that has started, such as options that it reads at its start. So the
+//! module also contains the memory that it was published with, and restores it if the first word does not begin with [`MARK`].
 
 use super::module_index::{ModuleIndex, WASI};
 use super::spec::StartedInterpreter;
@@ -22,7 +22,7 @@ use wasmparser::{
     Payload, ValType,
 };
 
-/// What the first word of a program begins with that goes on where the interpreter was recorded.
+/// The first character of the first word of a program that goes on where the interpreter was recorded.
 pub const MARK: char = '+';
 
 const PAGE: usize = 64 << 10;
@@ -37,7 +37,7 @@ const MAX_MEMORY: usize = 512 << 20;
 /// The stack is aligned to this many bytes, as the calling convention of C wants it.
 const ALIGN: usize = 16;
 
-/// What a recorder wrote.
+/// The output of a recorder.
 #[derive(Debug, PartialEq, Eq)]
 struct Recorded<'a> {
     function: u32,
@@ -189,7 +189,7 @@ fn pieces(memory: &[u8]) -> Vec<(usize, &[u8])> {
     pieces
 }
 
-/// What of the published module is put together anew.
+/// The parts of the published module that are rebuilt.
 struct Published {
     memory: Vec<u8>,
     maximum: Option<u64>,
@@ -383,7 +383,7 @@ fn restart(module: &[u8], recorded: &Recorded<'_>, interpreter: &StartedInterpre
     Ok(made.finish())
 }
 
-/// What a program begins with.
+/// The parts of the function that begins a program.
 struct Begin {
     call: u32,
     args_sizes_get: u32,
@@ -523,7 +523,8 @@ mod tests {
         0
     }
 
-    /// What a program prints, and where its stack is before and behind it. It ends with an exit code in its error, or by itself.
+    /// Returns a program's output, its stack pointer before and after the run, and its error. It ends with an exit code in the
+    /// error, or by returning.
     fn run(module: &[u8], words: &[&str], variables: &[&str]) -> (Vec<u8>, [i32; 2], String) {
         let engine = Engine::default();
         let module = wasmtime::Module::new(&engine, module).unwrap();
