@@ -1,5 +1,5 @@
-//! Writes the files that `kiso skill new` writes as a list, builds the library that `kiso skill build` loads into a tool, and says what the
-//! program is built with.
+//! Writes the list of the files that `kiso skill new` writes, builds the library that `kiso skill build` loads into a tool,
+//! and sets the versions that the program reports.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a build script that panics has failed")]
 
@@ -35,21 +35,22 @@ fn main() {
 
     println!("cargo::rustc-env=KISO_TARGET={}", target());
     println!("cargo::rustc-env=KISO_WASMTIME={}", locked_version(&root.join("Cargo.lock"), "wasmtime"));
-    // Code by itself, apart from data that would be executable with it: not the default of every linker.
+    // Puts code into a segment of its own; otherwise data next to it is executable, too. Not every linker does so by
+    // default.
     if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,separate-code");
     }
 }
 
-/// The version of a package that the program is built with.
+/// Returns the locked version of a package.
 fn locked_version(lock: &Path, package: &str) -> String {
     let text = std::fs::read_to_string(lock).unwrap_or_else(|e| panic!("{}: {e}", lock.display()));
     let (_, rest) = text.split_once(&format!("\nname = {package:?}\nversion = \"")).expect("it is a dependency");
     rest.split('"').next().expect("there is a first part").to_owned()
 }
 
-/// Builds the library that `kiso skill build` loads into a tool. Empty where it is not to be had: builds of the same skill
-/// differ then, and nothing else.
+/// Builds the library that `kiso skill build` loads into a tool. The file is empty if it cannot be built; then builds of the
+/// same skill are not reproducible.
 fn steady(source: &Path, file: &Path) {
     std::fs::write(file, []).expect("OUT_DIR can be written");
     let of_target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
@@ -90,7 +91,7 @@ fn target() -> String {
     std::env::var("TARGET").expect("cargo sets TARGET")
 }
 
-/// A constant with path and text of each file below `dir`, restricted to some of its entries.
+/// Returns a constant with path and text of each file below `dir`, limited to some entries.
 fn file_list(constant: &str, dir: &Path, entries: &[&str]) -> String {
     let mut files = Vec::new();
     for entry in entries {
@@ -100,7 +101,7 @@ fn file_list(constant: &str, dir: &Path, entries: &[&str]) -> String {
     let mut list = format!("/// Path and text of each file.\nconst {constant}: &[(&str, &str)] = &[\n");
     for file in files {
         let path = file.strip_prefix(dir).expect("it was found there");
-        // A template's manifest has another name in the repository, so that cargo does not take it for a package.
+        // A template's manifest has another name in the repository, so that cargo does not treat it as a package.
         let path = path.to_str().expect("the repository has plain names").replace("Cargo.toml.in", "Cargo.toml");
         writeln!(list, "    ({path:?}, include_str!({file:?})),").expect("a string takes any text");
     }

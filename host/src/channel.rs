@@ -1,17 +1,17 @@
-//! Channels: the ways in and out for people, one file each, over one intake and one outbox.
+//! Channels: input and output for people, one file each, over one intake and one outbox.
 //!
 //! ```text
 //!  somebody writes ─▶ channel ─▶ intake ─▶ a run ─▶ its reply ──┬─▶ the feed ─▶ whoever is connected
 //!                                                              └─▶ the outbox ─▶ dispatcher ─▶ channel ─▶ who is not
 //! ```
 //!
-//! There are two kinds of ways out. Clients of HTTP and of the socket follow the feed themselves and resume behind the last
-//! id that they have; the page comes with HTTP, and the terminal is a client of the socket. Where nobody is connected, a
-//! channel has a [`Subscription`]: what it is to be told is written into the outbox in the transaction of what it tells of,
-//! and is delivered until it arrives, each time with the same id.
+//! There are two kinds of output. Clients of HTTP and of the socket follow the feed themselves and resume after the last id
+//! that they have; the page comes with HTTP, and the terminal is a client of the socket. For people who are not connected, a
+//! channel has a [`Subscription`]: each notification is written to the outbox in the same transaction as the event, and is
+//! sent until it arrives, each time with the same id.
 //!
 //! A new channel is a file, and a line in [`OpenChannels::open`] if every home has it, or in [`configured`] if `config.toml`
-//! says so.
+//! enables it.
 
 mod component;
 mod dispatcher;
@@ -44,44 +44,45 @@ pub use self::http::Port;
 pub use self::letter::Letter;
 pub use self::retry::{NotDelivered, RetryPolicy, Trouble};
 
-/// A way in and out for people.
+/// Input and output for people.
 pub trait Channel: fmt::Debug + Send + Sync {
-    /// Its name in the outbox and in the log; no two channels have the same.
+    /// Returns its name in the outbox and in the log; unique among channels.
     fn name(&self) -> &str;
 
-    /// Where it is, for a person: no secrets.
+    /// Returns its address, for a person, without secrets.
     fn place(&self) -> String;
 
-    /// Takes in what people write until `ending` is true. One that only sends has nothing to take.
+    /// Receives messages until `ending` is true. Does nothing for a channel that only sends.
     fn serve(self: Arc<Self>, app: App, ending: watch::Receiver<bool>) -> BoxFuture<'static, ()> {
         drop((app, ending));
         Box::pin(std::future::ready(()))
     }
 
-    /// What it is told of though nobody is connected. `None` for one whose clients follow the feed.
+    /// Returns the events that are sent even if nobody is connected. `None` for a channel whose clients follow the feed.
     fn subscription(&self) -> Option<Subscription> {
         None
     }
 
-    /// Where what it delivers goes, which not everything may; `None` for one that keeps it on this machine.
+    /// Returns the destination of its deliveries, for the check of labels; `None` for a channel that keeps them on this
+    /// machine.
     fn sink(&self) -> Option<&ChannelSink> {
         None
     }
 
-    /// When what did not arrive is sent again.
+    /// Returns when failed deliveries are retried.
     fn retry_policy(&self) -> RetryPolicy {
         RetryPolicy::default()
     }
 
-    /// Makes one attempt. A letter that arrived may come again, with the same id, if the daemon ends before that is on
-    /// record.
+    /// Makes one attempt. A letter that arrived may be sent again, with the same id, if the daemon ends before the success
+    /// is recorded.
     fn deliver<'a>(&'a self, letter: &'a Letter, now_ms: i64) -> BoxFuture<'a, Result<(), NotDelivered>> {
         let _ = (letter, now_ms);
         Box::pin(std::future::ready(Err(NotDelivered::passing("this channel delivers nothing"))))
     }
 }
 
-/// Why a channel cannot be used.
+/// Reasons why a channel cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
     #[error(transparent)]
@@ -94,7 +95,7 @@ pub enum ChannelError {
     Component(#[from] ComponentError),
 }
 
-/// The channels of `config.toml`, in its order. Hooks, which HTTP serves, must have their secrets as well.
+/// Returns the channels of `config.toml`, in its order. Also checks that hooks, which HTTP serves, have their secrets.
 pub fn configured(drive: &RunExecutor, config: &Config) -> Result<Vec<Arc<dyn Channel>>, ChannelError> {
     let home = &drive.home;
     let environment = |variable: &str| std::env::var(variable).ok();
@@ -105,18 +106,18 @@ pub fn configured(drive: &RunExecutor, config: &Config) -> Result<Vec<Arc<dyn Ch
     Ok(webhooks.chain(components.into_iter().map(|channel| Arc::new(channel) as _)).collect())
 }
 
-/// Channels that are open, before anybody is served: what cannot be opened is known before work begins.
+/// Channels that are open, before anybody is served, so that errors are known before work begins.
 #[derive(Debug)]
 pub struct OpenChannels {
     address: SocketAddr,
-    /// Those that are there in every home, until it ends.
+    /// Channels that every home has, until the daemon ends.
     fixed: Vec<Arc<dyn Channel>>,
     configured: Vec<Arc<dyn Channel>>,
 }
 
 impl OpenChannels {
-    /// Opens the port that `config.toml` names, or `port` instead, the home's unix socket, and what else is configured. The
-    /// caller holds the lock of the home's daemon.
+    /// Opens the port that `config.toml` names, or `port` instead, the home's unix socket, and the configured channels. The
+    /// caller holds the daemon's lock of the home.
     pub async fn open(drive: &RunExecutor, port: Port) -> Result<OpenChannels, ChannelError> {
         let http = http::Http::open(drive, port).await?;
         let address = http.address();
@@ -125,13 +126,13 @@ impl OpenChannels {
         Ok(OpenChannels { address, fixed, configured: configured(drive, &drive.config)? })
     }
 
-    /// Where HTTP is served.
+    /// Returns the address of HTTP.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Begins to write what is to be delivered into the outbox, and to deliver: before anything is written that somebody is
-    /// to be told of.
+    /// Starts to write notifications to the outbox and to deliver them. Called before anything is written that somebody must
+    /// be notified of.
     pub async fn dispatch(self, drive: &RunExecutor, ending: watch::Receiver<bool>) -> Result<Channels, StoreError> {
         let OpenChannels { fixed, configured, .. } = self;
         let all = [fixed.clone(), configured.clone()].concat();
@@ -140,33 +141,33 @@ impl OpenChannels {
     }
 }
 
-/// Channels at work.
+/// Running channels.
 #[derive(Debug)]
 pub struct Channels {
     dispatcher: Dispatcher,
     fixed: Vec<Arc<dyn Channel>>,
     configured: Vec<Arc<dyn Channel>>,
-    /// Of the fixed ones.
+    /// Tasks of the fixed channels.
     serving: Vec<JoinHandle<()>>,
-    /// Of the configured ones, which a reload replaces.
+    /// Tasks of the configured channels, which a reload replaces.
     listening: Vec<JoinHandle<()>>,
     app: Option<App>,
     ending: watch::Receiver<bool>,
 }
 
 impl Channels {
-    /// Takes in what people write.
+    /// Starts to receive messages.
     pub fn serve(&mut self, app: App) {
         self.serving = begin(&self.fixed, &app, &self.ending);
         self.listening = begin(&self.configured, &app, &self.ending);
         self.app = Some(app);
     }
 
-    /// Goes by another configuration from now on. What waits for a channel that is gone is given up, and that is on record.
+    /// Switches to another configuration. Deliveries that wait for a removed channel are given up, and that is recorded.
     pub async fn replace(&mut self, configured: Vec<Arc<dyn Channel>>) -> Result<(), StoreError> {
         self.dispatcher.replace([self.fixed.clone(), configured.clone()].concat()).await?;
         for task in self.listening.drain(..) {
-            // What it took in is on disk, and what it did not, it finds again.
+            // Received messages are on disk; the others are received again.
             task.abort();
             let _ = task.await;
         }
@@ -177,7 +178,7 @@ impl Channels {
         Ok(())
     }
 
-    /// Waits until all that was begun has ended: connections, and in the second place deliveries.
+    /// Returns two futures: the first waits for the end of connections, the second for the end of deliveries.
     pub fn ended(self) -> (impl Future<Output = ()>, impl Future<Output = ()>) {
         let Channels { dispatcher, serving, listening, .. } = self;
         let served = async {

@@ -1,7 +1,7 @@
-//! The daemon: builds everything, serves until it is told to end, and ends everything in good order.
+//! The daemon: starts all parts, serves until it is stopped, and shuts down in order.
 //!
-//! The end: the schedule fires nothing more, intake refuses with a clear error, streams are told, what is under way may
-//! finish its step, and then the store is closed. Runs that are not over go on at the next start.
+//! Shutdown: the schedule starts nothing more, intake refuses messages with a clear error, streams are closed, running steps
+//! may finish, and then the store is closed. Unfinished runs continue at the next start.
 
 mod reload;
 pub mod systemd;
@@ -30,7 +30,7 @@ use kiso_gateway::App;
 use kiso_store::secret::Secrets;
 use kiso_store::store::StoreError;
 
-/// A daemon that is running.
+/// A running daemon.
 #[derive(Debug)]
 pub struct Daemon {
     drive: RunExecutor,
@@ -40,11 +40,11 @@ pub struct Daemon {
     ending: watch::Sender<bool>,
     channels: Mutex<Channels>,
     address: SocketAddr,
-    /// Held as long as the daemon lives: one for each home.
+    /// Held while the daemon lives: one daemon for each home.
     lock: HomeLock,
 }
 
-/// Why it does not start.
+/// Reasons why the daemon does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]
@@ -62,7 +62,7 @@ pub enum StartError {
 }
 
 impl Daemon {
-    /// Starts in the runtime of the caller. `secrets` are those of the environment.
+    /// Starts the daemon in the caller's runtime. `secrets` come from the environment.
     pub async fn start(drive: RunExecutor, secrets: Secrets, port: Port) -> Result<Daemon, StartError> {
         let lock = drive.home.lock_daemon()?;
         for path in drive.home.remove_unfinished() {
@@ -70,13 +70,14 @@ impl Daemon {
         }
         let limits = QueueLimits::of(&drive.config);
         let (ending, ended) = watch::channel(false);
-        // Before any run is taken up: one that is cut off again and again is given up in the end.
+        // Before any run is resumed: a run that is interrupted again and again is given up in the end.
         let open = OpenChannels::open(&drive, port).await?;
         let address = open.address();
         if let Some(server) = drive.config.server_that_connects_to(address.port()) {
             return Err(StartError::OwnPort { server: server.to_owned(), port: address.port() });
         }
-        // Programs that are started as servers are kept from it. A full disk must not keep anybody from making room.
+        // The note keeps programs that are started as servers away from this port. A full disk must not stop the daemon,
+        // because the user may need it to free space.
         let _ = lock.note_port(address.port());
         let mut channels = open.dispatch(&drive, ended.clone()).await?;
         tokio::spawn(upkeep::check_behind(drive.store.clone()));
@@ -92,25 +93,25 @@ impl Daemon {
         Ok(Daemon { drive, queue, workers, schedule, ending, channels: Mutex::new(channels), address, lock })
     }
 
-    /// Where HTTP is served.
+    /// Returns the address of HTTP.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Reads `config.toml` again and has everything go by it that begins from now on; a run that is under way goes on as
-    /// it began. Where something is wrong with the file, everything stays as it was. The log says what has changed.
+    /// Reads `config.toml` again and uses it for everything that starts from now on; runs in progress keep their
+    /// configuration. If the file has an error, nothing changes. Changes are logged.
     pub async fn reload(&self) -> Result<(), ReloadError> {
         let changes = reload::reload(&self.drive, &self.queue.intake, &mut *self.channels.lock().await).await?;
         reload::log(&changes);
         Ok(())
     }
 
-    /// The configuration that is in force.
+    /// Returns the configuration in effect.
     pub fn config(&self) -> Arc<Config> {
         self.drive.newest_config()
     }
 
-    /// Ends in good order.
+    /// Shuts down in order.
     pub async fn stop(self) {
         let Daemon { drive, queue, workers, schedule, ending, channels, lock, .. } = self;
         let grace = Duration::from_secs(drive.newest_config().daemon.shutdown_timeout_s);
@@ -118,7 +119,7 @@ impl Daemon {
         queue.intake.close();
         ending.send_replace(true);
         let (served, delivered) = channels.into_inner().ended();
-        // A delivery that has no end by then is made again at the next start.
+        // A delivery that is not finished by then is repeated at the next start.
         let delivered = tokio::time::timeout(grace, delivered);
         let (_, served, _) = tokio::join!(queue.stop(grace), tokio::time::timeout(grace, served), delivered);
         if served.is_err() {

@@ -8,9 +8,10 @@
 //!  a card has choices ─▶ a press ─▶ the owner's? ─▶ the card's answer ─▶ offer: the card shows it (`offer.rs`)
 //! ```
 //!
-//! A component knows its service and decides nothing: who may write, how much, and what comes twice is known here. What is received
-//! is on disk before the cursor is, and what is to be said is on disk before it is sent, so a daemon that is killed anywhere loses and
-//! repeats nothing. Only what was sent in the moment of the kill is sent again, under the id that it had.
+//! A component implements its service's protocol and decides nothing: this module checks who may write, how much, and what
+//! is a duplicate. Received messages are on disk before the cursor is, and texts are on disk before they are sent, so a
+//! daemon that is killed at any time loses nothing. It repeats only what it sent at the moment of the kill, with the same
+//! id.
 
 mod offer;
 mod outgoing;
@@ -34,11 +35,11 @@ use kiso_sandbox::skill::channel::{ChannelComponent, ChannelFailure, ChannelSour
 use kiso_store::secret::{SecretValue, log_redaction};
 use kiso_store::store::{ApprovalLine, ApprovalState, SenderStanding, Subscription, WebhookEvent};
 
-/// For how long a channel rests whose token the service does not take: a person has to do something, and must not wait for long
+/// How long a channel pauses after the service has rejected its token: a person has to fix it, and must not wait for long
 /// afterwards.
 const UNAUTHORIZED_REST: Duration = Duration::from_secs(30);
 
-/// Why a channel of `config.toml` cannot be used.
+/// Reasons why a channel of `config.toml` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ComponentError {
     #[error("{variable}, the variable with the token of [channels.{channel}], is not set")]
@@ -52,17 +53,17 @@ pub enum ComponentError {
     Unusable { channel: String, why: String },
 }
 
-/// A channel that a component serves.
+/// A channel served by a component.
 #[derive(Debug)]
 pub(super) struct ComponentChannel {
-    /// Its name in the outbox: no webhook has a dot in its name.
+    /// Its name in the outbox; contains a dot, unlike the name of any webhook.
     outbox_name: String,
     settings: ChannelSettings,
     drive: RunExecutor,
     guest: ChannelComponent,
-    /// How many messages of each sender came. Only those who may write are counted, so there are few.
+    /// Counts each sender's messages. Only allowed senders are counted, so there are few.
     meter: HookMeter,
-    /// Until when the service wants to be left alone.
+    /// End of the pause that the service asked for.
     rests_until: Mutex<Option<Instant>>,
     sink: ChannelSink,
 }
@@ -102,13 +103,13 @@ impl ComponentChannel {
         })
     }
 
-    /// How much longer the service wants to be left alone.
+    /// Returns the rest of the pause that the service asked for.
     fn rest(&self) -> Option<Duration> {
         let until = *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner);
         until.and_then(|until| until.checked_duration_since(Instant::now())).filter(|rest| !rest.is_zero())
     }
 
-    /// Heeds what a failure says about when to try again.
+    /// Remembers the pause that a failure asks for.
     fn heed(&self, failure: &ChannelFailure) {
         let rest = match failure.trouble {
             ChannelTrouble::Unauthorized => Some(UNAUTHORIZED_REST),
@@ -119,7 +120,7 @@ impl ComponentChannel {
         }
     }
 
-    /// The card that a letter shows, if somebody can still answer it.
+    /// Returns the card that a letter shows, if it can still be answered.
     async fn card_of(&self, letter: &Letter) -> Result<Option<ApprovalLine>, NotDelivered> {
         let Some(message) = letter.message.as_ref().map(|message| message.id) else { return Ok(None) };
         let card = self.drive.store.read(move |view| view.approval_in_message(message)).await;
@@ -127,7 +128,7 @@ impl ComponentChannel {
         Ok(card.filter(|card| card.state == ApprovalState::Pending && card.card.expires_ms > now_ms()))
     }
 
-    /// Remembers that a letter offers something, so that it shows what became of it.
+    /// Records that a letter offers choices, so that it can show the outcome later.
     async fn note_offer(
         &self,
         recipient: &str,
@@ -140,7 +141,7 @@ impl ComponentChannel {
         noted.map_err(|error| NotDelivered::passing(error.to_string()))
     }
 
-    /// Makes one attempt to send something.
+    /// Makes one attempt to send a letter.
     async fn send(&self, recipient: &str, letter: &kiso_sandbox::skill::channel::Letter) -> Result<(), NotDelivered> {
         if let Some(rest) = self.rest() {
             return Err(NotDelivered {
@@ -159,7 +160,7 @@ impl ComponentChannel {
     }
 }
 
-/// The token, of the environment.
+/// Returns the token from the environment.
 pub fn token(
     settings: &ChannelSettings,
     environment: impl Fn(&str) -> Option<String>,
@@ -196,8 +197,8 @@ impl Channel for ComponentChannel {
         Some(&self.sink)
     }
 
-    /// Three days, never more than half a minute apart: somebody sits before a telephone and waits. How long a service itself wants to
-    /// be left alone is known to the channel.
+    /// Retries for three days, at most half a minute apart, because a person may be waiting. The channel itself tracks how
+    /// long the service asks to wait.
     fn retry_policy(&self) -> RetryPolicy {
         RetryPolicy { max_attempts: u32::MAX, max_age_ms: 72 * 3_600_000, base_ms: 1_000, max_ms: 30_000 }
     }
@@ -221,7 +222,7 @@ impl Channel for ComponentChannel {
             if outgoing.text.is_empty() && outgoing.files.is_empty() {
                 return Ok(());
             }
-            // Nobody accepts what they are not shown.
+            // Nobody can accept what is not shown to them.
             let card = if letter.withheld { None } else { self.card_of(letter).await? };
             let mut end = Err(gone("nobody of its session may write any more"));
             for recipient in recipients {
@@ -231,10 +232,10 @@ impl Channel for ComponentChannel {
                 match self.send(&recipient.sender, &outgoing).await {
                     Ok(()) => {
                         end = Ok(());
-                        // It may have been decided, and that shown, before there was anything to show it in.
+                        // The card may have been decided, and its outcome shown, before this letter was recorded.
                         self.note_offer(&recipient.sender, letter, offered).await?;
                     }
-                    // One who is gone does not keep the others from it.
+                    // A recipient who is gone does not affect the others.
                     Err(failed) if failed.trouble == Trouble::Gone => end = end.or(Err(failed)),
                     Err(failed) => return Err(failed),
                 }

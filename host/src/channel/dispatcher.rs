@@ -1,8 +1,8 @@
-//! The dispatcher: the one task that empties the outbox.
+//! The dispatcher: the only task that empties the outbox.
 //!
-//! It looks when something happened, when an attempt is due, and every other second, because other processes write into
-//! the outbox as well. What is under way is known to the dispatcher alone: after a crash, whatever has no end on record is
-//! sent again, with the same key.
+//! It reads the outbox after an event, when an attempt is due, and every other second, because other processes write to the
+//! outbox as well. Only the dispatcher knows which deliveries are in progress: after a crash, each delivery without a
+//! recorded result is sent again, with the same key.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
@@ -22,23 +22,22 @@ use kiso_sandbox::effect::member::{FleetMember, may_act};
 use kiso_store::secret::Vault;
 use kiso_store::store::{Delivery, Store, StoreError};
 
-/// Attempts at once for one channel. A slow receiver holds up nobody but itself.
+/// Parallel attempts for one channel. A slow receiver delays only itself.
 const AT_ONCE: usize = 4;
 
-/// How often the outbox is looked at without a reason.
+/// Polling interval of the outbox.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How long the dispatcher waits after something happened before it looks: more may follow at once.
+/// How long the dispatcher waits after an event before it reads the outbox, because more may follow at once.
 const CALM: Duration = Duration::from_millis(20);
 
-/// How long it waits where the store cannot be read or written. What could not be recorded would else be sent again and
-/// again.
+/// Pause after an error of the store. Without it, deliveries whose result cannot be recorded would be sent again and again.
 const STORE_PAUSE: Duration = Duration::from_secs(30);
 
-/// How often old deliveries are forgotten.
+/// How often old deliveries are deleted.
 const TRIM: Duration = Duration::from_secs(3_600);
 
-/// What every delivery needs.
+/// Shared by all deliveries.
 #[derive(Debug, Clone)]
 struct Post {
     store: Store,
@@ -46,7 +45,7 @@ struct Post {
     member: Option<Arc<dyn FleetMember>>,
 }
 
-/// A dispatcher at work.
+/// A running dispatcher.
 #[derive(Debug)]
 pub(super) struct Dispatcher {
     store: Store,
@@ -55,8 +54,8 @@ pub(super) struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Begins to deliver through these channels. From now on, what happens is written into the outbox for them. Ends soon after
-    /// `ending` is true; what is under way then has no end on record, unless it has one in time.
+    /// Starts to deliver through these channels. From now on, events are written to the outbox for them. Ends soon after
+    /// `ending` is true; deliveries in progress are then repeated later, unless their result is recorded in time.
     pub(super) async fn start(
         drive: &RunExecutor,
         channels: Vec<Arc<dyn Channel>>,
@@ -71,7 +70,7 @@ impl Dispatcher {
         Ok(dispatcher)
     }
 
-    /// Delivers through these channels instead. What waits for one that is gone is given up, and that is on record.
+    /// Replaces the channels. Deliveries that wait for a removed channel are given up, and that is recorded.
     pub(super) async fn replace(&self, channels: Vec<Arc<dyn Channel>>) -> Result<(), StoreError> {
         let channels: Vec<_> = channels.into_iter().filter(|channel| channel.subscription().is_some()).collect();
         let all: Vec<_> = channels.iter().filter_map(|channel| channel.subscription()).collect();
@@ -90,16 +89,16 @@ impl Dispatcher {
     }
 }
 
-/// One channel as the dispatcher knows it.
+/// The dispatcher's state of one channel.
 #[derive(Debug, Default)]
 struct Receiver {
-    /// Deliveries that are under way.
+    /// Deliveries in progress.
     busy: HashSet<i64>,
-    /// Whether the last attempt failed. It is not asked four times at once whether it is well again.
+    /// Whether the last attempt failed. Then there is one attempt at a time instead of four.
     ailing: bool,
 }
 
-/// How a delivery went.
+/// The result of a delivery.
 struct Done {
     channel: String,
     id: i64,
@@ -150,7 +149,7 @@ async fn work(post: Post, mut channels: watch::Receiver<Vec<Arc<dyn Channel>>>, 
                     break;
                 }
             }
-            // Without channels there is nothing to look for.
+            // Without channels, there is nothing to deliver.
             Ok(()) = feed.changed(), if !known.is_empty() => stirred = true,
             () = sleep_until(next), if !known.is_empty() => {}
         }
@@ -159,11 +158,11 @@ async fn work(post: Post, mut channels: watch::Receiver<Vec<Arc<dyn Channel>>>, 
             feed.mark_unchanged();
         }
     }
-    // What is under way may end; the daemon waits only so long.
+    // Deliveries in progress may finish; the daemon limits how long it waits.
     while under_way.join_next().await.is_some() {}
 }
 
-/// What is due for a channel, and when the next is.
+/// Deliveries that are due for a channel, and the time of the next one.
 struct DueDeliveries {
     now: Vec<Delivery>,
     next: Option<Instant>,
@@ -176,7 +175,7 @@ async fn due(store: &Store, channel: &dyn Channel, receiver: &Receiver) -> Resul
     if free == 0 {
         return Ok(found);
     }
-    // Those that are under way are among the first.
+    // Deliveries in progress are among the first.
     let (name, limit) = (channel.name().to_owned(), u32::try_from(2 * AT_ONCE).unwrap_or(u32::MAX));
     let waiting = store.read(move |view| view.pending_deliveries(&name, limit)).await?;
     let now = now_ms();
@@ -196,7 +195,7 @@ async fn due(store: &Store, channel: &dyn Channel, receiver: &Receiver) -> Resul
     Ok(found)
 }
 
-/// Makes one attempt and records how it went.
+/// Makes one attempt and records its result.
 #[tracing::instrument(name = "channel.deliver", level = "debug", skip_all, fields(channel = channel.name(), id = delivery.id))]
 async fn deliver(post: Post, channel: Arc<dyn Channel>, delivery: Delivery) -> Done {
     let attempt = AssertUnwindSafe(attempt(&post, channel.as_ref(), &delivery)).catch_unwind().await;
@@ -240,7 +239,7 @@ async fn deliver(post: Post, channel: Arc<dyn Channel>, delivery: Delivery) -> D
     done
 }
 
-/// What became of one attempt. The outer error is the store's.
+/// Returns the result of one attempt. The outer error is the store's.
 async fn attempt(
     post: &Post,
     channel: &dyn Channel,
@@ -256,7 +255,7 @@ async fn attempt(
     Ok(channel.deliver(&letter, now_ms()).await)
 }
 
-/// Forgets deliveries that ended long ago.
+/// Deletes deliveries that ended long ago.
 async fn trim(store: &Store) {
     loop {
         match store.write(|tx| tx.trim_outbox(now_ms())).await {

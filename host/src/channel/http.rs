@@ -1,4 +1,4 @@
-//! HTTP on a port, and with it the page: its clients follow the feed as they like.
+//! HTTP on a port, including the page: clients follow the feed themselves.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,20 +10,20 @@ use super::Channel;
 use kiso_agent::drive::RunExecutor;
 use kiso_gateway::{App, HttpListener, ListenError, TunnelledConnection};
 
-/// Which port it is.
+/// The port to use.
 #[derive(Debug)]
 pub enum Port {
-    /// That of `config.toml`.
+    /// The port of `config.toml`.
     Configured,
     Instead(u16),
-    /// One that is listened on already, and what other machines hand on.
+    /// A port that is listened on already, and connections that other machines pass on.
     Bound {
         listener: TcpListener,
         tunnelled: mpsc::Receiver<TunnelledConnection>,
     },
 }
 
-/// The port, until it is served.
+/// The port, before it is served.
 #[derive(Debug)]
 pub(super) struct Http {
     address: SocketAddr,
@@ -31,7 +31,7 @@ pub(super) struct Http {
 }
 
 impl Http {
-    /// Listens on the port of `config.toml`, or as `port` says instead.
+    /// Listens on the port of `config.toml`, unless `port` says otherwise.
     pub(super) async fn open(drive: &RunExecutor, port: Port) -> Result<Http, ListenError> {
         let gateway = &drive.config.gateway;
         let bound = match port {
@@ -44,7 +44,7 @@ impl Http {
         Ok(Http { address: bound.address(), bound: Mutex::new(Some(bound)) })
     }
 
-    /// Where it is, with the port that the system chose if 0 was asked for.
+    /// Returns the address, with the port that the system chose if 0 was requested.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }

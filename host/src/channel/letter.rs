@@ -1,4 +1,4 @@
-//! What a channel delivers.
+//! The content of deliveries.
 
 use super::sink::{ChannelSink, WITHHELD};
 use kiso_agent::drive::SEALED_RUN;
@@ -10,11 +10,11 @@ use kiso_plan::label::Label;
 use kiso_store::secret::Vault;
 use kiso_store::store::{Delivery, LabelledRow, StoreError, View, WebhookEvent};
 
-/// Bytes of a message's text that are sent; the whole text can be asked for by the message's id. A receiver reads a body
-/// before it knows who sent it.
+/// Maximum bytes of a message's text that are sent; the full text can be requested by the message's id. A receiver reads a
+/// body before it knows who sent it.
 const MAX_TEXT: usize = 1 << 20;
 
-/// Leaves nothing of a letter but that it is there.
+/// Removes all content of a letter, so that only its existence is reported.
 fn withhold(letter: &mut Letter) {
     letter.withheld = true;
     if let Some(text) = &mut letter.text {
@@ -29,7 +29,8 @@ fn withhold(letter: &mut Letter) {
     }
 }
 
-/// What a delivery's next attempt says; `None` where what it is about was deleted. Of what may not be sent to `sink`, only that it is there.
+/// Returns the content of a delivery's next attempt; `None` if its subject was deleted. Content that may not be sent to
+/// `sink` is withheld.
 pub(super) fn of(
     view: &View<'_>,
     vault: &Vault,
@@ -95,7 +96,7 @@ pub(super) fn of(
     Ok(Some(letter))
 }
 
-/// Takes what was told on the way out of the beginning of a reply, unless nothing else is in it.
+/// Removes text that was already sent as a notification from the beginning of a reply, unless the reply has nothing else.
 fn leave_out(message: &mut Message, told: &str) {
     let Some(rest) = message.text.strip_prefix(told).and_then(|rest| rest.strip_prefix("\n\n")) else { return };
     message.text = rest.to_owned();
@@ -111,7 +112,7 @@ fn leave_out(message: &mut Message, told: &str) {
     }
 }
 
-/// What an event of a run's log says to everybody outside: the output of a task, or what the user is told of the way.
+/// Returns the public text of an event in a run's log: the output of a task, or a notification for the user.
 fn notification(vault: &Vault, body: &str) -> Option<String> {
     let body = vault.open_text(SEALED_RUN, body).ok()?;
     let event: Event = serde_json::from_str(&body).ok()?;

@@ -1,4 +1,4 @@
-//! When what did not arrive is sent again.
+//! The retry policy for failed deliveries.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use ring::rand::{SecureRandom, SystemRandom};
 use kiso_base::net::NetError;
 use kiso_store::store::Delivery;
 
-/// Attempts before age alone ends a delivery: the clock of a small computer jumps by months when it finds a time server.
+/// Attempts before age alone ends a delivery: the clock of a small computer may jump by months when it reaches a time
+/// server.
 const LEAST_ATTEMPTS: u32 = 5;
 
 /// How often and how long a channel tries.
@@ -15,41 +16,41 @@ const LEAST_ATTEMPTS: u32 = 5;
 pub struct RetryPolicy {
     /// Attempts before a delivery is given up.
     pub max_attempts: u32,
-    /// Milliseconds after which it is given up, however few attempts there were.
+    /// Milliseconds after which it is given up, after a minimum number of attempts.
     pub max_age_ms: i64,
-    /// Milliseconds to wait after the first attempt that failed; twice as long after each further one.
+    /// Milliseconds to wait after the first failed attempt; doubled after each further one.
     pub base_ms: u64,
-    /// Milliseconds to wait at most, also if the receiver asks for more.
+    /// Maximum milliseconds to wait, even if the receiver asks for more.
     pub max_ms: u64,
 }
 
 impl Default for RetryPolicy {
-    /// That of `[webhooks.NAME]`: fifteen attempts in three days, five seconds to an hour apart.
+    /// Returns the policy of `[webhooks.NAME]`: fifteen attempts in three days, five seconds to an hour apart.
     fn default() -> RetryPolicy {
         RetryPolicy { max_attempts: 15, max_age_ms: 72 * 3_600_000, base_ms: 5_000, max_ms: 3_600_000 }
     }
 }
 
-/// The receiver does not have it, or did not say so.
+/// A failed attempt: the receiver does not have the letter, or did not confirm it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotDelivered {
-    /// For a log: nothing of the address but what the receiver's name gives away.
+    /// The reason, for a log: contains nothing of the address except the receiver's name.
     pub why: String,
-    /// The beginning of what the receiver said about it; empty where it said nothing.
+    /// The beginning of the receiver's response; empty if there was none.
     pub said: String,
-    /// How long the receiver asks to be left alone.
+    /// How long the receiver asks to wait.
     pub wait: Option<Duration>,
-    /// What the trouble is, as far as it matters for what comes next.
+    /// The kind of the failure, which decides about retries.
     pub trouble: Trouble,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// It may work later.
+    /// A retry may succeed.
     Passing,
-    /// The receiver is gone and says so: nothing more is to be sent.
+    /// The receiver is permanently gone: nothing more is sent.
     Gone,
-    /// The address is private, and that is not allowed. A name may have another address later.
+    /// The address is private, and that is not allowed. The name may resolve to another address later.
     Private,
 }
 
@@ -58,7 +59,7 @@ impl NotDelivered {
         NotDelivered { why: why.into(), said: String::new(), wait: None, trouble: Trouble::Passing }
     }
 
-    /// What a person reads.
+    /// Returns the text for a person.
     pub fn text(&self) -> String {
         if self.said.is_empty() { self.why.clone() } else { format!("{}: {}", self.why, self.said) }
     }
@@ -72,14 +73,14 @@ impl From<NetError> for NotDelivered {
     }
 }
 
-/// How long until an attempt is due; `None` if it is now. Nothing is ever put off for longer than `max_ms`, so what seems
-/// to be was put off before the clock was set back.
+/// Returns the time until an attempt is due; `None` if it is due now. No attempt is postponed for longer than `max_ms`, so a
+/// longer wait means that the clock was set back.
 pub(super) fn until_due(due_ms: i64, now_ms: i64, max_ms: u64) -> Option<Duration> {
     let wait = u64::try_from(due_ms.saturating_sub(now_ms)).unwrap_or(0);
     (1..=max_ms).contains(&wait).then(|| Duration::from_millis(wait))
 }
 
-/// When the next attempt after one that failed is due; `None` if there is to be none. `dice` is a random number.
+/// Returns the time of the next attempt after a failed one; `None` if there is to be none. `dice` is a random number.
 pub(super) fn after(
     policy: RetryPolicy,
     delivery: &Delivery,
@@ -92,8 +93,8 @@ pub(super) fn after(
     if failed.trouble == Trouble::Gone || attempts >= policy.max_attempts || too_old {
         return None;
     }
-    // Twice as long each time; of that, something between a half and all, so that what failed together does not come
-    // back together.
+    // The wait doubles each time; a random part between half and all of it is used, so that failed deliveries do not all
+    // return at the same time.
     let doubled = policy.base_ms.saturating_mul(1_u64.checked_shl(attempts - 1).unwrap_or(u64::MAX));
     let most = doubled.min(policy.max_ms);
     let wait = most / 2 + (most / 2) * u64::from(dice) / u64::from(u32::MAX);
@@ -104,7 +105,7 @@ pub(super) fn after(
 
 pub(super) fn dice() -> u32 {
     let mut bytes = [0; 4];
-    // Without random numbers the waits are the shortest: still right, only less spread.
+    // Without random numbers the waits are the shortest: still valid, only less spread.
     let _ = SystemRandom::new().fill(&mut bytes);
     u32::from_ne_bytes(bytes)
 }
@@ -166,7 +167,7 @@ mod tests {
         assert!(next(4, hour - 1).is_some());
         assert_eq!(next(4, hour), None, "too old");
         assert!(next(3, i64::MAX).is_some(), "or the clock was wrong");
-        // A clock that was set back makes nothing old.
+        // A clock that was set back makes nothing too old.
         assert!(next(0, -hour).is_some());
         let gone = NotDelivered { trouble: Trouble::Gone, ..failed.clone() };
         assert_eq!(after(POLICY, &delivery(0), &gone, 0, 0), None);

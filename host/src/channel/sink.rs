@@ -1,14 +1,14 @@
-//! What channels may be sent: a reply leaves the machine by them, and what may not leave it stays.
+//! Checks labels before channels send: a reply leaves the machine, and data that must not leave it is withheld.
 
 use kiso_base::config::Config;
 use kiso_plan::label::Label;
 use kiso_sandbox::effect::sink::Enforcement;
 
-/// Stands in the place of what may not be sent.
+/// Replaces withheld text.
 pub(super) const WITHHELD: &str =
     "This holds what may not be sent here. Read it in kiso itself: on its page, or with `kiso chat`.";
 
-/// A place that replies go to.
+/// A destination of replies.
 #[derive(Debug, Clone)]
 pub struct ChannelSink {
     /// Such as "host:example.org" and "channel:telegram".
@@ -21,7 +21,7 @@ impl ChannelSink {
         Self { destination, enforcement: Enforcement::named(&config.policy.effects) }
     }
 
-    /// Whether something with this label may be sent there. What is not sent stands in the log.
+    /// Returns whether data with this label may be sent there. Withheld data is logged.
     pub fn admits(&self, label: &Label) -> bool {
         if self.enforcement == Enforcement::Off || label.may_flow_to(&self.destination) {
             return true;

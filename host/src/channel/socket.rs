@@ -1,4 +1,4 @@
-//! The home's unix socket: for programs of its owner, the terminal among them.
+//! The home's unix socket, for programs of its owner, such as the terminal.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use super::Channel;
 use kiso_base::home::Home;
 use kiso_gateway::{App, ListenError, Socket};
 
-/// The socket, until it is served.
+/// The socket, before it is served.
 #[derive(Debug)]
 pub(super) struct UnixSocket {
     path: PathBuf,
@@ -18,7 +18,7 @@ pub(super) struct UnixSocket {
 }
 
 impl UnixSocket {
-    /// Makes the socket of a home.
+    /// Creates the socket of a home.
     pub(super) fn open(home: &Home) -> Result<UnixSocket, ListenError> {
         let path = home.socket_path();
         let socket = Mutex::new(Some(Socket::bind(&path)?));

@@ -1,7 +1,7 @@
-//! Webhooks: others are told over HTTP of what happened.
+//! Webhooks: notify other programs over HTTP.
 //!
-//! Whatever stands in the outbox is sent until the receiver says that it has it: at least once, and each time with the
-//! same key, by which the receiver knows what it has already. docs/webhooks.md tells receivers what to expect.
+//! Each entry of the outbox is sent until the receiver confirms it: at least once, and each time with the same key, by which
+//! the receiver recognizes duplicates. docs/webhooks.md describes the interface for receivers.
 
 mod send;
 mod sign;
@@ -23,14 +23,14 @@ use kiso_store::store::{Subscription, WebhookEvent};
 
 pub use self::send::ReceiverAnswer;
 
-/// Characters of a key that somebody else chose, at least: fewer could be tried.
+/// Minimum characters of a configured key: shorter ones could be guessed.
 const LEAST_KEY: usize = 16;
 
-/// A webhook that can be delivered to.
+/// A usable webhook.
 #[derive(Clone)]
 pub struct Webhook {
     pub name: String,
-    /// The receiver as it may be shown: no path, which may hold a secret.
+    /// The receiver's host, for display: no path, which may hold a secret.
     pub host: String,
     pub sessions: Vec<String>,
     pub events: Vec<WebhookEvent>,
@@ -48,7 +48,7 @@ impl fmt::Debug for Webhook {
     }
 }
 
-/// Why a webhook of the configuration cannot be used. Says nothing of its address but the host.
+/// Reasons why a configured webhook cannot be used. Contains nothing of its address except the host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookError {
     #[error("{variable}, the variable with the {what} of [webhooks.{webhook}], is not set")]
@@ -62,7 +62,7 @@ pub enum WebhookError {
 }
 
 impl Webhook {
-    /// The webhooks of a configuration, in its order. `environment` gives the value of a variable.
+    /// Returns the webhooks of a configuration, in its order. `environment` returns the value of a variable.
     pub fn open_all(
         home: &Home,
         config: &Config,
@@ -71,7 +71,7 @@ impl Webhook {
         config.webhooks.iter().map(|webhook| Webhook::open(home, config, webhook, &environment)).collect()
     }
 
-    /// One webhook.
+    /// Opens one webhook.
     pub fn open(
         home: &Home,
         config: &Config,
@@ -92,7 +92,7 @@ impl Webhook {
                 url
             }
         };
-        // It was checked by the configuration or just now.
+        // The address was checked by the configuration or just now.
         let uri: Uri = url.parse().unwrap_or_default();
         let host = uri.authority().map(|authority| authority.as_str().to_ascii_lowercase()).unwrap_or_default();
         let address = uri.host().unwrap_or_default().trim_matches(['[', ']']).parse::<IpAddr>();
@@ -129,12 +129,12 @@ impl Webhook {
         })
     }
 
-    /// The key that signs, as the receiver needs it.
+    /// Returns the signing key in the receiver's form.
     pub fn key(&self) -> &SecretValue {
         &self.key
     }
 
-    /// Tells the receiver that this is a test, once, and waits for its answer.
+    /// Sends a test delivery once, and waits for the response.
     pub async fn test(&self, now_ms: i64) -> Result<ReceiverAnswer, NotDelivered> {
         send::send(self, &Letter::test(now_ms), now_ms).await
     }

@@ -1,4 +1,4 @@
-//! Reading the configuration anew: checked first, and taken only as a whole.
+//! Reloads the configuration: checks it first, and applies it only as a whole.
 
 use crate::channel::{self, ChannelError, Channels};
 use kiso_agent::drive::{ModelError, RunExecutor};
@@ -8,7 +8,7 @@ use kiso_agent::session::wake::QueueLimits;
 use kiso_base::config::{Config, ConfigChange, ConfigError, Effect};
 use kiso_store::store::StoreError;
 
-/// Why the configuration is unchanged.
+/// Reasons why the configuration is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
     #[error(transparent)]
@@ -25,14 +25,14 @@ pub enum ReloadError {
     Store(#[from] StoreError),
 }
 
-/// Reads `config.toml` and has everything go by it that begins from now on. Returns what has changed.
+/// Reads `config.toml` and uses it for everything that starts from now on. Returns the changes.
 pub(super) async fn reload(
     drive: &RunExecutor,
     intake: &Intake,
     channels: &mut Channels,
 ) -> Result<Vec<ConfigChange>, ReloadError> {
     let path = drive.home.config_path();
-    // A fresh home gets a file with the defaults. Here that would undo what somebody set.
+    // A fresh home gets a file with the defaults. Writing one here would undo the user's settings.
     if !path.exists() {
         return Err(ReloadError::Gone { path });
     }
@@ -50,7 +50,7 @@ pub(super) async fn reload(
     Ok(changes)
 }
 
-/// One line of the log for each way in which changes are heeded.
+/// Logs one line for each way in which changes take effect.
 pub(super) fn log(changes: &[ConfigChange]) {
     if changes.is_empty() {
         tracing::info!("the configuration was reloaded; nothing changed");

@@ -1,10 +1,10 @@
-//! Upkeep: what the daemon does for its store while nobody waits for it.
+//! Upkeep: maintenance of the store while it is idle.
 //!
-//! After the start and then once in an hour, as soon as nothing has happened for a minute: what `[retention]` says is old is
-//! forgotten, the feed is cut, free pages are given back, and the log is moved into the file. It goes in small transactions,
-//! with pauses as long as they take, so that a message that comes meanwhile waits for a few milliseconds at most. A daemon that
-//! is never at rest does it once in a day all the same. Then it tries again to remove files of deleted sessions that could not
-//! be removed before.
+//! Runs after the start and then once an hour, as soon as nothing has happened for a minute: it deletes what `[retention]`
+//! says is old, trims the feed, gives free pages back, and moves the log into the file. It works in small transactions, with
+//! pauses as long as they take, so that a message that arrives meanwhile waits for a few milliseconds at most. A daemon that
+//! is never idle does it once a day anyway. Then it tries again to remove files of deleted sessions that could not be
+//! removed before.
 
 use std::time::{Duration, Instant};
 
@@ -20,32 +20,32 @@ use kiso_store::store::{AT_EACH_START, AT_ONCE, Store, StoreError, THOROUGH, Tx,
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
-/// How often it is seen whether the daemon is at rest.
+/// Interval between checks whether the daemon is idle.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Milliseconds from one upkeep to the next. What it deletes was kept for days.
+/// Milliseconds from one upkeep to the next. Deleted data was kept for days, so the exact time does not matter.
 const EVERY_MS: i64 = 60 * MINUTE_MS;
 
-/// Notices of the feed that one transaction forgets; a notice has some twenty bytes.
+/// Notices of the feed deleted in one transaction; a notice has about twenty bytes.
 const NOTICES: u32 = 1_000;
 
-/// Messages that one transaction takes into the index.
+/// Messages indexed in one transaction.
 const MESSAGES: u32 = 100;
 
-/// Free pages that one transaction gives back: 1 MiB of the usual 4 KiB, each of which is moved there from the end.
+/// Free pages given back in one transaction: 1 MiB of the usual 4 KiB; each is first moved to the end.
 const PAGES: u32 = 256;
 
-/// Free bytes below which nothing is given back, however small the store is: they are used again soon.
+/// Free bytes below which no pages are given back, however small the store is: they are used again soon.
 const SPARE: u64 = 4 << 20;
 
-/// Looks at the store before a daemon opens it. A damaged one is an error, and stays as it is. A large one is looked at later, by
-/// [`check_behind`].
+/// Checks the store before a daemon opens it. A damaged store is an error and is not changed. A large one is checked later,
+/// by [`check_behind`].
 pub fn check_before_start(home: &Home) -> Result<(), StoreError> {
     let most = if home.daemon_died() { AT_ONCE } else { AT_EACH_START };
     check_unopened(&home.store_path(), most).map(drop)
 }
 
-/// Looks at the store more closely while the daemon works.
+/// Checks the store more closely while the daemon works.
 pub(super) async fn check_behind(store: Store) {
     match store.check(THOROUGH).await {
         Ok(()) => tracing::debug!("the store is whole"),
@@ -54,7 +54,7 @@ pub(super) async fn check_behind(store: Store) {
     }
 }
 
-/// Takes the messages of a store from before there was an index of them into it, in small steps.
+/// Indexes messages of a store that was written before the index existed, in small steps.
 pub(super) async fn index_messages(store: Store, ending: watch::Receiver<bool>) {
     let steps = Steps { store: &store, ending: &ending };
     match steps.all(|tx| tx.index_messages(MESSAGES)).await {
@@ -80,7 +80,7 @@ pub(super) async fn look_after(drive: RunExecutor, mut ending: watch::Receiver<b
                 tracing::debug!(?done, "upkeep of the store");
                 due_ms = now + EVERY_MS;
                 let (home, drive) = (drive.home.clone(), drive.clone());
-                // Waited for: two at once would be in each other's way.
+                // Awaited, because two at once would conflict.
                 let clean = move || {
                     removal::empty_trash(&home);
                     drive.sweep_undo(now);
@@ -109,13 +109,13 @@ async fn is_time(store: &Store, due_ms: i64, now_ms: i64) -> Result<bool, StoreE
     Ok(rest || now_ms - due_ms > DAY_MS)
 }
 
-/// What went.
+/// Counts of the deleted data.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Done {
     /// Rows of prompts, traces and sessions.
     forgotten: u64,
     notices: u64,
-    /// Of the file.
+    /// Pages given back from the file.
     pages: u64,
 }
 
@@ -140,7 +140,7 @@ async fn upkeep(
     let notices = u32::try_from(keep.feed_entries).unwrap_or(u32::MAX);
     done.notices = steps.all(move |tx| tx.trim_feed(notices, NOTICES).map(|n| n as u64)).await?;
     let space = store.read(|view| view.space()).await?;
-    // What is used again soon is not worth the writes.
+    // Space that is used again soon is not worth the writes.
     if space.free > SPARE.max(space.bytes / 4) {
         let enough = SPARE.max(space.bytes / 10);
         done.pages = steps
@@ -164,7 +164,7 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// Does a small piece of work until it finds nothing more to do, or the daemon ends; the sum of what it did.
+    /// Repeats a small step until it finds nothing more to do or the daemon ends. Returns the total.
     async fn all<F>(&self, work: F) -> Result<u64, StoreError>
     where
         F: Fn(&Tx<'_>) -> Result<u64, StoreError> + Copy + Send + 'static,
@@ -177,7 +177,7 @@ impl Steps<'_> {
                 break;
             }
             sum += done;
-            // Half of the time is for the others.
+            // Leaves half of the time to others.
             tokio::time::sleep(began.elapsed()).await;
         }
         Ok(sum)
@@ -198,7 +198,7 @@ mod tests {
         Store::open(&dir.path().join("store.db")).unwrap()
     }
 
-    /// A run of that time with a large prompt.
+    /// Adds a run of that time with a large prompt.
     async fn ran(store: &Store, at_ms: i64, bytes: usize) {
         let write = store.write(move |tx| {
             let run = tx.create_run(&session(), "do it", at_ms)?;

@@ -1,13 +1,13 @@
-//! The threads that runs are worked on, apart from those that serve.
+//! The threads that execute runs, separate from those that serve requests.
 //!
-//! A run reads what others wrote, and some of that takes a processor for a while. Whoever asks how the daemon is, watches
-//! a run or wants it to end must not wait for that.
+//! A run reads foreign content, and some of that uses a processor for a while. Requests for status, for a run's events or to
+//! stop a run must not wait for that.
 
 use super::StartError;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Threads that guests compute on at most, as many as a command has. There is one more beside them for whoever asks next: guests that
-/// compute for long take turns on all but one (`skill/fair.rs`).
+/// Maximum number of threads that guests compute on, as many as one command has. One more thread is reserved for the next
+/// request: guests that compute for long share all but one (`skill/fair.rs`).
 const MAX_THREADS: usize = 4;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        // Without waiting: what a thread is at may take long, and the process ends anyway.
+        // Does not wait: work on a thread may take long, and the process ends anyway.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }

@@ -1,4 +1,4 @@
-//! Cards with something to choose: what the owner's chat is offered, what is chosen there, and what became of it.
+//! Cards with choices: what the owner's chat offers, the choice made there, and the outcome shown.
 //!
 //! ```text
 //!  card ─▶ deliver ─▶ a letter with choices ─▶ a press ─▶ the owner's? ─▶ ticked: other choices in the same letter
@@ -6,8 +6,9 @@
 //!  answered anywhere, expired, withdrawn ─▶ the letter shows it, and offers nothing any more
 //! ```
 //!
-//! A choice says all that it stands for, the numbers that are ticked too, so it does what was shown when it was made, however late or
-//! often it arrives. That only the owner may choose is known from who sent it: nobody needs to guess what a choice is called.
+//! A choice contains all that it stands for, including the ticked numbers, so its effect is the one shown with it, however
+//! late or often it arrives. The sender's identity decides whether it is the owner's choice, so ids of choices need not be
+//! secret.
 
 use std::fmt::Write;
 
@@ -18,30 +19,30 @@ use kiso_base::clock::now_ms;
 use kiso_sandbox::skill::channel::{ChannelTrouble, Choice, Message};
 use kiso_store::store::{ApprovalLine, ApprovalState, ChannelOffer, ChannelSender, SenderStanding};
 
-/// Offers that are dealt with between two polls, and attempts before one is left as it is.
+/// Offers handled between two polls, and attempts before one is left unchanged.
 const OFFERS: u32 = 20;
 const MAX_ATTEMPTS: u32 = 20;
 
-/// Milliseconds between two attempts, at least, and how many more with each attempt.
+/// Minimum milliseconds between two attempts, and how many are added with each attempt.
 const PAUSE_MS: i64 = 2_000;
 
-/// Bytes of a label, as `wit/channel` says.
+/// Maximum bytes of a label, as `wit/channel` says.
 const MAX_LABEL: usize = 60;
 
-/// What a choice stands for.
+/// The meaning of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chosen {
-    /// The effects that are ticked; all where none is.
+    /// Accept the ticked effects, or all if none is ticked.
     Accept,
     Refuse,
-    /// All hosts, for the rest of the session.
+    /// Allow all hosts for the rest of the session.
     AllowHosts,
     RefuseHosts,
-    /// Only other ticks.
+    /// Only change the ticks.
     Tick,
 }
 
-/// Numbers of effects, a bit for each.
+/// Numbers of effects, as bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Ticks(u32);
 
@@ -59,7 +60,7 @@ impl Ticks {
     }
 }
 
-/// What the owner can choose of a card.
+/// Returns the choices that the owner has for a card.
 pub(super) fn choices(card: &ApprovalLine, ticks: Ticks) -> Vec<Choice> {
     let (id, all) = (card.id, card.card.effects.len());
     let numbers = ticks.numbers(all);
@@ -78,7 +79,7 @@ pub(super) fn choices(card: &ApprovalLine, ticks: Ticks) -> Vec<Choice> {
         Choice { id: format!("{id}.accept.{:x}", ticks.0), label, command },
         Choice { id: format!("{id}.refuse"), label: "Refuse".to_owned(), command: Some(format!("/refuse {id}")) },
     ];
-    // A question about hosts alone can be answered for good.
+    // A question about hosts alone can also be answered for the rest of the session.
     if card.card.is_about_hosts() {
         let choice = |word: &str, label: &str, command: String| Choice {
             id: format!("{id}.{word}"),
@@ -98,7 +99,7 @@ pub(super) fn choices(card: &ApprovalLine, ticks: Ticks) -> Vec<Choice> {
     choices
 }
 
-/// The card, what is to become of it, and the ticks that the choice was shown with, or leads to.
+/// Returns the card's id, the choice, and the ticks: those shown with the choice, or those that it leads to.
 fn parse(choice: &str) -> Option<(i64, Chosen, Ticks)> {
     let mut words = choice.split('.');
     let id = words.next()?.parse().ok()?;
@@ -114,7 +115,7 @@ fn parse(choice: &str) -> Option<(i64, Chosen, Ticks)> {
     words.next().is_none().then_some((id, chosen, Ticks(ticks)))
 }
 
-/// What became of a card, in a sentence.
+/// Returns the outcome of a card as a sentence.
 fn outcome(id: i64, card: Option<&ApprovalLine>) -> String {
     let mut said = format!("Approval {id}: ");
     let answer = card.filter(|card| card.state == ApprovalState::Answered).and_then(|card| card.answer.as_ref());
@@ -138,14 +139,14 @@ fn outcome(id: i64, card: Option<&ApprovalLine>) -> String {
 }
 
 impl ComponentChannel {
-    /// Does what somebody chose, and says so. What is no choice of the owner's changes nothing.
+    /// Carries out a choice, and answers it. A choice that is not valid or not the owner's changes nothing.
     pub(super) async fn choose(
         &self,
         message: &Message,
         choice: &str,
         sender: Option<&ChannelSender>,
     ) -> Result<(), Again> {
-        // Who was never let in was never offered anything.
+        // A stranger was never offered anything.
         let Some(sender) = sender.filter(|sender| sender.standing != SenderStanding::Waiting) else { return Ok(()) };
         let said = if !self.meter.admits(&sender.sender, self.settings.per_minute, now_ms()) {
             "There were too many messages in a minute: choose again later.".to_owned()
@@ -155,7 +156,7 @@ impl ComponentChannel {
             self.choose_as_owner(choice, sender).await?
         };
         if self.rest().is_none() {
-            // Services wait only a few seconds for it; the letter itself shows what became of it.
+            // Services wait only a few seconds for the answer; the letter itself shows the outcome.
             let answered = self.guest.answer(&sender.sender, &message.id, &said).await;
             answered.unwrap_or_else(|failure| self.heed(&failure));
         }
@@ -219,7 +220,7 @@ impl ComponentChannel {
         Ok(is_shown)
     }
 
-    /// Shows what became of cards where they stand with something to choose, however that came.
+    /// Shows the outcome of decided cards in all letters that offered them.
     pub(super) async fn show_decided(&self) {
         let channel = self.settings.name.clone();
         let decided = self.drive.store.read(move |view| {

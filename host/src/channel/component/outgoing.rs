@@ -1,4 +1,4 @@
-//! What a component is to send of a letter: its text, and the files that the run made.
+//! Prepares a letter for a component: its text, and the files that the run made.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -12,14 +12,14 @@ use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::channel::{File, Letter as Outgoing};
 
-/// Files of one letter.
+/// Maximum files of one letter.
 const MAX_FILES: usize = 10;
 
-/// Bytes of one file, and of all of a letter: what is larger stays where it is, and the text names it.
+/// Maximum bytes of one file, and of all files of a letter: larger ones are not sent, and the text names them.
 const MAX_FILE: u64 = 8 << 20;
 const MAX_ALL: u64 = 16 << 20;
 
-/// Of a chart, only the form that services show as a picture.
+/// Keeps only the picture of a chart that services can show.
 fn once(mut notes: Vec<FileNote>) -> Vec<FileNote> {
     let pictures: HashSet<String> =
         notes.iter().filter_map(|note| note.path.strip_suffix(".png").map(str::to_owned)).collect();
@@ -27,8 +27,8 @@ fn once(mut notes: Vec<FileNote>) -> Vec<FileNote> {
     notes
 }
 
-/// The letter as a component gets it. A file that is not there any more is left out, and so is one that may not be sent to `sink`, which
-/// the text says.
+/// Returns the letter for a component. Leaves out files that no longer exist, and files that may not be sent to `sink`; the
+/// text names the latter.
 pub(super) async fn of(home: &Home, session: &SessionName, letter: &Letter, sink: &ChannelSink) -> Outgoing {
     let mut text = match (&letter.message, &letter.text) {
         (Some(message), _) => message.text.clone(),
@@ -44,7 +44,7 @@ pub(super) async fn of(home: &Home, session: &SessionName, letter: &Letter, sink
                 break;
             }
             let Some((file, meta)) = workspace::open_published(&home, &session, &note.path) else { continue };
-            // Of what is in it now, and its name: a later run may have written to it.
+            // The label of its present content and name: a later run may have written to it.
             let label = || home.open_work(&session).map(|work| labels.of_entry(&work, note.path.as_ref(), false));
             if !labels.is_empty() && !label().is_ok_and(|label| sink.admits(&label.join(LabelId::session()).label())) {
                 withheld.push(note.path);
@@ -52,7 +52,7 @@ pub(super) async fn of(home: &Home, session: &SessionName, letter: &Letter, sink
             }
             let most = MAX_FILE.min(room);
             let mut content = Vec::new();
-            // It may grow while it is read.
+            // The file may grow while it is read.
             let is_read = meta.len() <= most && file.take(most + 1).read_to_end(&mut content).is_ok();
             if !is_read || content.is_empty() || content.len() as u64 > most {
                 continue;

@@ -1,26 +1,26 @@
-//! Pairing codes: how a stranger who writes shows the owner who it is.
+//! Pairing codes: they let the owner recognize a stranger who writes.
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// Letters and digits that nobody takes for another one.
+/// Letters and digits that are not mistaken for each other.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
-/// Characters of a code: 40 bits, which nobody guesses within the hour that it holds, as only the owner can try one.
+/// Characters of a code: 40 bits, which nobody guesses within the hour that it is valid, as only the owner can try one.
 const LENGTH: usize = 8;
 
-/// A new code; none where the system has no random numbers.
+/// Returns a new code; `None` if the system has no random numbers.
 pub(super) fn code() -> Option<String> {
     let mut bytes = [0; LENGTH];
     SystemRandom::new().fill(&mut bytes).ok()?;
     Some(bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect())
 }
 
-/// A code as a person typed it, in the form that it was made in.
+/// Normalizes a code that a person typed.
 pub fn normal(typed: &str) -> String {
     typed.chars().filter(|c| !matches!(c, '-' | ' ')).map(|c| c.to_ascii_uppercase()).collect()
 }
 
-/// What a stranger is told.
+/// The text for a stranger.
 pub(super) fn invitation(channel: &str, code: &str) -> String {
     format!(
         "This is kiso, and it does not know you. Its owner can let you in within an hour:\n\n`kiso connect channel allow {channel} {code}`\n\n\
@@ -28,7 +28,7 @@ pub(super) fn invitation(channel: &str, code: &str) -> String {
     )
 }
 
-/// What somebody is told who was let in.
+/// The text for a newly accepted sender.
 pub fn welcome() -> &'static str {
     "You can write to kiso now."
 }

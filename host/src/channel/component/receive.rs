@@ -1,4 +1,4 @@
-//! What comes through a channel: each message once, from those who may write.
+//! Receives messages through a channel: each message once, and only from allowed senders.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::channel::{ChannelFailure, ChannelTrouble, Letter, Message};
 use kiso_store::store::{ChannelSender, JobPriority, SenderStanding};
 
-/// Messages of one batch, as `wit/channel` says; and of one message.
+/// Limits of a batch and of a message, as `wit/channel` says.
 const MAX_MESSAGES: usize = 100;
 const MAX_ID: usize = 200;
 const MAX_CURSOR: usize = 2_000;
@@ -29,30 +29,30 @@ const MAX_TEXT: usize = 64 << 10;
 const MAX_ATTACHMENTS: usize = 10;
 const MAX_FILE: usize = 8 << 20;
 
-/// Waits between two polls that failed: the first, twice as long each time, and the longest.
+/// Pauses between failed polls: the first, which doubles each time, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// How often an attachment is asked for.
+/// Attempts to fetch an attachment.
 const FETCHES: u32 = 3;
 
-/// Notes that are sent between two polls, and attempts before one is given up.
+/// Notes sent between two polls, and attempts before one is given up.
 const NOTES: u32 = 10;
 const MAX_ATTEMPTS: u32 = 20;
 
-/// Milliseconds between two attempts to send a note, at least, and how many more with each attempt.
+/// Minimum milliseconds between two attempts to send a note, and how many are added with each attempt.
 const NOTE_PAUSE_MS: i64 = 2_000;
 
-/// What became of the files of a message.
+/// The received files of a message.
 struct ReceivedFiles {
-    /// Of those that are in the workspace.
+    /// Names of the files that are in the workspace.
     names: Vec<String>,
-    /// A line for each that is not.
+    /// One line for each file that is not.
     troubles: String,
 }
 
 impl ReceivedFiles {
-    /// What the message says about them.
+    /// Returns the text about the files for the message.
     fn text(&self) -> String {
         match self.names.is_empty() {
             true => self.troubles.clone(),
@@ -61,27 +61,27 @@ impl ReceivedFiles {
     }
 }
 
-/// How a round ended.
+/// The result of a round.
 #[derive(Debug, Clone, Copy)]
 enum Round {
-    /// There was no more to receive.
+    /// No more messages are waiting.
     Whole,
-    /// There may be more.
+    /// More messages may be waiting.
     Full,
     /// The daemon ends.
     Ended,
 }
 
-/// What is said about a message without text and files, such as a game.
+/// The answer to a message without text and files, such as a game.
 const NOTHING_READABLE: &str = "There is nothing in this message that kiso can read: send text or files.";
 
-/// Why a poll is made again. What it found is not lost: the cursor stands before it.
+/// Why a poll must be repeated. Nothing is lost, because the cursor has not moved.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Again(pub(super) String);
 
 impl ComponentChannel {
-    /// Asks the service for messages until `ending` is true.
+    /// Polls the service for messages until `ending` is true.
     pub(super) async fn receive(&self, app: App, mut ending: watch::Receiver<bool>) {
         let mut pause = FIRST_PAUSE;
         let mut trouble: Option<String> = None;
@@ -93,7 +93,7 @@ impl ComponentChannel {
                 Ok(round) => {
                     pause = FIRST_PAUSE;
                     self.note_trouble(&mut trouble, None).await;
-                    // A batch that was full has more behind it.
+                    // More messages may follow a full batch.
                     let whole = matches!(round, Round::Full);
                     if whole { Duration::ZERO } else { Duration::from_secs(self.settings.poll_s) }
                 }
@@ -104,7 +104,7 @@ impl ComponentChannel {
                     wait
                 }
             };
-            // What was said in this round goes out at once.
+            // Notes of this round are sent at once.
             self.say_notes().await;
             self.show_decided().await;
             tokio::select! {
@@ -114,7 +114,7 @@ impl ComponentChannel {
         }
     }
 
-    /// Writes down what a channel has trouble with, where that has changed: `kiso connect channel list` is another process.
+    /// Records a channel's trouble when it changes: `kiso connect channel list` is another process.
     async fn note_trouble(&self, known: &mut Option<String>, now: Option<String>) {
         if *known == now {
             return;
@@ -130,7 +130,7 @@ impl ComponentChannel {
         }
     }
 
-    /// Polls once and deals with what came.
+    /// Polls once and handles the messages.
     async fn round(&self, app: &App, ending: &mut watch::Receiver<bool>) -> Result<Round, Again> {
         let again = |error: &dyn std::fmt::Display| Again(error.to_string());
         if let Some(rest) = self.rest() {
@@ -139,7 +139,7 @@ impl ComponentChannel {
         let channel = self.settings.name.clone();
         let line = self.drive.store.read(move |view| view.channel(&channel)).await.map_err(|e| again(&e))?;
         let polled = tokio::select! {
-            // A service may hold the request open until there is something; nothing is lost with its answer.
+            // A service may hold the request open until a message arrives; dropping the request loses nothing.
             _ = ending.wait_for(|ending| *ending) => return Ok(Round::Ended),
             polled = self.guest.poll(line.cursor.as_deref()) => polled,
         };
@@ -169,7 +169,7 @@ impl ComponentChannel {
         Ok(round)
     }
 
-    /// Deals with one message, unless it was dealt with before.
+    /// Handles one message, unless it was handled before.
     async fn take(&self, app: &App, message: Message) -> Result<(), Again> {
         let again = |error: &dyn std::fmt::Display| Again(error.to_string());
         let (channel, id, sender) = (self.settings.name.clone(), message.id.clone(), message.sender.clone());
@@ -193,7 +193,7 @@ impl ComponentChannel {
                 if self.meter.admits(&sender.sender, self.settings.per_minute, now_ms()) {
                     self.hand_in(app, message, &sender).await?
                 } else {
-                    // Whoever sends a flood gets none back.
+                    // A flood of messages gets one answer per minute.
                     let is_said = self.meter.admits(&format!("{} is told", sender.sender), 1, now_ms());
                     let most = self.settings.per_minute;
                     is_said.then(|| {
@@ -213,7 +213,7 @@ impl ComponentChannel {
         received.await.map_err(|error| again(&error))
     }
 
-    /// Hands a message of somebody who may write to the intake. Returns what is to be said about it at once.
+    /// Passes a message of an allowed sender to the intake. Returns the immediate answer, if any.
     async fn hand_in(&self, app: &App, message: Message, sender: &ChannelSender) -> Result<Option<String>, Again> {
         let is_owner = sender.standing == SenderStanding::Owner;
         let session = match is_owner {
@@ -221,7 +221,7 @@ impl ComponentChannel {
             false => self.settings.session_of(sender.number),
         };
         let files = self.files(app, &session, &message, is_owner).await?;
-        // A voice note is what its sender says. One that is forwarded comes with a text that says so.
+        // A voice note counts as its sender's text. A forwarded one comes with a text that says so.
         let said = match is_owner && message.text.trim().is_empty() {
             true => self.spoken(&session, &files.names).await,
             false => None,
@@ -231,7 +231,7 @@ impl ComponentChannel {
             Some(text) => Message { text, ..message },
             None => message,
         };
-        // A command is taken as it was typed.
+        // A command is used exactly as typed.
         let is_command = is_owner && message.text.trim_start().starts_with(['/', '$', '!']);
         let (text, unsaid) = match is_command {
             true => (message.text.clone(), files.troubles.trim().to_owned()),
@@ -241,13 +241,13 @@ impl ComponentChannel {
         if text.trim().is_empty() {
             return Ok(Some(NOTHING_READABLE.to_owned()));
         }
-        // The service's id is as long as it likes.
+        // The service's id may have any length.
         let key = digest(&SHA256, format!("{}\n{}", self.settings.name, message.id).as_bytes());
         let taken = if is_owner {
             let inbound = Inbound {
                 session,
                 text,
-                // Who has the telephone is not thereby an administrator.
+                // Access to the owner's phone does not make somebody an administrator.
                 caller: CallerScope::User,
                 by_person: true,
                 priority: JobPriority::Interactive,
@@ -269,7 +269,7 @@ impl ComponentChannel {
         };
         match taken {
             Ok(IntakeOutcome::Queued { .. }) => {
-                // Whether this can be seen does not matter to the message.
+                // A failure to show this does not matter to the message.
                 if self.rest().is_none() {
                     let _ = self.guest.typing(&sender.sender).await;
                 }
@@ -285,16 +285,17 @@ impl ComponentChannel {
         }
     }
 
-    /// The words of a message that is a voice note (its channel names the file so), if a model writes them down. The sound stays in the workspace.
+    /// Returns the transcript of a message that is a voice note (its channel names the file so), if a model can transcribe
+    /// it. The recording stays in the workspace.
     async fn spoken(&self, session: &SessionName, names: &[String]) -> Option<String> {
-        // Other recordings, such as a song or somebody's lecture, are attachments.
+        // Other recordings, such as a song or a lecture, are attachments.
         let [name] = names else { return None };
         if !name.starts_with("voice-") {
             return None;
         }
         match self.drive.newest().transcribe(session, name).await? {
             Ok(text) => {
-                // A model chose these letters: a command is typed, never heard.
+                // A model chose these letters: commands are only accepted when typed.
                 let text = text.trim_start_matches(|c: char| c.is_whitespace() || ['/', '$', '!'].contains(&c));
                 (!text.is_empty()).then(|| format!("{text}\n\n(A voice note; its sound is in {name}.)"))
             }
@@ -305,7 +306,7 @@ impl ComponentChannel {
         }
     }
 
-    /// Puts what came with a message into the workspace.
+    /// Puts the attachments of a message into the workspace.
     async fn files(
         &self,
         app: &App,
@@ -321,7 +322,7 @@ impl ComponentChannel {
                 _ => match self.fetch(&attachment.id).await {
                     Ok(content) if content.len() > MAX_FILE => Err("it is larger than 8 MiB".to_owned()),
                     Ok(content) => Ok(content),
-                    // The message comes again with its file.
+                    // The message is received again with its file.
                     Err(failure) if failure.rest.is_some() || failure.trouble == ChannelTrouble::Unauthorized => {
                         self.heed(&failure);
                         return Err(Again(failure.message));
@@ -348,8 +349,8 @@ impl ComponentChannel {
         Ok(ReceivedFiles { names, troubles })
     }
 
-    /// The content of an attachment. A service that does not answer is asked again a little later, but not forever: a file that is
-    /// never to be had must not keep what comes behind it.
+    /// Returns the content of an attachment. Retries a service that does not answer, but not forever: a file that can never
+    /// be fetched must not block later messages.
     async fn fetch(&self, attachment: &str) -> Result<Vec<u8>, ChannelFailure> {
         let mut pause = FIRST_PAUSE;
         for _ in 1..FETCHES {
@@ -364,7 +365,7 @@ impl ComponentChannel {
         self.guest.fetch(attachment).await
     }
 
-    /// Gives a stranger a code, unless there is one already.
+    /// Gives a stranger a pairing code, unless there is one already.
     async fn invite(&self, message: &Message) -> Result<Option<String>, Again> {
         let Some(code) = pairing::code() else { return Err(Again("the system has no random numbers".to_owned())) };
         let (channel, sender, given) = (self.settings.name.clone(), message.sender.clone(), code.clone());
@@ -378,7 +379,7 @@ impl ComponentChannel {
         Ok(offered.then(|| pairing::invitation(&self.settings.name, &code)))
     }
 
-    /// Sends what is to be said beside replies.
+    /// Sends notes: texts that are not replies of runs.
     async fn say_notes(&self) {
         let channel = self.settings.name.clone();
         let due = self.drive.store.read(move |view| view.channel_notes(&channel, now_ms(), NOTES)).await;
@@ -410,7 +411,8 @@ impl ComponentChannel {
     }
 }
 
-/// The message of somebody who is not the owner: a request of kiso's with the text as data, as of a hook. No line of it is a command.
+/// Wraps a message that is not the owner's: a request of kiso's with the text as data, as for a hook. No line of it is a
+/// command.
 #[expect(clippy::expect_used, reason = "the test below parses it; the event has what the template names")]
 fn from_outside(channel: &str, text: &str) -> String {
     let template = HookTemplate::parse("Answer the message that came through the channel {body.channel}: {body.text}");
@@ -419,7 +421,7 @@ fn from_outside(channel: &str, text: &str) -> String {
     render(&template, &event).expect("the event has what the template names")
 }
 
-/// The message within its limits; none where it has no valid id or sender. What a component says is not trusted.
+/// Returns the message cut to its limits; `None` without a valid id or sender. Components are not trusted.
 fn checked(mut message: Message) -> Option<Message> {
     let is_name = |text: &str| (1..=MAX_ID).contains(&text.len()) && !text.chars().any(char::is_control);
     if !is_name(&message.id) || !is_name(&message.sender) {
@@ -432,7 +434,7 @@ fn checked(mut message: Message) -> Option<Message> {
     Some(message)
 }
 
-/// A text of a sender or a service as a part of a line.
+/// Returns a text of a sender or a service as part of a line.
 fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(MAX_ID).collect()
 }

@@ -1,4 +1,4 @@
-//! One attempt: a request and the beginning of its answer.
+//! One attempt: a request and the beginning of its response.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,47 +16,47 @@ use super::{Webhook, sign};
 use crate::channel::{Letter, NotDelivered, Trouble};
 use kiso_base::net::{self, retry_after};
 
-/// Bytes of an answer's head. Nothing in it is needed but the status and how long to wait.
+/// Maximum bytes of a response's head. Only the status and the retry delay are used.
 const MAX_HEAD: usize = 16 << 10;
 
-/// Headers of an answer.
+/// Maximum headers of a response.
 const MAX_HEADERS: usize = 64;
 
-/// Bytes of an answer's body that are read: enough for a sentence that says what is wrong.
+/// Bytes of a response's body that are read: enough for a sentence about the error.
 const MAX_BODY: usize = 4 << 10;
 
-/// How long it is awaited. The status is known already, and must not be lost to the webhook's time-out.
+/// How long to wait for the body. The status is known already, and must not be lost to the webhook's timeout.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// Characters of a part of the address that are looked for in what a receiver says.
+/// Number of characters of a part of the address to search for in the receiver's response.
 const REPEATED: usize = 6;
 
-/// Characters of it that are shown.
+/// Characters of the response that are shown.
 const SHOWN: usize = 200;
 
-/// By which a receiver knows what it has already.
+/// Lets a receiver recognize a repeated delivery.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 const SIGNATURE: HeaderName = HeaderName::from_static("kiso-signature");
 
-/// So that a receiver can sort without reading the body.
+/// Lets a receiver sort events without reading the body.
 const EVENT: HeaderName = HeaderName::from_static("kiso-event");
 
-/// Of a fleet: it grows with each owner of the home. A receiver that has seen a higher one can refuse a lower one.
+/// Only with a fleet: grows with each owner of the home. A receiver that has seen a higher value can refuse a lower one.
 const EPOCH: HeaderName = HeaderName::from_static("kiso-epoch");
 
-/// The receiver has it.
+/// The receiver has accepted the delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiverAnswer {
     pub status: u16,
 }
 
-/// Sends a body once. All of it, from the connection to the answer, happens within the webhook's time.
+/// Sends a body once. Everything, from the connection to the response, happens within the webhook's timeout.
 pub(super) async fn send(webhook: &Webhook, letter: &Letter, now_ms: i64) -> Result<ReceiverAnswer, NotDelivered> {
     let late = |_| NotDelivered::passing(format!("no answer within {} s", webhook.timeout.as_secs()));
     let sent = timeout(webhook.timeout, attempt(webhook, letter, now_ms)).await.map_err(late)?;
     sent.map_err(|mut failed| {
-        // A receiver may repeat the address, which may be a secret; cut off, its beginning gives it away.
+        // A receiver may repeat the address, which may be a secret; even a truncated address would reveal its beginning.
         let target = webhook.uri.path_and_query().map_or("", |path| path.as_str());
         let parts = target.split(['/', '?', '&', '=']).filter_map(|part| part.get(..REPEATED));
         if parts.into_iter().any(|start| failed.said.contains(start)) {
@@ -76,7 +76,7 @@ async fn attempt(webhook: &Webhook, letter: &Letter, now_ms: i64) -> Result<Rece
     if encrypted {
         return exchange(net::secure(stream, host).await?, request).await;
     }
-    // A name may have any address. Over the open internet nothing goes in clear.
+    // A name may have any address. Nothing is sent over the internet unencrypted.
     if stream.peer_addr().map_or(true, |peer| net::is_public(peer.ip())) {
         return Err(NotDelivered::passing("http:// reaches private addresses only; use https://"));
     }
@@ -122,14 +122,14 @@ async fn exchange(
     let (mut connection, mut answered) = (std::pin::pin!(connection), std::pin::pin!(answered));
     tokio::select! {
         answer = &mut answered => return answer,
-        // With the last bytes of an answer the connection may end before they are looked at.
+        // The connection may end with the last bytes of a response, before they are read.
         _ = &mut connection => {}
     }
     answered.await
 }
 
-/// Success is known by the status alone, and nothing more is read. No redirect is followed: it would lead to an address
-/// that nobody wrote into the configuration.
+/// Success is decided by the status alone; the body is not read. Redirects are not followed: they would lead to an address
+/// that nobody configured.
 async fn read(status: StatusCode, headers: &HeaderMap, body: Incoming) -> Result<ReceiverAnswer, NotDelivered> {
     if status.is_success() {
         return Ok(ReceiverAnswer { status: status.as_u16() });
@@ -144,7 +144,7 @@ async fn read(status: StatusCode, headers: &HeaderMap, body: Incoming) -> Result
     })
 }
 
-/// The beginning of a body, as a line of text.
+/// Returns the beginning of a body as one line of text.
 async fn beginning(mut body: Incoming) -> String {
     let mut bytes = Vec::new();
     let until = Instant::now() + LINGER;

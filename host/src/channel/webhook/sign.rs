@@ -1,4 +1,4 @@
-//! Signatures, by which a receiver knows that a request is from this home, and when it was made.
+//! Signatures: they prove to a receiver that a request is from this home, and when it was made.
 
 use data_encoding::HEXLOWER;
 use ring::hmac;
@@ -6,17 +6,17 @@ use ring::hmac;
 use kiso_base::home::Home;
 use kiso_store::secret::{self, SecretValue};
 
-/// Keeps these keys apart from everything else that is derived from the home's.
+/// Separates these keys from all others that are derived from the home's key.
 const INFO: &str = "kiso webhook 1: signatures of ";
 
-/// The key of a webhook that has none of its own: each name has another one, so that one receiver cannot sign for
+/// Returns the key of a webhook without a configured one. It depends on the name, so that one receiver cannot sign for
 /// another.
 pub(super) fn derived_key(home: &Home, name: &str) -> SecretValue {
     secret::derived(home, INFO, name)
 }
 
-/// The header: the time in seconds since 1970, and HMAC-SHA256 over that time, a dot and the body. The key is the text as
-/// it is printed.
+/// Returns the header: the time in seconds since 1970, and HMAC-SHA256 over that time, a dot and the body. The key is used
+/// as printed text.
 pub(super) fn signature(key: &SecretValue, at_s: i64, body: &[u8]) -> String {
     let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key.expose().as_bytes()));
     context.update(format!("{at_s}.").as_bytes());
