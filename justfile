@@ -52,7 +52,7 @@ bindings:
 dist *options:
     python3 build/dist {{options}}
 
-# a folder with the packages for command lines of this tree and an index of them, signed by a key of `kiso trust new`
+# a folder with the packages for command lines of this tree and an index of them, signed by a key of `kiso skill trust new`
 catalogue key folder="target/catalogue":
     cargo build && build/catalogue {{key}} {{folder}}
 

@@ -265,7 +265,7 @@ impl RunExecutor {
                 true => format!(
                     "changes to {at} were accepted after this run, and that was undone; {} accepts them again, and {} drops those \
                      that still wait",
-                    command("redo"),
+                    command("undo --redo"),
                     command("diff --discard")
                 ),
             }));
