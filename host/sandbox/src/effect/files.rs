@@ -1,18 +1,21 @@
-//! The reference monitor of files: whose words stand in each, in its name, and in all else that a later reader can see of it.
+//! The reference monitor of files. It records whose words each file has: in its content, in its name, and in everything else
+//! about it that a later reader can see.
 //!
-//! Both sandboxes, undo and the host itself pass each operation through here that changes or reads something of a workspace. There are three
-//! kinds of labels. An **entry** of a directory has that of all who decided what stands there, or that nothing does. An **inode** has
-//! that of its bytes (or of a link's target), and by itself that of its times and of the number of its names; a directory's second one is of
-//! the names that others have taken out of it. A path is as bad as the worst entry and link that it goes [through](way).
+//! Both sandboxes, undo and the host itself pass each operation through here that changes or reads something of a workspace.
+//! There are three kinds of labels. An **entry** of a directory has the label of all who decided which file has that name, or
+//! that none has. An **inode** has one label for its bytes (or a link's target), and a second one for its times and the number of
+//! its names; a directory's second label is that of the names that others have taken out of it. A path is as bad as the worst
+//! entry and link that it goes [through](way).
 //!
-//! Three rules make this hold. A label stands before what it is of can be seen: an [`EntryChange`] begins before the change and is
-//! taken back where that fails. A reader looks at labels after it has read, and [`FileLabels::since`] tells it what was dropped meanwhile.
-//! And a label is dropped only where nothing is left that it is of: of a file that was emptied while nobody below the user had it open, of a name
-//! that is gone and was not there before, of one that somebody replaced without having looked at what was there.
+//! There are three rules. A label is recorded before the change can be seen: an [`EntryChange`] begins before the change and is
+//! taken back if the change fails. A reader looks at labels after it has read, and [`FileLabels::since`] returns the labels that
+//! were dropped meanwhile. A label is dropped only when nothing is left that it describes: when a file was emptied while nobody
+//! below the user had it open, when a name is gone and was not there before, or when somebody replaced a file without having
+//! looked at it.
 //!
-//! Only what is worse than a session's own data has a line. Each is appended to `sessions/ID/labels` before the change that it is of,
-//! so a process may be killed at any time. On another disk, as after a restore, inodes are others: then everything in the workspace has the
-//! label of all that had one, until it is written anew.
+//! Only labels worse than that of a session's own data have a line. Each line is appended to `sessions/ID/labels` before its
+//! change, so a process may be killed at any time. On another disk, as after a restore, the inodes differ. Then everything in the
+//! workspace has the label of all files that had one, until it is rewritten.
 
 mod change;
 mod log;
@@ -389,7 +392,7 @@ impl FileLabels {
         self.set(&mut self.lock(), key, label, true)
     }
 
-    /// The host has written a file anew for somebody with this label, whatever had the name before.
+    /// The host has rewritten a file for somebody with this label, whatever had the name before.
     pub fn wrote(self: &Arc<Self>, path: &Path, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() && self.is_empty() {
             return Ok(());

@@ -95,7 +95,7 @@ impl LabelId {
         *SESSION
     }
 
-    /// Whether it is no worse than that of a session's own data.
+    /// Whether it is as good as the label of a session's own data, or better.
     pub fn is_ordinary(self) -> bool {
         self.0 == 0 || self == Self::session() || self.label().is_ordinary()
     }
@@ -118,7 +118,7 @@ struct Cell {
     open: Mutex<Vec<Box<dyn OpenToWrite>>>,
 }
 
-/// What is open at once without a look at which of it is closed by now.
+/// The number of open files above which closed ones are dropped from the list.
 const MANY_OPEN: usize = 64;
 
 impl LabelCell {

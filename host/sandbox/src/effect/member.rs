@@ -1,5 +1,5 @@
-//! What a member of a fleet adds to the work: whether it may still act, where files are kept besides the home, and who the others
-//! are.
+//! The part of a fleet in the work of a member: whether it may still act, where files are kept besides the home, and who the
+//! others are.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use kiso_base::home::SessionName;
 
-/// How often it is looked whether something may be begun.
+/// Polling interval for permission to begin.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A member that owns the home.
@@ -94,7 +94,7 @@ impl MemberStatus {
         self.ago_ms < MemberStatus::GONE
     }
 
-    /// What it does, in a few words.
+    /// Returns a short description of its role.
     pub fn does(&self) -> &'static str {
         match (self.owns, self.stands_by) {
             (true, _) => "owns the home",
@@ -104,7 +104,7 @@ impl MemberStatus {
     }
 }
 
-/// What the name of a fleet or of a member is made of, for people.
+/// The characters of the name of a fleet or of a member, for people.
 pub const FLEET_NAME: &str = "1 to 32 of a-z, 0-9 and -";
 
 /// Whether a fleet or a member can be called so: it stands in names and subjects of NATS.
@@ -113,7 +113,7 @@ pub fn is_fleet_name(name: &str) -> bool {
     (1..=32).contains(&name.len()) && name.bytes().all(is_plain)
 }
 
-/// What a label of a machine is made of, for people.
+/// The characters of a machine's label, for people.
 pub const MACHINE_LABEL: &str = "1 to 32 of a-z, 0-9 and -, and not \"any\"";
 
 /// No label: a session that runs on any machine.

@@ -1,6 +1,6 @@
 //! What a command line, or a call of a bundled skill, may reach, and what it wanted to reach and nobody has allowed yet.
 //!
-//! [`kiso_plan::network`] has the rules. This is what one piece of work knows of them: clones share what was wanted.
+//! [`kiso_plan::network`] has the rules. This is the state of one piece of work: clones share the wanted hosts.
 
 use kiso_base::config::Config;
 use kiso_base::home::SessionName;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Hosts that one piece of work can want; what it wants beyond these is refused.
 const MAX_WANTED: usize = 20;
 
-/// What may be reached. The default reaches nothing, and nobody is asked.
+/// The hosts that may be reached. The default allows none, and asks nobody.
 #[derive(Debug, Clone, Default)]
 pub struct Network(Arc<Inner>);
 
@@ -67,7 +67,7 @@ impl Network {
         Ok(Self::new(rules_of(store, config, session).await?, role, false))
     }
 
-    /// What the rules say of a request.
+    /// Returns the decision of the rules about a request.
     pub fn decide(&self, host: &str, (method, reads): (&str, bool), label: &Label) -> NetworkDecision {
         let (name, port) = split_port(host);
         let request = NetworkRequest { host: name, port, method, reads, role: self.0.role, label };
@@ -90,7 +90,7 @@ impl Network {
         true
     }
 
-    /// What was wanted.
+    /// The hosts that were wanted.
     pub fn wanted(&self) -> Vec<WantedHost> {
         lock(&self.0.wanted).clone()
     }

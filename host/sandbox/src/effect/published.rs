@@ -9,7 +9,7 @@ use super::label::LabelId;
 use kiso_base::system::path_of;
 use kiso_plan::label::Label;
 
-/// What stands for one that has no name any more.
+/// The name used for a folder that was deleted.
 const GONE: &str = "*";
 
 /// Of what the Agent Skill of that name says. An administrator answers for those that are `trusted`.
@@ -25,7 +25,7 @@ pub struct PublishedFiles(Arc<Inner>);
 struct Inner {
     /// Without links.
     root: PathBuf,
-    /// What of it holds the folders that are in use; the rest is on its way in or out.
+    /// The directory of the folders in use, relative to the root. The others are being installed or removed.
     folders: PathBuf,
     trusted: Vec<String>,
 }
@@ -38,7 +38,7 @@ impl PublishedFiles {
         Self(Arc::new(Inner { root, folders, trusted }))
     }
 
-    /// Of a file or a directory that is open: of what is in it. The directory of all of them has the administrator's names.
+    /// The label of the content of an open file or directory. The administrator chose the names in the directory of all folders.
     pub fn of(&self, at: impl AsFd) -> LabelId {
         self.below(at, Path::new(""), 1)
     }
@@ -56,7 +56,7 @@ impl PublishedFiles {
         let Ok(found) = path_of(at) else { return gone() };
         let Ok(inside) = found.strip_prefix(&inner.root) else { return LabelId::default() };
         let Ok(inside) = inside.strip_prefix(&inner.folders) else { return gone() };
-        // There are no links in a folder, and no way leads up out of all of them.
+        // A folder contains no links, so `..` cannot lead out of all folders.
         let mut parts: Vec<&OsStr> = Vec::new();
         for part in inside.components().chain(path.components()) {
             match part {

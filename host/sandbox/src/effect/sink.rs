@@ -12,7 +12,7 @@ use super::label::{LabelCell, LabelId};
 use kiso_plan::label::{Label, SESSION_SOURCE};
 use kiso_plan::sink::{ArgumentRole, SinkArgument, SinkDecision, SinkVerdict};
 
-/// What is done where the rules do not allow an effect (`[policy] effects`).
+/// The reaction to an effect that the rules do not allow (`[policy] effects`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Enforcement {
     /// A person is asked, or it is refused.
@@ -36,7 +36,7 @@ impl Enforcement {
         }
     }
 
-    /// Whether what the rules do not allow is not done.
+    /// Whether an effect that the rules do not allow is refused.
     pub fn refuses(self) -> bool {
         matches!(self, Self::Enforce | Self::AskAlways)
     }
@@ -48,7 +48,7 @@ pub const ASKED_ALWAYS: &str = "every effect is asked for (`[policy] effects`)";
 /// Lines of the log that one call can have; what a call does beyond that is decided all the same.
 const MAX_LINES: usize = 200;
 
-/// What leaves the sandbox.
+/// Data that leaves the sandbox.
 #[derive(Debug, Clone)]
 pub struct SinkCall {
     /// "tool", "request" …
@@ -71,7 +71,7 @@ impl SinkCall {
         problems
     }
 
-    /// What is wrong with whose words it goes by.
+    /// Problems with the sources of the decision and of the arguments.
     fn whose_words(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.changes {
@@ -96,7 +96,7 @@ impl SinkCall {
         problems
     }
 
-    /// What of it may not be sent there, whoever decided it.
+    /// The parts that may not be sent there, whoever decided it.
     fn where_to(&self) -> Vec<String> {
         let words = self.args.iter().map(|arg| (arg.name.as_str(), &arg.label));
         let kept =
@@ -132,7 +132,8 @@ fn of(label: &Label) -> String {
     if from.is_empty() { whose.to_owned() } else { format!("{whose} (from {})", from.join(", ")) }
 }
 
-/// What a call may do outside, and what it did. Made by the host for one call of a skill or one command line; clones share it.
+/// The effects that a call may have outside of the sandbox, and those that it had. Made by the host for one call of a skill or
+/// one command line; clones share it.
 #[derive(Debug, Clone)]
 pub struct Permit(Arc<Inner>);
 
@@ -163,7 +164,7 @@ struct Inner {
     changed: Arc<AtomicBool>,
 }
 
-/// What a permit is made of.
+/// The parts of a permit.
 #[derive(Debug, Clone, Default)]
 pub struct PermitParts {
     pub enforcement: Enforcement,
@@ -246,7 +247,7 @@ impl Permit {
         &self.0.decision
     }
 
-    /// What was decided.
+    /// Takes the decisions so far.
     pub fn take_log(&self) -> Vec<SinkDecision> {
         std::mem::take(&mut *self.lock())
     }
@@ -258,7 +259,7 @@ impl Permit {
         log.extend(calls.into_iter().take(room).map(|call| call.decided(SinkVerdict::Denied, why.to_owned())));
     }
 
-    /// What another permit has logged is this one's, too.
+    /// Adds the log of another permit to this one.
     pub fn take_in(&self, other: &Permit) {
         let lines = other.take_log();
         let mut log = self.lock();
@@ -276,8 +277,8 @@ impl Permit {
         self.refused(host, changes, self.is_fixed(host, by_name)).map(|(_, why)| why)
     }
 
-    /// Whether what the call has read by now may go on in the body of a request that was let out; why not, where it may not. Where the
-    /// request goes was decided before.
+    /// Checks whether the data that the call has read by now may be sent in the body of a request that was allowed. The
+    /// destination was checked before.
     pub fn request_body(&self, host: &str, changes: bool, by_name: bool) -> Result<(), String> {
         match self.refused(host, changes, changes || self.is_fixed(host, by_name)) {
             None => Ok(()),
@@ -337,7 +338,7 @@ impl Permit {
         self.decide(sink, destination, changes, self.args_of(fixed, changes), fixed)
     }
 
-    /// What goes out with something that is done outside.
+    /// The data that goes out with an effect.
     fn args_of(&self, fixed: bool, changes: bool) -> Vec<SinkArgument> {
         let read = (*self.0.read.get().label()).clone();
         let role = if fixed { ArgumentRole::Content } else { ArgumentRole::Address };
@@ -395,7 +396,7 @@ impl Permit {
             tracing::warn!(tool = inner.tool, destination, "an effect that was not decided by the user: {because}");
         }
         inner.changed.fetch_or(changes && done.is_ok(), Relaxed);
-        // What only reads, and may, is no news.
+        // Permitted reads are not reported.
         let mut log = self.lock();
         if log.len() < MAX_LINES && (changes || verdict != SinkVerdict::Allowed) {
             log.push(call.decided(verdict, because));
@@ -521,7 +522,7 @@ mod tests {
         }
         let noted: Vec<_> = line.take_log().into_iter().map(|line| (line.destination, line.because)).collect();
         assert_eq!(noted, [("host:a.example".to_owned(), "a rule allows it".to_owned())]);
-        // What was accepted is that, and nothing else.
+        // An accepted effect allows no other one.
         let permit = Permit::new(accepted("host:b.example"));
         permit.read().join(LabelId::of(&bank()));
         assert!(
@@ -529,7 +530,7 @@ mod tests {
         );
         let always = Permit::new(PermitParts { enforcement: Enforcement::AskAlways, ..parts() });
         assert!(always.request("a.example", true, true).is_err() && always.request("a.example", false, true).is_ok());
-        // What nobody outside may read goes nowhere, also where the user has named the place.
+        // Data that nobody outside may read goes nowhere, even if the user has named the place.
         let permit = Permit::new(parts());
         permit.read().join(LabelId::of(&Label::of(Integrity::User, Confidentiality::Nobody, "mcp:vault")));
         for changes in [true, false] {

@@ -46,7 +46,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// What is kept for the sessions of a home. Cheap to clone; clones share it.
+/// The undo data of a home's sessions. Cheap to clone; clones share it.
 #[derive(Debug, Clone)]
 pub struct Undo(Arc<Inner>);
 
@@ -54,7 +54,7 @@ pub struct Undo(Arc<Inner>);
 struct Inner {
     home: Home,
     shared: Arc<dyn SharedAcceptances>,
-    /// What is known of sessions that something was done in.
+    /// The known state of sessions in which something was done.
     shelves: Mutex<HashMap<SessionName, Arc<Shelf>>>,
     /// Transactions that are open, by session.
     open: Mutex<BTreeMap<SessionName, usize>>,
@@ -63,7 +63,7 @@ struct Inner {
     told: Mutex<HashMap<SessionName, u64>>,
 }
 
-/// What became of work that was cut off.
+/// The state after work that was cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CutOff {
     /// Nothing of it remains; it may be done again.
@@ -74,11 +74,11 @@ pub enum CutOff {
     Files,
 }
 
-/// What an undo came to.
+/// The result of an undo.
 #[derive(Debug, Clone)]
 pub struct UndoResult {
     pub plan: UndoPlan,
-    /// What could not be taken back, a sentence each: where `force` went on all the same.
+    /// Changes that could not be taken back, a sentence each: `force` continued all the same.
     pub problems: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ fn list(all: &[String]) -> String {
     }
 }
 
-/// What is to be undone or done again.
+/// The work to undo or redo.
 #[derive(Debug, Clone, Default)]
 pub struct UndoChoice {
     /// Of the session's newest, where none is named.
@@ -210,13 +210,13 @@ impl Undo {
         Ok(found)
     }
 
-    /// What can be undone and done again in a session, oldest first.
+    /// The work that can be undone and redone in a session, oldest first.
     pub fn entries(&self, session: &SessionName) -> io::Result<Vec<UndoEntry>> {
         let entries = self.shelf(session).entries()?;
         Ok(entries.iter().filter(|entry| entry.is_closed && entry.changes > 0).cloned().collect())
     }
 
-    /// What undoing (or redoing) it would do.
+    /// Returns the changes that an undo or redo would make.
     pub fn plan(&self, session: &SessionName, kind: UndoKind, choice: &UndoChoice) -> Result<UndoPlan, UndoError> {
         let shelf = self.shelf(session);
         let chosen = choose(&shelf, kind, choice)?;
@@ -246,7 +246,7 @@ impl Undo {
         let mut of: Vec<Origin> = logs.iter().flat_map(|log| log.header.of.iter().cloned()).collect();
         of.sort_by_key(|origin| (origin.seq, origin.place));
         let header = Header::of_undo(kind.opposite(), of, chosen.clone());
-        // What is undone makes room for what it takes to redo it.
+        // Undoing frees as much room as a redo needs.
         let unlimited = UndoLimits { max_bytes: u64::MAX, refuse: false };
         let work = Transaction::new(shelf.clone(), header, unlimited, || ());
         let tree = shelf.tree()?;
@@ -305,7 +305,7 @@ impl Undo {
 
     fn shelf(&self, session: &SessionName) -> Arc<Shelf> {
         let mut shelves = lock(&self.0.shelves);
-        // What is read again costs a look at a directory.
+        // To read a shelf again costs little: one look at a directory.
         if shelves.len() > MAX_SHELVES {
             shelves.retain(|_, shelf| Arc::strong_count(shelf) > 1);
         }

@@ -20,7 +20,7 @@ pub struct EntryChange {
     before: Vec<(LabelKey, LabelId)>,
     /// Labels that take their place when it is done.
     after: Vec<(LabelKey, LabelId)>,
-    /// When a directory was last changed by those who are no worse than the user: its time says nothing of the others.
+    /// The time when each directory was last changed by somebody no worse than the user: that time does not show what others did.
     times: Vec<(OwnedFd, Timespec)>,
 }
 
@@ -251,7 +251,7 @@ impl FileLabels {
         }
     }
 
-    /// What stands at a name was just made by somebody with this label.
+    /// Labels the entry of this name, which somebody with this label has just made.
     pub fn made_at(&self, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() && self.is_empty() {
             return Ok(());
@@ -259,7 +259,7 @@ impl FileLabels {
         self.made_of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?, label)
     }
 
-    /// What stands at a name is about to get a further one from somebody with this label.
+    /// Labels the file of this name, which is about to get a further name from somebody with this label.
     pub fn linking(&self, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() {
             return Ok(());

@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Lines of a log that say nothing any more, before it is written anew.
+/// Obsolete lines that a log may have before it is rewritten.
 const SPARE_LINES: usize = 4_096;
 
 #[derive(Debug)]
@@ -25,11 +25,11 @@ pub(super) struct LabelLog {
     labels: HashMap<LabelKey, LabelId>,
     /// Of what is not among them.
     others: LabelId,
-    /// What of the log was read or written.
+    /// Bytes of the log that were read or written.
     read: u64,
     lines: usize,
     file: Option<File>,
-    /// The inode of the log, which another process may write anew.
+    /// The inode of the log, which another process may rewrite.
     inode: u64,
     /// Labels that the log has numbers for.
     known: HashMap<LabelId, usize>,
@@ -126,7 +126,7 @@ impl LabelLog {
         self.ready()?;
         if self.file.is_none() {
             let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
-            // What a crash or a full disk cut off was not done.
+            // A crash or a full disk cut this line off, so its change was not made.
             if file.metadata()?.len() > self.read {
                 file.set_len(self.read)?;
             }
@@ -196,7 +196,7 @@ impl LabelLog {
         if length == self.read && !is_new {
             return false;
         }
-        // Another session of the same name, or another process has written it anew.
+        // This is the log of another session of the same name, or another process has rewritten it.
         if is_new {
             *self = Self::new(std::mem::take(&mut self.path), std::mem::take(&mut self.work));
         }
@@ -227,7 +227,7 @@ impl LabelLog {
         loop {
             text.clear();
             let bytes = reader.read_line(&mut text)?;
-            // What a crash cut off was not done.
+            // A crash cut this line off, so its change was not made.
             if bytes == 0 || !text.ends_with('\n') {
                 break;
             }

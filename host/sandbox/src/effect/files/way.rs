@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// What a label is kept under: an inode, for one of its labels, or an entry of a directory. In halves, so that an entry of the table has
+/// The key of a label: an inode, for one of its labels, or an entry of a directory. In halves, so that an entry of the table has
 /// 12 bytes.
 pub(super) type LabelKey = [u32; 2];
 
@@ -120,7 +120,7 @@ impl FileLabels {
     }
 }
 
-/// The names of a path, the last one first, and `..` as it stands.
+/// The names of a path, the last one first. `..` is not resolved.
 fn parts(path: &[u8]) -> Vec<OsString> {
     let parts = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     parts.rev().map(|part| OsString::from_vec(part.to_vec())).collect()

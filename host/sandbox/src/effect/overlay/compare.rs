@@ -32,7 +32,7 @@ struct Natural {
     collision: Option<&'static str>,
 }
 
-/// What a walk of the upper layer finds.
+/// The findings of a walk of the upper layer.
 struct Walk<'a> {
     overlay: &'a Overlay,
     labels: &'a FileLabels,

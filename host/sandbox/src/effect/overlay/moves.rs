@@ -113,7 +113,7 @@ impl Overlay {
     /// Remembers what the folder has at a name that something else takes.
     fn remember_hidden(&self, target: &Spot) -> io::Result<()> {
         let (Some((name, found)), Some(dir)) = (&target.entry, target.dirs.last()) else { return Ok(()) };
-        // What was hidden before is remembered already.
+        // An entry that was hidden before is remembered already.
         if matches!(found, MergedEntry::Upper(_) | MergedEntry::Nothing { is_deleted: true }) {
             return Ok(());
         }
@@ -122,7 +122,8 @@ impl Overlay {
         self.remember(&natural, stat.as_ref())
     }
 
-    /// What moves is in the upper layer then: a file as it is there, or as a mark that names the folder's; a directory with its origin.
+    /// Brings an entry that moves to the upper layer: a file as itself or as a mark that names the folder's file, a directory
+    /// with its origin.
     fn raise_for_move<W: LayerWriter>(&self, spot: &mut Spot, writer: &W) -> Result<(), W::Error> {
         let Some((name, found)) = spot.entry.clone() else { return Ok(()) };
         if let MergedEntry::Lower(entry) = &found

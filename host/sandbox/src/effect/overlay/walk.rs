@@ -263,7 +263,7 @@ impl Overlay {
         })
     }
 
-    /// Opens the directory of this name below the last of `dirs`. `None` if there is no such directory.
+    /// Opens the directory of this name below the last of `dirs`. Returns `None` if it does not exist.
     pub(super) fn enter(&self, dirs: &[MergedDir], name: &OsStr) -> io::Result<Option<MergedDir>> {
         let found = self.find(last(dirs)?, name)?;
         self.enter_found(dirs, name, &found)

@@ -1,4 +1,5 @@
-//! What stands in a log: the work that it is of, what is about to change, and at its end how things then are. A line of JSON each.
+//! The entries of a log: the work that it belongs to, each change before it is made, and the state at its end. Each is a line of
+//! JSON.
 
 use super::bytes::SessionPath;
 use super::line::ChangeLine;
@@ -55,7 +56,7 @@ pub struct Origin {
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// What it can be used for.
+    /// Whether the log can be used for an undo or a redo.
     pub kind: UndoKind,
     /// One, or all that an undo took back.
     pub of: Vec<Origin>,
@@ -76,7 +77,7 @@ impl Header {
     }
 }
 
-/// What was there before something changed.
+/// The state of a path before a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FileChange {
@@ -86,7 +87,7 @@ pub(super) enum FileChange {
     Removed { at: SessionPath, kept: SessionPath },
     /// An empty directory was here.
     RemovedDir { at: SessionPath, mode: u32 },
-    /// What was there has its name here now.
+    /// The earlier entry is now at `to`.
     Moved { from: SessionPath, to: SessionPath },
     /// Nothing was here, and what a log kept was put here.
     Returned { at: SessionPath, from: SessionPath },
@@ -126,7 +127,7 @@ impl FileChange {
     }
 }
 
-/// What stands at a path, as far as a look at it tells.
+/// The state of a path, from its metadata.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Look {
@@ -194,7 +195,7 @@ pub(super) enum UndoRecord {
     End(Total),
 }
 
-/// What a log comes to.
+/// The totals of a log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Total {
     pub changes: usize,

@@ -1,4 +1,4 @@
-//! What taking back some logs would do, and what speaks against it.
+//! The changes that undoing some logs would make, and the conflicts.
 
 use super::bytes::{DELETED, SessionPath};
 use super::line::{ChangeLine, UndoVerb};
@@ -10,15 +10,15 @@ use rustix::fs::readlinkat;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// What would be done.
+/// The changes that an undo or redo would make.
 #[derive(Debug, Clone, Default)]
 pub struct UndoPlan {
     /// The run whose work it is.
     pub run: String,
     pub changes: Vec<ChangeLine>,
-    /// What somebody else has changed since, by path.
+    /// Paths that somebody else has changed since.
     pub conflicts: Vec<String>,
-    /// What was not kept, by path, and why.
+    /// Paths whose earlier content was not kept, and why.
     pub missing: Vec<String>,
 }
 
@@ -39,10 +39,10 @@ impl UndoPlan {
             }
             now.insert(*path, found);
         }
-        // What others put into a directory that is to go.
+        // Others may have put something into a directory that is to be deleted.
         let made: BTreeSet<&SessionPath> = changes(logs).filter_map(made).collect();
         let moved: BTreeSet<&SessionPath> = changes(logs).flat_map(moved).collect();
-        // What came with a directory that was moved there is known to nobody by its name.
+        // The content of a directory that was moved there has no names in the logs.
         let is_moved = |dir: &SessionPath| moved.iter().any(|moved| dir == *moved || dir.is_below(moved));
         for dir in made.into_iter().filter(|dir| !is_moved(dir)) {
             if !matches!(now.get(dir), Some(Look::Dir { .. })) {
@@ -167,7 +167,7 @@ impl FileChange {
 }
 
 impl Look {
-    /// Whether it is the same, as far as a look tells: a directory that was made anew is, and so is a file with other names.
+    /// Whether both look the same. A directory that was deleted and made again does, and so does a file with other names.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -179,7 +179,7 @@ impl Look {
         }
     }
 
-    /// What has become of it.
+    /// The change since `before`, in words.
     fn since(&self, before: &Self) -> &'static str {
         match (before, self) {
             (Self::Nothing, _) => "was made since",

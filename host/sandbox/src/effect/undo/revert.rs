@@ -74,7 +74,7 @@ fn take_back(
         FileChange::RemovedDir { at, mode } => make(tree, at, *mode, entries, journal),
         FileChange::Moved { from, to } => move_back(tree, from, to, entries, journal),
         FileChange::Returned { at, from } => match journal {
-            // What an undo brought is gone again; the journal keeps it.
+            // An entry that an undo brought back is removed; the journal keeps it.
             Some(_) => remove(tree, at, journal),
             None => move_back(tree, from, at, entries, None),
         },
@@ -243,7 +243,7 @@ fn move_back(
 fn reopen(tree: &Tree, at: &SessionPath, inode: u64, journal: Option<&dyn Journal>) -> io::Result<Option<File>> {
     let file = match tree.open_file(at, OFlags::RDWR) {
         Ok(file) => file,
-        // What was kept there has come back since, and perhaps gone again.
+        // The kept file has come back to its place since, and was perhaps removed again.
         Err(error) if at.is_kept() && is_nothing(&error) => {
             let Some(kept) = journal.and_then(|journal| journal.kept(inode)) else { return Ok(None) };
             tree.open_file(&kept, OFlags::RDWR)?

@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// Logs of one session; the oldest run goes when there are more, however little each of them keeps.
 const MAX_LOGS: usize = 1_000;
 
-/// What the last line of a log has at most, in bytes.
+/// Bytes of a log's last line, at most.
 const TAIL: u64 = 256;
 
 /// A log, as a listing shows it.
@@ -45,7 +45,7 @@ pub struct UndoLog {
     pub header: Header,
     pub(super) changes: Vec<LabelledChange>,
     pub lost: Vec<LostFile>,
-    /// What outside of the sandbox it was about to reach.
+    /// The place outside of the sandbox that it was about to reach.
     pub left: Option<String>,
     pub after: Vec<(SessionPath, Look)>,
     /// From this change on, everything is taken back already.
@@ -77,7 +77,7 @@ impl Shelf {
         Self { home, session, shared, cache: Mutex::default() }
     }
 
-    /// The directory of the session. Opened anew: a session of the same name may have been deleted meanwhile.
+    /// Opens the session's directory. Each call opens it, because another session of the same name may have taken its place.
     pub fn tree(&self) -> io::Result<Tree> {
         Tree::open(&self.session, self.shared.clone())
     }
@@ -90,7 +90,7 @@ impl Shelf {
         self.dir().join(id.to_string())
     }
 
-    /// Whether there is no place for logs yet.
+    /// Whether the directory of the logs does not exist yet.
     pub fn is_missing(&self) -> bool {
         matches!(self.stamp(), Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
@@ -111,7 +111,7 @@ impl Shelf {
             Err(error) => return Err(error),
         };
         if let Some(known) = cache.as_mut().filter(|known| known.stamp == stamp) {
-            // What was open may have ended, in another process.
+            // Another process may have ended open work.
             for entry in known.entries.iter_mut().filter(|entry| !entry.is_closed) {
                 if let Some(now) = self.look(entry.id)? {
                     *entry = now;
@@ -326,7 +326,7 @@ pub(super) fn looks(tree: &Tree, changes: &[LabelledChange]) -> io::Result<Vec<(
     paths.into_iter().map(|path| Ok((path.clone(), tree.look(path)?))).collect()
 }
 
-/// What this start of the machine is known by; none where it does not tell. What was not on disk when it went down is gone.
+/// The identifier of this boot of the machine, if the machine has one. Data that was not on disk before a reboot is lost.
 pub fn boot() -> Option<&'static str> {
     static BOOT: OnceLock<Option<String>> = OnceLock::new();
     BOOT.get_or_init(boot_id).as_deref()

@@ -38,7 +38,7 @@ impl Stage {
         Guest { root: self.home.session_dir(&self.session), work }
     }
 
-    /// As a process that begins anew sees it.
+    /// Reads everything again, as a new process does.
     fn reborn(&mut self) {
         self.undo = SharedHistory::undo(self.home.clone());
         self.undo.recover(&self.session).unwrap();
@@ -79,7 +79,7 @@ fn walk(root: &Path, at: &Path, found: &mut BTreeMap<PathBuf, String>, inodes: &
     }
 }
 
-/// What a guest does, with what the sandbox does before.
+/// A guest, with the steps that the sandbox takes before each of its changes.
 struct Guest {
     root: PathBuf,
     work: Arc<Transaction>,
@@ -276,7 +276,7 @@ fn work_that_is_cut_off_anywhere_leaves_nothing() {
     }
 }
 
-/// What was done, and is not on record, is rolled back by the step that it is of.
+/// Work that is not on record is rolled back by its step.
 #[test]
 fn a_step_without_a_result_is_rolled_back_unless_it_left_the_sandbox() {
     let mut stage = Stage::new();

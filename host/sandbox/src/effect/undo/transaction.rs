@@ -23,7 +23,7 @@ use std::time::Duration;
 pub struct UndoLimits {
     /// For one session; nothing at all where it is 0.
     pub max_bytes: u64,
-    /// Whether a change of what is too large to keep is refused. Else it is made, and cannot be undone.
+    /// Whether to refuse a change of a file that is too large to keep. Otherwise the change is made and cannot be undone.
     pub refuse: bool,
 }
 
@@ -48,7 +48,7 @@ pub enum Opening {
     Fresh,
 }
 
-/// What becomes of a name that is about to go.
+/// The state of a name that is to be deleted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RemovedEntry {
     /// It is gone already, and kept.
@@ -57,7 +57,7 @@ pub enum RemovedEntry {
     Delete,
 }
 
-/// What became of work that is to leave nothing behind.
+/// The result of a rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RollBack {
     /// It had changed nothing, or had ended.
@@ -67,7 +67,7 @@ pub enum RollBack {
     Impossible,
 }
 
-/// What is known of a file, so that it need not be kept again.
+/// The reason why a file need not be kept again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     /// This work made it.
@@ -97,7 +97,7 @@ type Note = Box<dyn Fn(&str) + Send + Sync>;
 
 type Gate = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 
-/// What a task has left the sandbox for that wrote to a mount.
+/// The place outside of the sandbox that a task reaches when it writes to a mount.
 const MACHINE: &str = "a directory of this machine";
 
 #[derive(Default)]
@@ -110,7 +110,7 @@ struct State {
     /// Those that have another name among what is kept.
     kept: HashMap<u64, SessionPath>,
     lost: Vec<LostFile>,
-    /// What outside of the sandbox was reached first.
+    /// The first place outside of the sandbox that was reached.
     left: Option<String>,
     bytes: u64,
     /// Bytes that there is room for, with these.
@@ -124,7 +124,7 @@ struct State {
 struct OpenLog {
     id: u64,
     file: File,
-    /// The directory of what is kept.
+    /// The directory of the kept files.
     dir: OwnedFd,
 }
 
@@ -187,7 +187,7 @@ impl Transaction {
         self.record(&mut self.lock(), FileChange::Shared { number, accepted: false, paths })
     }
 
-    /// What of the work cannot be undone, and why.
+    /// The parts of the work that cannot be undone, and why.
     pub fn lost(&self) -> Vec<String> {
         self.lock().lost.iter().map(|lost| format!("{}: {}", lost.at, lost.why)).collect()
     }
@@ -387,7 +387,7 @@ impl Transaction {
     }
 }
 
-/// What an undo changes is kept in turn.
+/// The changes of an undo are kept, too.
 impl Journal for Transaction {
     fn removing(&self, slot: &DirSlot<'_>) -> io::Result<bool> {
         let removal = Transaction::removing(self, &slot.dir, slot.name).map_err(of_undo)?;

@@ -24,7 +24,7 @@ pub struct Tree {
     pub device: u64,
     /// Those of its files.
     pub labels: Arc<FileLabels>,
-    /// What was accepted into the shared files.
+    /// The changes that were accepted into the shared files.
     pub shared: SessionAcceptances,
 }
 
@@ -87,7 +87,7 @@ impl Tree {
         self.labels.put_back_entry(&slot.dir, slot.name, labels)
     }
 
-    /// What stands there.
+    /// Returns the state of a path.
     pub fn look(&self, at: &SessionPath) -> io::Result<Look> {
         match self.slot(at) {
             Ok(slot) => slot.look(),
@@ -102,7 +102,7 @@ impl Tree {
         slot.open_file(flags)
     }
 
-    /// The paths of what is in a directory.
+    /// Returns the paths of a directory's entries.
     pub fn names(&self, at: &SessionPath) -> io::Result<Vec<SessionPath>> {
         let slot = self.slot(at)?;
         let names = names_in(&open_dir(&slot.dir, slot.name)?)?;
@@ -155,7 +155,7 @@ pub(super) fn open_file(dir: impl AsFd, name: &OsStr, flags: OFlags) -> io::Resu
     }
 }
 
-/// What stands under this name.
+/// Returns the state of the entry of this name.
 pub(super) fn look(dir: impl AsFd, name: &OsStr) -> io::Result<Look> {
     let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,

@@ -21,7 +21,7 @@ impl Overlay {
         let (mut changed, mut seen) = (Vec::new(), BTreeSet::new());
         for step in &log.steps {
             let path = step.path();
-            // What an earlier step changes is not there yet.
+            // An earlier step will change this path, so it cannot be compared yet.
             if path.with_parents().any(|path| seen.contains(&path)) {
                 continue;
             }

@@ -211,7 +211,7 @@ impl Stage<'_> {
                 if Self::state(&dir, name)?.is_none_or(|now| !now.is_same(before)) {
                     return Err(changed(path));
                 }
-                // The old file gets its second name first, so there is no moment without one of both.
+                // The old file gets its second name first, so that it always has one of the two.
                 if linkat(&dir, name, &self.stage, &kept, AtFlags::empty()).is_err() {
                     move_new(&dir, name, &self.stage, &kept)?;
                 }

@@ -36,7 +36,7 @@ impl Overlay {
         let mut steps = Vec::new();
         let mut moves: Vec<(&Path, &Path)> =
             chosen.iter().filter_map(|change| Some((change.moved_from()?, change.path.as_path()))).collect();
-        // What is below something that moves goes first.
+        // A file below a directory that also moves is moved first.
         moves.sort_by_key(|(from, _)| std::cmp::Reverse(from.iter().count()));
         let mut staged = BTreeMap::new();
         for (from, to) in moves {

@@ -9,19 +9,19 @@ use std::ffi::OsString;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AcceptStep {
-    /// What moves leaves its place.
+    /// Moves an entry from its old place to the staging directory.
     TakeOut {
         from: SessionPath,
         staged: u64,
         before: FileState,
     },
-    /// What moves comes to its place.
+    /// Moves an entry from the staging directory to its new place.
     Place {
         staged: u64,
         path: SessionPath,
         inode: u64,
     },
-    /// What is deleted is kept.
+    /// Moves an entry that is deleted to the staging directory, where it is kept.
     Remove {
         path: SessionPath,
         kept: u64,
@@ -31,7 +31,7 @@ pub(super) enum AcceptStep {
         path: SessionPath,
         mode: u32,
     },
-    /// A file or link that is staged takes the place of what is there, which is kept.
+    /// Puts a staged file or link in the place of the present one, which is kept.
     Put {
         path: SessionPath,
         new: u64,

@@ -194,7 +194,7 @@ fn changes_are_discarded_one_by_one_or_together() {
 
 #[test]
 fn what_somebody_has_made_meanwhile_is_never_lost() {
-    /// What the session does, what somebody does meanwhile, and where they collide.
+    /// The session's changes, somebody else's changes meanwhile, and the path on which they conflict.
     type Case<'a> = (&'a [Action], &'a dyn Fn(&Path), &'a str);
     let cases: [Case<'_>; 6] = [
         (

@@ -87,7 +87,7 @@ impl Overlay {
         }
     }
 
-    /// Forgets acceptances that were undone and whose changes came back to the upper layer: they are part of what is accepted from there.
+    /// Forgets acceptances that were undone and whose changes came back to the upper layer: the next acceptance includes them.
     pub(super) fn forget_waiting(&self) -> io::Result<()> {
         for id in self.accept_logs()? {
             if let Some(log) = AcceptLog::read(&self.accept_log(id))?
@@ -232,7 +232,7 @@ mod tests {
                 assert_eq!(found, (before.clone(), waiting.clone()), "program {seed}, {count}");
                 overlay.redo_acceptance(id).unwrap();
             }
-            // What waits is accepted as usual, and then the first acceptance cannot be repeated.
+            // The waiting changes are accepted as usual, and then the first acceptance cannot be repeated.
             let overlay = stage.open(&name);
             overlay.undo_acceptance(id, false).unwrap();
             let second = accept(&overlay);

@@ -1,4 +1,4 @@
-//! What is done before each kind of change: what is there is kept, and the change is written down.
+//! The steps before each kind of change: the old state is kept, and the change is recorded.
 
 use super::super::bytes::SessionPath;
 use super::super::keep;
@@ -60,7 +60,7 @@ impl Transaction {
         match self.name_of(&state, file, inode)? {
             // A file that is kept may have a name in the workspace, too.
             Some(at) if at.is_work() || at.is_kept() => self.keep_content(&mut state, at, inode, adds),
-            // What is in the session and not of the workspace goes with the task.
+            // Files of the session outside of the workspace are deleted with the task.
             Some(_) => {
                 state.known.insert(inode, Known::Content);
                 Ok(())
@@ -228,7 +228,7 @@ impl Transaction {
                     self.bringing_in(state, (dir.as_fd(), &name), at.join(&name), depth + 1)?;
                 }
             }
-            // What was taken out before is kept by this very file.
+            // A file that was taken out before is its own undo copy.
             Look::File { inode, .. } if !state.kept.contains_key(&inode) => {
                 state.known.insert(inode, Known::Made);
             }
@@ -266,7 +266,7 @@ impl Transaction {
         Ok(true)
     }
 
-    /// Keeps a file or a link by a further name, so that there is no moment without the one that it has.
+    /// Keeps a file or a link by adding a second name, so that it has a name at each moment.
     #[expect(clippy::expect_used, reason = "something was recorded")]
     fn keep_name(
         &self,
