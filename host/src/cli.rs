@@ -1,4 +1,4 @@
-//! The command line: one file per command, and what they share.
+//! The command line: one file per command, and shared code.
 //!
 //! Results go to standard output, progress to standard error; with `--json` standard output has one JSON object per line
 //! (docs/json.md). Exit codes are those of [`Exit`].
@@ -92,11 +92,11 @@ struct Kiso {
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 the work failed, 2 wrong use, 3 configuration, 4 refused by policy, 5 a limit was hit. KISO_LOG=debug shows what happens inside.";
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Debug, clap::Args)]
 struct Shared {
     /// Directory that holds everything kiso keeps; made on first use [default: ~/.kiso]
-    // A variable that is set to nothing counts as one that is not set.
+    // An empty variable counts as unset.
     #[arg(long, env = "KISO_HOME", global = true, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     home: Option<PathBuf>,
     /// Print one JSON object per line instead of text
@@ -186,10 +186,10 @@ enum Command {
     Completions(completions::CompletionsArgs),
     /// Write the manual pages, one for each command, into a directory
     Man(man::ManArgs),
-    /// Compile a component in a process of its own; what kiso starts itself
+    /// Compile a component in a separate process; for kiso's own use
     #[command(name = compiler::COMMAND, hide = true)]
     CompileComponent(compiler::child::CompileLimits),
-    /// Become an MCP server that is a program of this machine, confined; what kiso starts itself
+    /// Become an MCP server that is a program of this machine, confined; for kiso's own use
     #[command(name = confine::COMMAND, hide = true)]
     ConfineServer(confine::Confinement),
 }
@@ -201,7 +201,7 @@ pub fn main() -> ExitCode {
     let kiso = match parsed {
         Ok(kiso) => kiso,
         Err(error) => {
-            // Asking for help is not an error; everything else is told in the form that was asked for.
+            // Asking for help is not an error; errors are printed in the requested form.
             if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") {
                 let message = error.render().to_string();
                 let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
@@ -276,7 +276,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Help, or what was wrong with the command line.
+/// Prints help, or the error in the command line.
 fn print_help(error: &clap::Error) {
     let to_stderr = error.use_stderr();
     let show = if to_stderr { Show::new(false) } else { Show::stdout() };
@@ -288,7 +288,7 @@ fn print_help(error: &clap::Error) {
     }
 }
 
-/// An opened home with what lies in it.
+/// An opened home with its contents.
 struct Opened {
     home: Home,
     config: Config,
@@ -320,7 +320,7 @@ impl Opened {
     }
 }
 
-/// Threads of a runtime that is given up may hold what is in it for longer than the process lives.
+/// Threads of an abandoned runtime may keep the store open for longer than the process lives, so it is closed here.
 impl Drop for Opened {
     fn drop(&mut self) {
         self.skills.write_uses();
@@ -329,25 +329,25 @@ impl Drop for Opened {
 }
 
 impl Opened {
-    /// What drives runs in this home.
+    /// Returns the executor of runs in this home.
     fn drive(&self) -> Result<RunExecutor, Failure> {
         let (skills, exec) = (self.skills.clone(), self.exec.clone());
         Ok(RunExecutor::open(skills, exec, self.store.clone(), environment)?)
     }
 
-    /// The same for a daemon, which works without the keys of models.
+    /// Like [`Opened::drive`], for a daemon: works without the API keys of models.
     fn daemon_drive(&self) -> Result<RunExecutor, Failure> {
         let (skills, exec) = (self.skills.clone(), self.exec.clone());
         Ok(RunExecutor::open_anyway(skills, exec, self.store.clone(), environment)?)
     }
 
-    /// The MCP servers of `config.toml`.
+    /// Returns the MCP servers of `config.toml`.
     fn servers(&self) -> McpServers {
         McpServers::open(&self.config, self.store.clone(), self.skills.clone(), environment)
     }
 
-    /// Copies files into a session's `/work`, as far as the session and the home have room for them; their names there. For
-    /// the holder of the session's lock.
+    /// Copies files into a session's `/work`, within the limits of the session and the home. Returns their names there. The
+    /// caller holds the session's lock.
     fn copy_in(&self, session: &SessionName, files: &[PathBuf], show: &Show) -> Result<Vec<String>, Failure> {
         let mut names = Vec::new();
         if files.is_empty() {
@@ -358,7 +358,7 @@ impl Opened {
         for file in files {
             let quota = self.skills.exec_quota(session, &budget, HitCell::default(), None);
             let imported = copy_in(&self.home, session, file, self.config.limits.file_mib << 20, quota.clone())?;
-            // How much the session holds is kept with it, when the quota goes. It is made for the file if it is new.
+            // The size of the session is recorded in its row when the quota is dropped, so a new session gets its row first.
             let of = session.clone();
             self.store.write_blocking(move |tx| tx.open_session(&of, now_ms()))?;
             drop(quota);
@@ -381,12 +381,12 @@ impl Opened {
     }
 }
 
-/// The session that a command names.
+/// Returns the session that a command names.
 fn session(name: Option<&str>) -> Result<SessionName, Failure> {
     Ok(name.map(SessionName::parse).transpose()?.unwrap_or_default())
 }
 
-/// A variable of the environment, if it is text; else the credential of that name that systemd was told to load.
+/// Returns a variable of the environment, if it is text; else the systemd credential of that name.
 fn environment(variable: &str) -> Option<String> {
     std::env::var(variable).ok().or_else(|| {
         let dir = std::env::var_os(CREDENTIALS)?;
@@ -395,10 +395,10 @@ fn environment(variable: &str) -> Option<String> {
     })
 }
 
-/// Names the directory with what `LoadCredential=` of a unit loaded.
+/// Names the directory of the credentials that `LoadCredential=` of a unit loaded.
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
-/// Whether it has a value.
+/// Returns whether the variable has a value.
 fn is_set(variable: &str) -> bool {
     environment(variable).is_some_and(|value| !value.trim().is_empty())
 }
@@ -409,13 +409,14 @@ fn environment_secrets() -> Secrets {
     let names = files.map(|file| file.file_name());
     let credentials = names.filter_map(|name| {
         let value = environment(name.to_str()?)?;
-        // What writes a file often leaves a line break behind a value.
+        // Files often end with a line break after the value.
         Some((name, value.trim_end_matches(['\r', '\n']).to_owned().into()))
     });
     Secrets::from_environment(credentials.chain(std::env::vars_os()))
 }
 
-/// The runtime of one command. Guests run on its workers, of which one is left to others, and file access on its blocking threads.
+/// Runs one command in a runtime. Guests run on its workers, one of which stays free for other work; file access uses its
+/// blocking threads.
 fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     let workers = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(4) + 1;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -424,12 +425,12 @@ fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
         .build()
         .map_err(|e| Failure::new(Exit::Failed, format!("failed to start threads: {e}")))?;
     let done = runtime.block_on(work);
-    // A thread that a slow disk or name server holds must not keep a person waiting.
+    // A thread that waits for a slow disk or name server must not delay the exit.
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(done)
 }
 
-/// `key=value` words as pairs.
+/// Parses `key=value` words.
 fn pairs(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let split = |word: &String| match word.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),

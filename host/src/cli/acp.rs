@@ -1,4 +1,4 @@
-//! `kiso acp`: kiso as the agent of an editor, by the Agent Client Protocol on standard streams.
+//! `kiso acp`: kiso as an editor's agent, over the Agent Client Protocol on standard streams.
 //!
 //! ```text
 //!  editor ── lines ──▶ agent ──▶ a task for each session ──▶ the daemon's socket
@@ -33,11 +33,11 @@ pub(super) struct AcpArgs {
     project: Option<ProjectAccess>,
 }
 
-/// What a session may do in the editor's project.
+/// The access of a session to the editor's project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProjectAccess {
     Read,
-    /// To read; to write if a person says so in the editor.
+    /// Read access; changes are written if a person agrees in the editor.
     Ask,
 }
 
@@ -47,7 +47,7 @@ impl AcpArgs {
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let session = self.session.as_deref().map(SessionName::parse).transpose()?;
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
-        // What a daemon does before it opens the store, as there will be one here.
+        // The same steps as in a daemon before it opens the store, because one is started here.
         if !is_served(&home)? {
             crate::daemon::check_before_start(&home)?;
         }

@@ -1,4 +1,4 @@
-//! `kiso approval`: what runs ask before they go on, and what need not be asked again.
+//! `kiso approval`: questions of runs that must be answered before they continue, and remembered answers.
 
 mod explain;
 
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(super) enum ApprovalCommand {
     /// List the approvals that runs are waiting for
     List {
-        /// Also what was answered, has expired or was withdrawn
+        /// Also list answered, expired and withdrawn approvals
         #[arg(long)]
         all: bool,
         /// Only of this session
@@ -54,7 +54,7 @@ pub(super) enum ApprovalCommand {
     Explain(explain::ExplainArgs),
     /// List what is accepted without asking you (`--always`)
     Remembered {
-        /// Only what holds in this session
+        /// Only what is accepted in this session
         #[arg(long, short, value_name = "NAME")]
         session: Option<String>,
     },
@@ -188,7 +188,7 @@ fn tell_rule(shared: &Shared, rule: &ApprovalRule) {
     row(&format!("{}  {place}{until}", rule.id), &printable(&format!("{}: {access}", rule.tool)));
 }
 
-/// Numbers of effects as they are typed: "1,3" or "1 3"; none where it is something else.
+/// Parses numbers of effects: "1,3" or "1 3"; `None` for other text.
 pub(super) fn numbers(text: &str) -> Option<Vec<usize>> {
     let words = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
     let numbers: Vec<usize> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;

@@ -1,4 +1,4 @@
-//! `kiso backup`: a copy of the store, while it is in use.
+//! `kiso backup`: copies the store while it is in use.
 
 use super::{Exit, Failure, Shared};
 use kiso_base::clock::now_ms;
@@ -23,7 +23,7 @@ pub(super) struct BackupArgs {
 impl BackupArgs {
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let file = absolute(&self.file)?;
-        // The configuration is not read: a mistake in it must not keep anybody from saving what there is.
+        // The configuration is not read: a mistake in it must not prevent a backup.
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let key = self.with_key.then(|| key_beside(&file));
         if let Some(key) = &key
@@ -62,7 +62,7 @@ impl BackupArgs {
     }
 }
 
-/// Where `--with-key` writes and reads the key of a backup.
+/// Returns the file for the key of a backup, for `--with-key`.
 pub(super) fn key_beside(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".key");

@@ -1,5 +1,5 @@
-//! `kiso bench`: what this program costs on this machine. It measures itself, in a home of its own that is removed afterwards, so
-//! that a board needs neither a compiler nor a checkout for it.
+//! `kiso bench`: measures the cost of this program on this machine. It measures itself, in a temporary home, so that a small
+//! board needs neither a compiler nor a checkout.
 
 mod figure;
 mod program;
@@ -51,18 +51,18 @@ impl BenchArgs {
     }
 }
 
-/// What is measured, and where.
+/// The program to measure, and how.
 struct Bench {
     program: PathBuf,
-    /// Words before it, where something else starts it.
+    /// Words before the program in its command, if something else starts it.
     runner: Vec<PathBuf>,
-    /// How long one measurement is repeated.
+    /// The maximum duration of one measurement.
     most: Duration,
     dir: TemporaryDir,
 }
 
 impl Bench {
-    /// The program with arguments, on a home of this name.
+    /// Returns a command that runs the program with arguments, on a home of this name.
     fn kiso(&self, home: &str, args: &[&str]) -> Command {
         let mut words = self.runner.iter().chain([&self.program]);
         let mut command = Command::new(words.next().unwrap_or(&self.program));
@@ -75,7 +75,7 @@ impl Bench {
         self.dir.0.join(name)
     }
 
-    /// Runs the program to its end, which must be a good one.
+    /// Runs the program to its end, and fails if it fails.
     fn run(&self, home: &str, args: &[&str]) -> Result<(), Failure> {
         let output = self.kiso(home, args).output().map_err(|error| self.not_started(&error))?;
         if output.status.success() {
@@ -88,7 +88,7 @@ impl Bench {
         ))
     }
 
-    /// Repeats something: as often as said, but no longer than wanted, and at least three times.
+    /// Repeats a measurement until the limit of repetitions or time is reached, but at least three times.
     fn repeat(
         &self,
         times: usize,
@@ -114,7 +114,7 @@ fn this_program() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::new(Exit::Failed, format!("kiso cannot find its own binary: {error}")))
 }
 
-/// The medians that another machine printed, by name.
+/// Returns the medians that another machine printed, by name.
 fn other_machine(file: &Path) -> Result<HashMap<String, u64>, Failure> {
     let usage = |message: String| Failure::new(Exit::Usage, format!("{}: {message}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| usage(error.to_string()))?;
@@ -125,13 +125,13 @@ fn other_machine(file: &Path) -> Result<HashMap<String, u64>, Failure> {
     Ok(medians)
 }
 
-/// A directory that is removed with what is in it.
+/// A directory that is removed with its contents.
 struct TemporaryDir(PathBuf);
 
 impl TemporaryDir {
     fn new() -> Result<Self, Failure> {
         let dir = std::env::temp_dir().join(format!("kiso-bench-{}", std::process::id()));
-        // It must not be there: what another user put there is not followed.
+        // Creates the directory, which must not exist: a link that another user put there is not followed.
         std::fs::create_dir(&dir)
             .map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be made: {error}", dir.display())))?;
         Ok(Self(dir))

@@ -1,14 +1,14 @@
-//! The browser of the machine.
+//! Opens the machine's browser.
 
 use kiso_base::system::opener;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long what opens a browser is watched for a failure. One that goes on after that is at work.
+/// How long the command that opens a browser is watched for a failure. One that runs for longer counts as a success.
 const WATCH: Duration = Duration::from_secs(2);
 
-/// Has the system open a link in its browser; whether there is one that the person sees, and that began well.
+/// Opens a link in the system's browser. Returns whether there is a visible browser and its start has not failed.
 pub(super) fn show(url: &str) -> bool {
     let Some(opener) = opener() else { return false };
     let mut command = Command::new(opener);

@@ -1,4 +1,4 @@
-//! `kiso cancel`: stops a run, wherever it runs.
+//! `kiso cancel`: stops a run in any process.
 
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets};
 use kiso_base::home::{HomeError, SessionName};
@@ -34,14 +34,14 @@ impl CancelArgs {
     }
 }
 
-/// Stops a run that has not ended; how it stands then.
+/// Stops an unfinished run. Returns its state afterwards.
 pub(super) fn stop(opened: &Opened, run: &RunId, session: &SessionName) -> Result<&'static str, Failure> {
     let id = run.clone();
     opened.store.write_blocking(move |tx| tx.request_cancel(&id))?;
-    // Where nobody drives it, its session is free: it is ended here, with what it has done on record.
+    // If no process executes the run, its session is not locked. Then it is ended here, and its work so far stays recorded.
     match opened.home.lock_session(session) {
         Ok(_lock) => {
-            // Whoever drove it may have ended it since it was asked to.
+            // Its process may have ended it since the request.
             let now = opened.store.read_blocking(|view| view.run(run))?;
             if let Some(ended) = now.filter(|run| !run.status.is_open()) {
                 return Ok(ended.status.as_str());

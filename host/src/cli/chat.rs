@@ -1,4 +1,4 @@
-//! `kiso`, `kiso chat`: a conversation with the daemon of the home, or with one of its own where none runs.
+//! `kiso`, `kiso chat`: a conversation with the home's daemon; starts one if none is running.
 
 mod asking;
 mod attach;
@@ -59,17 +59,17 @@ In this terminal:
 - Up, Down, Ctrl-R: earlier lines
 ";
 
-/// Words that leave the chat. They are commands of the terminal and not of the daemon.
+/// Words that leave the chat. The terminal handles these commands, not the daemon.
 const LEAVING: [&str; 2] = ["/quit", "/exit"];
 
-/// Where the conversation takes place.
+/// The place of the conversation.
 struct ChatSession<'a> {
     opened: &'a Opened,
     session: &'a SessionName,
 }
 
 impl ChatArgs {
-    /// The chat of the session `default`.
+    /// Returns the chat of the session `default`.
     pub(super) fn in_folders(folders: FolderArgs) -> Self {
         Self { folders, ..Self::default() }
     }
@@ -81,7 +81,7 @@ impl ChatArgs {
         }
         let session = session(self.session.as_deref())?;
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
-        // What a daemon does before it opens the store, as there will be one here.
+        // The same steps as in a daemon before it opens the store, because one is started here.
         if !is_served(&home)? {
             crate::daemon::check_before_start(&home)?;
         }
@@ -113,7 +113,7 @@ impl ChatArgs {
     }
 }
 
-/// Says how to work in the directory that the chat was started in, where that is one to work in.
+/// Prints how to work in the current directory, if it looks like a project.
 fn offer_this_folder(home: &Home, paint: Paint) {
     let Ok(here) = std::env::current_dir() else { return };
     if SessionFolder::new(home, &here, PROJECT, false).is_ok() {

@@ -1,6 +1,6 @@
-//! The connection to the daemon: comes back by itself, goes on where it was, and loses no message.
+//! The connection to the daemon: reconnects by itself, resumes where it was, and loses no message.
 //!
-//! A message that was not accepted when the connection broke is sent again with the same key, so it is done once.
+//! A message that was not accepted when the connection broke is sent again with the same key, so it is processed once.
 
 pub(super) mod daemon;
 pub(super) mod upload;
@@ -14,44 +14,45 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-/// Longest line that is read: far more than a reply may have, so that it only ends what is broken.
+/// Longest line that is read: much longer than any reply, so that only broken peers hit the limit.
 const MAX_LINE: usize = 64 << 20;
 
-/// For a daemon that does not read.
+/// How long to wait for a daemon that does not read.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// Lines that wait for the screen; the daemon waits behind them.
+/// Maximum lines waiting for the screen; then the daemon has to wait.
 const AHEAD: usize = 256;
 
-/// How long a conversation waits for the connection before it begins without.
+/// How long a conversation waits for the connection before it begins without one.
 const FIRST: Duration = Duration::from_secs(2);
 
-/// Until the daemon is looked for again: at first, and at most.
+/// Pauses between attempts to reconnect: the first and the longest.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// What the connection tells.
+/// Events of the connection.
 #[derive(Debug)]
 pub(super) enum News {
-    /// It stands; `again` if it stood before.
+    /// Connected; `again` if it was connected before.
     Connected {
         again: bool,
     },
-    /// It broke. It is tried again.
+    /// Disconnected. The client reconnects.
     Lost,
     Heard(ServerLine),
 }
 
-/// One end of the conversation with the daemon. It ends when this is dropped.
+/// A client of the daemon. Dropping it closes the connection.
 #[derive(Debug)]
 pub(super) struct Client {
     say: mpsc::UnboundedSender<Say>,
     news: mpsc::Receiver<News>,
-    /// The first news, where it was waited for.
+    /// The first event, if it was already awaited.
     first: Option<News>,
 }
 
 impl Client {
-    /// Begins to connect, in the runtime of the caller. `name` is for the daemon's log; `live` says whether pieces of texts are wanted.
+    /// Starts to connect, in the caller's runtime. `name` is for the daemon's log; `live` requests texts while they are
+    /// written.
     pub(super) fn start(name: &'static str, path: PathBuf, session: &SessionName, live: bool) -> Client {
         let (say, says) = mpsc::unbounded_channel();
         let (tell, news) = mpsc::channel(AHEAD);
@@ -70,21 +71,21 @@ impl Client {
         Client { say, news, first: None }
     }
 
-    /// Says something as soon as the connection stands.
+    /// Sends a line as soon as the client is connected.
     pub(super) fn say(&self, say: Say) {
-        // The other end goes only with this one.
+        // The receiver lives as long as this client.
         let _ = self.say.send(say);
     }
 
-    /// Waits until the connection stands, or tells why not, which [`Client::news`] says; not for long, because the daemon may be
-    /// away. What is said from then on is heard.
+    /// Waits until the client is connected or has failed; [`Client::news`] returns the result. Waits only briefly, because
+    /// the daemon may be away. Lines sent by the daemon after that are received.
     pub(super) async fn stands(&mut self) {
         if let Ok(news) = tokio::time::timeout(FIRST, self.news()).await {
             self.first = Some(news);
         }
     }
 
-    /// Waits for news.
+    /// Waits for the next event.
     pub(super) async fn news(&mut self) -> News {
         if let Some(first) = self.first.take() {
             return first;
@@ -103,11 +104,11 @@ struct Connection {
     live: bool,
     says: mpsc::UnboundedReceiver<Say>,
     tell: mpsc::Sender<News>,
-    /// The id of what was heard last.
+    /// The id of the last received event.
     last: Option<i64>,
-    /// Messages that were sent and neither accepted nor refused.
+    /// Sent messages that were neither accepted nor refused yet.
     unaccepted: Vec<Say>,
-    /// Why it was refused last; that is told once.
+    /// The reason of the last refusal, so that it is reported once.
     refused: String,
 }
 
@@ -144,7 +145,7 @@ impl Connection {
         }
     }
 
-    /// Whether the daemon took the registration.
+    /// Registers. Returns whether the daemon accepted it.
     async fn register(&mut self, lines: &mut Lines) -> Result<bool, Left> {
         let (session, after, live) = (self.session.clone(), self.last, self.live);
         let register = Say::Register { client: self.name, protocol: PROTOCOL, session, after, live };
@@ -158,7 +159,7 @@ impl Connection {
                 Ok(true)
             }
             Some(ServerLine::Error { message, .. }) if message == self.refused => Ok(false),
-            // It says why; what is wrong may pass.
+            // The line says why; the reason may be temporary.
             Some(heard) => {
                 if let ServerLine::Error { message, .. } = &heard {
                     self.refused.clone_from(message);
@@ -169,10 +170,10 @@ impl Connection {
         }
     }
 
-    /// Talks until the connection breaks.
+    /// Sends and receives until the connection breaks.
     async fn converse(&mut self, lines: &mut Lines, again: bool) -> Result<(), Left> {
         self.tell.send(News::Connected { again }).await.map_err(|_| Left)?;
-        // What the daemon said before it closed the connection is heard all the same.
+        // Lines that the daemon sent before it closed the connection are still processed.
         let mut broken = false;
         for say in &self.unaccepted {
             if write(lines, say).await.is_err() {
@@ -191,7 +192,8 @@ impl Connection {
                 }
                 heard = next(lines) => {
                     let Some(mut heard) = heard else { return Ok(()) };
-                    // Lines are answered in order, so it is the first without an answer; it would be too large again.
+                    // Lines are answered in order, so the error belongs to the first unanswered one. Sent again, it would be
+                    // too large again.
                     if let ServerLine::Error { reference: none @ None, code, .. } = &mut heard
                         && code == "too_large"
                         && let Some(Say::Inbound { reference, .. }) = self.unaccepted.first()
@@ -199,7 +201,7 @@ impl Connection {
                         *none = Some(reference.clone());
                     }
                     if let ServerLine::Error { code, .. } = &heard && code == "shutting_down" {
-                        // The next daemon will take it.
+                        // It is sent to the next daemon.
                         continue;
                     }
                     if let Some(answered) = heard.reference() {
@@ -219,7 +221,7 @@ async fn write(lines: &Lines, say: &Say) -> std::io::Result<()> {
     lines.write(&serde_json::to_value(say)?).await
 }
 
-/// The next line that can be read; `None` when there will be none.
+/// Returns the next valid line; `None` at the end.
 async fn next(lines: &mut Lines) -> Option<ServerLine> {
     loop {
         match lines.next().await {

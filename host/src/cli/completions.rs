@@ -1,4 +1,4 @@
-//! `kiso completions`: scripts by which a shell asks kiso itself for commands, options, and the names of sessions and skills.
+//! `kiso completions`: scripts that let a shell ask kiso for commands, options, and the names of sessions and skills.
 
 use super::{Exit, Failure};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
@@ -7,10 +7,10 @@ use kiso_base::home::Home;
 use kiso_sandbox::skill::bundled_names;
 use std::path::{Path, PathBuf};
 
-/// By which a script tells kiso what to complete.
+/// Variable through which a script sends the line to complete.
 const VARIABLE: &str = "KISO_COMPLETE";
 
-/// Names that are offered at once. A shell that lists more helps nobody.
+/// Maximum names offered at once. Longer lists are of no use.
 const MAX_NAMES: usize = 200;
 
 #[derive(Debug, clap::Args)]
@@ -34,14 +34,14 @@ impl CompletionsArgs {
     }
 }
 
-/// Answers a script, if one asks.
+/// Answers a completion script, if one is asking.
 pub(super) fn answer(kiso: impl Fn() -> clap::Command) {
     if std::env::var_os(VARIABLE).is_some() {
         CompleteEnv::with_factory(|| with_names(kiso(), false)).var(VARIABLE).complete();
     }
 }
 
-/// Adds the names of this home wherever a session or a skill is named.
+/// Completes names of this home wherever a session or a skill is named.
 fn with_names(command: clap::Command, is_skill: bool) -> clap::Command {
     let command = command.mut_args(|arg| match arg.get_id().as_str() {
         "session" | "sessions" => arg.add(ArgValueCandidates::new(sessions)),
@@ -50,7 +50,7 @@ fn with_names(command: clap::Command, is_skill: bool) -> clap::Command {
     });
     let is_skill = command.get_name() == "skill";
     command.mut_subcommands(|sub| {
-        // The name of a new skill is one that does not exist.
+        // `new` takes the name of a skill that does not exist yet.
         let is_skill = is_skill && sub.get_name() != "new";
         with_names(sub, is_skill)
     })
@@ -72,7 +72,7 @@ fn candidates(names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidat
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// The directories of a folder of the home. Whoever presses Tab makes no home, and waits for no store.
+/// Returns the directories in a folder of the home. Pressing Tab neither creates a home nor waits for the store.
 fn names_in(folder: &str) -> Vec<String> {
     let Some(home) = home(std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned())) else {
         return Vec::new();
@@ -80,11 +80,11 @@ fn names_in(folder: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(home.join(folder)) else { return Vec::new() };
     let dirs = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let names = dirs.filter_map(|entry| entry.file_name().into_string().ok());
-    // What kiso writes is no name that a shell would take for something else; what lies there otherwise could be.
+    // Names that kiso writes have no special meaning in a shell; other entries might.
     names.filter(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))).collect()
 }
 
-/// The home that the line names, else the usual one.
+/// Returns the home that the line names, else the default one.
 fn home(words: impl IntoIterator<Item = String>) -> Option<PathBuf> {
     let words: Vec<_> = words.into_iter().collect();
     let named = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix("--home=") {

@@ -1,4 +1,4 @@
-//! `kiso connect`: other programs that send messages to kiso or get its replies.
+//! `kiso connect`: other programs that send messages to kiso or receive its replies.
 
 mod channel;
 mod hook;

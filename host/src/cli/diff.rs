@@ -1,4 +1,4 @@
-//! `kiso diff`: what runs have changed in the folders of a session, to be accepted or discarded.
+//! `kiso diff`: changes of runs in a session's folders, to be accepted or discarded.
 
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, session};
@@ -23,7 +23,7 @@ pub(super) struct DiffArgs {
     /// The session [default: default]
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
-    /// Only the folder that tasks see here, where several are open
+    /// Only the folder that tasks see at this path, if several are open
     #[arg(long, value_name = "PATH")]
     at: Option<String>,
     /// Show changed lines of text files with the numbers of their hunks, and new commits
@@ -41,7 +41,7 @@ pub(super) struct DiffArgs {
     /// Drop the changes: all of them, or those of the PATHs
     #[arg(long, conflicts_with_all = ["close", "patch"])]
     discard: bool,
-    /// Close the folder: the session sees it no longer
+    /// Close the folder for the session
     #[arg(long, conflicts_with_all = ["paths", "patch"])]
     close: bool,
 }
@@ -93,7 +93,7 @@ impl DiffArgs {
         Ok(if problems { Exit::Failed } else { Exit::Done })
     }
 
-    /// Does what is asked in one folder.
+    /// Carries out the command in one folder.
     fn on(
         &self,
         view: &FolderView,
@@ -166,7 +166,7 @@ impl DiffArgs {
                 }
                 ListedChange::Repository(repository) if self.patch => {
                     out!("{}", commits(repository));
-                    // A person reads hooks and settings before git runs or obeys them.
+                    // Hooks and settings are shown, so that a person reads them before git uses them.
                     for change in view.difference.changes.iter().filter(|one| repository.settings.contains(&one.path)) {
                         let text = view.overlay.text_change(change);
                         out!("{}", text.map_or(String::new(), |text| patch(change, &text)));
@@ -180,7 +180,7 @@ impl DiffArgs {
         Ok(())
     }
 
-    /// Accepts the chosen hunks of one file. Their numbers are those of the last list of them.
+    /// Accepts the chosen hunks of one file. Their numbers come from the last printed list.
     fn accept_hunks(
         &self,
         view: &FolderView,
@@ -196,7 +196,7 @@ impl DiffArgs {
         drive.accept_hunks(session, view, &below, (&self.hunk, &revision)).map_err(failure)
     }
 
-    /// The paths below a folder. `None` if none of them is meant for it.
+    /// Returns the selected paths below a folder. `None` if none of the paths belongs to it.
     fn selection(&self, view: &FolderView) -> Option<FolderSelection> {
         if self.paths.is_empty() {
             return Some(FolderSelection::All);
@@ -206,7 +206,7 @@ impl DiffArgs {
     }
 }
 
-/// A command as it is typed for a session, which is named if it is not the usual one.
+/// Returns a command line for a session, which is named unless it is the default one.
 pub(super) fn command(words: &str, session: &SessionName) -> String {
     match session.as_str() {
         "default" => format!("kiso {words}"),
@@ -214,7 +214,7 @@ pub(super) fn command(words: &str, session: &SessionName) -> String {
     }
 }
 
-/// A path below a folder, given so, or as tasks or this machine see it.
+/// Converts a path to one relative to the folder; it may be given as relative, as tasks see it, or as this machine does.
 fn relative(view: &FolderView, path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let below = match path.is_absolute() {
@@ -253,7 +253,7 @@ fn object(at: &str, line: &ListedChange<'_>) -> Value {
                 "files": repository.files, "from_outside": repository.is_marked, "collision": repository.collision,
             });
         }
-        // JSON lines list each change.
+        // JSON lines list every change.
         ListedChange::Group(group) => return Value::String(group.to_string()),
     };
     let kind = match change.kind {
@@ -285,7 +285,7 @@ fn summary(difference: &FolderDifference, selection: &FolderSelection, session: 
     text
 }
 
-/// The new commits of a repository, a line each.
+/// Returns the new commits of a repository, one per line.
 fn commits(repository: &RepositoryChange) -> String {
     let line = |id: &str, subject: &str| format!("      {} {}\n", id.get(..7).unwrap_or(id), printable_line(subject));
     let mut text: String = repository.newest.iter().map(|one| line(&one.id, &one.subject)).collect();
@@ -296,12 +296,12 @@ fn commits(repository: &RepositoryChange) -> String {
     text
 }
 
-/// The changed lines of a text file, with the numbers of its hunks.
+/// Returns the changed lines of a text file, with the numbers of its hunks.
 fn patch(change: &FolderChange, text: &TextChange) -> String {
     let path = printable_line(&change.path.to_string_lossy());
     let mut patch = format!("--- a/{path}\n+++ b/{path}\n");
     for (number, hunk) in text.hunks.iter().enumerate() {
-        // A hunk of a file that is new or deleted is all of it.
+        // The only hunk of a new or deleted file is the whole file.
         match change.kind {
             FolderChangeKind::Changed if change.repository.is_none() => {
                 patch.push_str(&format!("{}  hunk {}\n", hunk.header, number + 1))

@@ -1,4 +1,4 @@
-//! `kiso doctor`: looks at everything that a run needs, and says what to do about what is wrong.
+//! `kiso doctor`: checks everything that a run needs, and prints how to fix problems.
 
 mod fleet;
 mod machine;
@@ -124,7 +124,7 @@ impl DoctorArgs {
             match skill {
                 Err(error) => drop(report.check::<()>("skill", Err(error.into()))),
                 Ok(skill) => {
-                    // A grant that cannot be read refuses every call.
+                    // A grant that cannot be read makes every call fail.
                     let loaded = block_on(async {
                         allowed.push((skill.name().to_string(), skills.allowed(&skill)?));
                         skills.warm(&skill).await
@@ -158,7 +158,7 @@ impl DoctorArgs {
         Ok(report.worst)
     }
 
-    /// Asks the model that gives vectors for one, where one is configured. That it cannot be opened is told with the models.
+    /// Asks the embedding model for a vector, if one is configured. Errors when opening it are reported with the models.
     fn embedder(
         &self,
         config: &Config,
@@ -186,7 +186,7 @@ impl DoctorArgs {
         Ok(())
     }
 
-    /// Asks one model what it can do. One that does not answer is a failure; what else it cannot do is told.
+    /// Tests the abilities of one model. A model that does not answer is a failure; other missing abilities are only listed.
     fn model(&self, opened: &ConfiguredModel, store: Option<&Store>, report: &mut Report) -> Result<(), Failure> {
         let what = format!("model {}", opened.name);
         let list = |roles: &[Role]| roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(", ");
@@ -207,7 +207,7 @@ impl DoctorArgs {
         busy.busy(&format!("asking {}", opened.name));
         let (found, usage) = block_on(probe(opened.model.as_ref()))?;
         busy.rest();
-        // They belong to no session, and the caps of the day hold for them all the same.
+        // These calls belong to no session, but count against the daily limits.
         if let Some(store) = store
             && usage != Usage::default()
         {
@@ -224,7 +224,7 @@ impl DoctorArgs {
     }
 }
 
-/// The configuration with the providers that were connected, and their keys.
+/// Returns the configuration with the connected providers and their keys.
 fn with_connected(
     home: &Home,
     config: Option<Config>,
@@ -236,17 +236,17 @@ fn with_connected(
     Ok((config.map(|config| config.with_connected(&connected)), keys))
 }
 
-/// "answers, streams, usage; no tools: it called no tool".
+/// Returns text such as "answers, streams, usage; no tools: it called no tool".
 fn abilities(found: &[ProbeResult]) -> String {
     let works: Vec<_> = found.iter().filter(|c| c.works).map(|c| c.name).collect();
     let lacks = found.iter().filter(|c| !c.works).map(|c| format!("; no {}: {}", c.name, c.note));
     works.join(", ") + &lacks.collect::<String>()
 }
 
-/// What was found about something that has more than right and wrong.
+/// A result of a check that also allows warnings.
 enum Finding {
     Ok(String),
-    /// Works, and may cause trouble.
+    /// Works, but may cause trouble.
     Warn(String),
     Fail(String),
 }
@@ -262,7 +262,7 @@ impl Report {
         self.check_with(what, result, json!({}))
     }
 
-    /// Nothing where nothing is known.
+    /// Prints a finding, if there is one.
     fn note(&mut self, what: &str, finding: Option<Finding>) {
         match finding {
             None => {}
@@ -277,12 +277,12 @@ impl Report {
         }
     }
 
-    /// `more` are members that only the JSON form has.
+    /// Prints a check. `more` contains members for the JSON form only.
     fn check_with<T>(&mut self, what: &str, result: Result<(T, String), Failure>, more: Value) -> Option<T> {
         let (ok, text, value) = match result {
             Ok((value, text)) => (true, text, Some(value)),
             Err(failure) => {
-                // The order of the checks says nothing about what is worse.
+                // The exit code is that of the most severe failure, in any order of checks.
                 self.worst = self.worst.max(failure.exit);
                 (false, failure.message, None)
             }
@@ -334,7 +334,7 @@ fn open_store(home: &Home) -> Result<(Store, String), Failure> {
     }
 }
 
-/// Nothing is sent; `kiso connect webhook test` does that.
+/// Checks a webhook without sending anything; `kiso connect webhook test` sends.
 fn webhook(
     home: &Home,
     config: &Config,
@@ -354,7 +354,7 @@ fn webhook(
     Ok(((), format!("{host}: {told}")))
 }
 
-/// That its sender could be told from others, and what came.
+/// Checks that a hook can verify its sender, and reports its events.
 fn hook(home: &Home, given: &config::HookSettings, store: &Store) -> Result<((), String), Failure> {
     HookKey::open(home, given, super::environment)?;
     let (name, session) = (given.name.clone(), given.own_session());
@@ -365,7 +365,7 @@ fn hook(home: &Home, given: &config::HookSettings, store: &Store) -> Result<((),
     Ok(((), format!("POST /hooks/{}: {} waiting, {last}", given.name, line.waiting)))
 }
 
-/// That its token is there, and that messages come.
+/// Checks that a channel has its token, and that it receives messages.
 fn channel(given: &config::ChannelSettings, store: &Store) -> Result<((), String), Failure> {
     let unusable = |error: String| Failure::new(Exit::Config, error);
     crate::channel::token(given, super::environment).map_err(|error| unusable(error.to_string()))?;
@@ -378,7 +378,7 @@ fn channel(given: &config::ChannelSettings, store: &Store) -> Result<((), String
     Ok(((), format!("{}: {may} may write", given.url)))
 }
 
-/// It is not asked for anything; `kiso mcp list` does that.
+/// Reports an MCP server without contacting it; `kiso mcp list` does that.
 fn server(summary: ServerSummary) -> Finding {
     let ServerSummary { source, about, trouble, outside_the_sandbox, login, .. } = summary;
     match trouble {
@@ -420,8 +420,7 @@ fn disk(home: &Home, reserve_mib: u64) -> Result<u64, Failure> {
     Ok(free)
 }
 
-/// Directories of deleted sessions and of tasks that are still there.
-/// What is kept to undo runs.
+/// Reports the size of data kept for undo.
 fn kept(home: &Home, store: &Store) -> Option<Finding> {
     let undo = SharedHistory::undo(home.clone());
     let sessions = home.sessions_with_undo();
@@ -436,7 +435,7 @@ fn kept(home: &Home, store: &Store) -> Option<Finding> {
     Some(Finding::Ok(text))
 }
 
-/// Runs that wait for a person because kiso was cut off too often while it worked on them.
+/// Reports runs that wait for a person because kiso was interrupted too often while it executed them.
 fn held(store: &Store) -> Option<Finding> {
     let runs = store.read_blocking(|view| view.held_runs(NAMED + 1)).ok()?;
     let names: Vec<_> = runs.iter().take(NAMED as usize).map(|(run, _)| run.to_string()).collect();
@@ -450,7 +449,7 @@ fn held(store: &Store) -> Option<Finding> {
     })
 }
 
-/// Held runs that are named.
+/// Maximum held runs that are named.
 const NAMED: u32 = 5;
 
 fn leftovers(home: &Home) -> Option<Finding> {
@@ -464,7 +463,8 @@ fn leftovers(home: &Home) -> Option<Finding> {
     )))
 }
 
-/// A board without a battery starts in 1970 until it reaches a time server; timestamps and certificates are wrong then.
+/// Checks the clock. A board without a battery starts in 1970 until it reaches a time server; until then, timestamps and
+/// certificates are wrong.
 fn clock() -> Result<String, Failure> {
     let now = jiff::Timestamp::now();
     if now.as_second() < 1_750_000_000 {
@@ -476,7 +476,7 @@ fn clock() -> Result<String, Failure> {
     Ok(now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
-/// Whether the files of a package are in the home; other skills have none.
+/// Checks that the files of a package are in the home; other skills have none.
 fn has_files(skill: &InstalledSkill, home: &Home) -> Result<(), Failure> {
     match skill.package().map(|package| package.mounts(home)) {
         Some(Err(error)) => Err(Failure::new(Exit::Failed, format!("its files cannot be used: {error}"))),

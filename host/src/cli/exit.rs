@@ -1,4 +1,4 @@
-//! What a command tells the program that started it.
+//! Exit codes of commands.
 
 use std::process::ExitCode;
 
@@ -12,16 +12,16 @@ pub enum Exit {
     Usage,
     /// The configuration or the home cannot be used.
     Config,
-    /// Refused by what an administrator allowed.
+    /// Refused by a rule of the administrator.
     Policy,
-    /// A limit was hit.
+    /// A limit was reached.
     Limit,
     /// A command line of `kiso shell` ended with this code.
     Command(u8),
 }
 
 impl Exit {
-    /// Stable word for JSON.
+    /// Returns a stable word for JSON.
     pub fn code(self) -> &'static str {
         match self {
             Self::Done => "done",

@@ -1,4 +1,4 @@
-//! How a command ends.
+//! Failures of commands.
 
 use super::exit::Exit;
 use super::show::printable;
@@ -13,7 +13,7 @@ use kiso_store::store;
 use kiso_store::store::StoreError;
 use serde_json::json;
 
-/// A command that did not do its work, and what a person is told.
+/// A failed command, with the message for a person.
 #[derive(Debug)]
 pub struct Failure {
     pub exit: Exit,
@@ -29,7 +29,7 @@ impl Failure {
         if json {
             outln!("{}", json!({ "type": "error", "code": self.exit.code(), "message": self.message }));
         } else {
-            // What a guest or a model said may stand in it: only the first line is at the margin.
+            // The message may contain text of a guest or a model: only its first line starts at the margin.
             errln!("error: {}", printable(self.message.trim_end()).replace('\n', "\n  "));
         }
     }

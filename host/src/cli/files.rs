@@ -1,4 +1,4 @@
-//! `kiso files`: the files that all conversations share, which tasks see at /shared.
+//! `kiso files`: the files shared by all conversations, which tasks see at /shared.
 
 use super::listing::confirm;
 use super::show::{Show, printable_line};
@@ -84,10 +84,10 @@ Examples:
 
 All conversations see these files at /shared, and what a task writes there is there for all of them when the task ends.";
 
-/// Bytes of a file that is printed.
+/// Maximum bytes of a file that is printed.
 const MAX_PRINTED: u64 = 16 << 20;
 
-/// Entries of one list.
+/// Maximum entries of one list.
 const MAX_LISTED: usize = 10_000;
 
 impl FilesArgs {
@@ -98,7 +98,7 @@ impl FilesArgs {
             Some(FilesCommand::List { path }) => list(&opened, path.as_deref(), shared.json),
             Some(FilesCommand::Get { path, to }) => get(&opened, path, to.as_deref()),
             Some(FilesCommand::Add { files, to, replace, session }) => {
-                // Before any is copied.
+                // Checked before any file is copied.
                 let edits =
                     files.iter().map(|file| put(file, to.as_deref(), *replace)).collect::<Result<Vec<_>, _>>()?;
                 edit(&opened, session, edits, "added", shared.json)
@@ -116,7 +116,7 @@ impl FilesArgs {
     }
 }
 
-/// A path below `/shared`, however it is written.
+/// Returns the path relative to `/shared`, whatever form it is given in.
 fn below(path: &Path) -> &Path {
     path.strip_prefix(SHARED).unwrap_or(path)
 }

@@ -1,4 +1,4 @@
-//! `kiso fleet`: the members of a fleet, and which of them owns the home.
+//! `kiso fleet`: the members of a fleet, and the owner of the home.
 
 use super::listing::typed;
 use super::show::printable_line;
@@ -21,21 +21,21 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Bytes of a member's name that is made of the machine's.
+/// Maximum bytes of a member's name that is derived from the machine's name.
 const MAX_NAME: usize = 32;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FleetCommand {
-    /// Begin the fleet of config.toml with what is in this home; the other members then have the same
+    /// Start the fleet of config.toml with this home's data; the other members then receive it
     Begin,
     /// List the members and who owns the home
     Status,
-    /// Have the owner give the home to another member
+    /// Move the home to another member
     Move {
-        /// The member that is to own it
+        /// The member that becomes the owner
         member: String,
     },
-    /// Have the owner give the home up, to whichever member takes it
+    /// Make the owner release the home to whichever member takes it
     Drain,
 }
 
@@ -58,14 +58,14 @@ impl FleetCommand {
     }
 }
 
-/// The fleet of `config.toml`; `None` for a home of one machine.
+/// Connects to the fleet of `config.toml`; `None` for a home on one machine.
 pub(super) fn connect(home: &Home, config: &Config) -> Result<Option<Bus>, Failure> {
     let Some(settings) = settings(config)? else { return Ok(None) };
     let seal = Seal::of(home.key(), &settings.fleet);
     Ok(Some(Bus::connect(settings, seal)?))
 }
 
-/// Where the fleet of `config.toml` is; `None` for a home of one machine.
+/// Returns the address of the fleet in `config.toml`; `None` for a home on one machine.
 pub(super) fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
     let fleet = &config.fleet;
     if let Some(label) = fleet.labels.iter().find(|label| !is_machine_label(label)) {
@@ -94,14 +94,14 @@ pub(super) fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> 
     }))
 }
 
-/// The machine's name, as far as it can be a member's; empty where the system does not say it.
+/// Returns the machine's name, reduced to a valid member name; empty if the system has none.
 fn host_name() -> String {
     let name = system::host_name().to_lowercase();
     let plain: String = name.trim().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     plain.trim_matches('-').chars().take(MAX_NAME).collect()
 }
 
-/// How long the lease of a fleet lasts.
+/// Returns the duration of a fleet's lease.
 pub(super) fn lease(config: &Config) -> Duration {
     Duration::from_secs(config.fleet.lease_s)
 }

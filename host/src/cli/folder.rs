@@ -27,7 +27,7 @@ pub(super) struct FolderArgs {
 }
 
 impl FolderArgs {
-    /// Opens the folders in a session, which exists or is made.
+    /// Opens the folders in a session, which is created if necessary.
     pub(super) fn open(&self, opened: &Opened, session: &SessionName) -> Result<(), Failure> {
         if self.at.len() > self.dir.len() {
             return Err(Failure::new(Exit::Usage, "there are more --at than --dir"));
@@ -59,7 +59,7 @@ impl FolderArgs {
     }
 }
 
-/// The name of a folder in `[folders]`, of `@NAME`. A file of this name has a path with a slash, too.
+/// Returns NAME of `@NAME`, a folder in `[folders]`. A file with such a name must be given with a slash in its path.
 fn listed_name(opened: &Opened, dir: &Path) -> Option<String> {
     let name = dir.to_str()?.strip_prefix('@')?;
     opened.config.folder_for(CallerScope::Admin, name).map(|entry| entry.name.clone())
@@ -72,7 +72,7 @@ fn failure(refusal: FolderRefusal) -> Failure {
     }
 }
 
-/// Says what waits in the folders of a session after a run, or applies what needs no look at it.
+/// Reports waiting changes in the folders of a session after a run, and applies those that need no review.
 pub(super) fn after_run(
     drive: &RunExecutor,
     session: &SessionName,

@@ -1,9 +1,9 @@
-//! The first page of help: the commands in groups.
+//! The first page of help: commands in groups.
 
 use clap::Command;
 use std::fmt::Write;
 
-/// Every command that is not hidden. The last group is listed by names alone.
+/// Every visible command. The last group is listed by names alone.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["chat", "run", "serve", "open", "doctor"]),
     (
@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Others", &["bench", "completions", "fleet", "man", "self"]),
 ];
 
-/// Arranges the commands of the help page.
+/// Groups the commands on the help page.
 pub(super) fn grouped(command: Command) -> Command {
     let header = command.get_styles().get_header();
     let name = command.get_styles().get_literal();

@@ -1,5 +1,4 @@
-//! Lines that were typed into the chat or into `kiso shell`, kept from one time to the next in the home. One that holds
-//! a credential is not kept.
+//! History of lines typed into the chat or `kiso shell`, kept in the home. Lines that contain a credential are not kept.
 
 use kiso_base::home::Home;
 use kiso_store::secret::{Secrets, found};
@@ -8,18 +7,18 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Lines that are kept.
+/// Maximum lines that are kept.
 pub(super) const LINES: usize = 1_000;
 
-/// Bytes of the file, after which its older half is left out. A line that is longer than a sixteenth of it is not kept.
+/// Maximum bytes of the file; then its older half is dropped. A line that is longer than a sixteenth of it is not kept.
 const MAX_FILE: usize = 256 << 10;
 
-/// The file of a history. Several chats may add to it.
+/// The file of a history. Several chats may append to it.
 #[derive(Debug)]
 pub(super) struct InputHistory {
     home: Home,
     path: PathBuf,
-    /// Of the environment.
+    /// Secrets from the environment.
     secrets: Secrets,
 }
 
@@ -34,7 +33,7 @@ impl InputHistory {
         history
     }
 
-    /// Takes over what an earlier version kept, which did not look for credentials.
+    /// Imports the history of an earlier version, which did not check for credentials.
     fn take_over(&self, before: &Path) {
         let Ok(text) = std::fs::read_to_string(before) else { return };
         for line in text.lines().skip(text.lines().count().saturating_sub(LINES)) {
@@ -43,11 +42,11 @@ impl InputHistory {
         let _ = std::fs::remove_file(before);
     }
 
-    /// The lines that were kept, oldest first.
+    /// Returns the kept lines, oldest first.
     pub(super) fn load(&self) -> Vec<String> {
         let mut text = String::new();
         let limit = 2 * MAX_FILE as u64;
-        // Without a history, or with one that somebody else spoilt, the chat begins all the same.
+        // The chat also begins if the history is missing or damaged.
         let read = std::fs::File::open(&self.path).and_then(|file| file.take(limit).read_to_string(&mut text));
         if read.is_err() {
             return Vec::new();
@@ -62,13 +61,13 @@ impl InputHistory {
         kept.reverse();
         let whole: String = kept.iter().flat_map(|line| [line, "\n"]).collect();
         if whole.len() < text.len() {
-            // Without it the file is only larger than it need be.
+            // If this fails, the file is only larger than necessary.
             let _ = self.home.write_atomic(&self.path, whole.as_bytes());
         }
         kept.into_iter().map(unescaped).collect()
     }
 
-    /// Whether the line was kept. It is on disk then.
+    /// Appends a line to the file. Returns whether it was accepted.
     pub(super) fn add(&self, line: &str) -> bool {
         if line.trim().is_empty() || line.len() > MAX_FILE / 16 {
             return false;
@@ -77,13 +76,13 @@ impl InputHistory {
             return false;
         }
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
-        // A full disk costs the history and not the conversation.
+        // A full disk must not interrupt the conversation.
         let _ = file.and_then(|mut file| file.write_all(format!("{}\n", escaped(line)).as_bytes()));
         true
     }
 }
 
-/// A text of several lines as one.
+/// Encodes a text of several lines as one line.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\n', "\\n")
 }

@@ -1,7 +1,7 @@
-//! `kiso self`: what put this program here, whether its files are what they were then, and how it is replaced and removed.
+//! `kiso installation`: detects how kiso was installed, verifies its files, and updates or removes them.
 //!
-//! Only what `install.sh` unpacked is changed from here. Everything else has a package manager that knows of the files, so
-//! kiso says the command and changes nothing.
+//! Only files unpacked by `install.sh` are changed here. All others belong to a package manager, so kiso prints its command
+//! and changes nothing.
 
 mod files;
 
@@ -14,22 +14,22 @@ use std::process::Command;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum InstallationCommand {
-    /// Say how kiso was installed, and compare its files with what was installed
+    /// Show how kiso was installed, and verify its files
     Check,
     /// Update kiso to the newest version, or print the command that does
     Update,
-    /// Remove kiso's files, or say the command that does; homes are kept
+    /// Remove kiso's files, or print the command that does; homes are kept
     Uninstall(UninstallArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct UninstallArgs {
-    /// Remove them; otherwise they are only listed
+    /// Remove the files; without it, they are only listed
     #[arg(long)]
     yes: bool,
 }
 
-/// How the program came to be where it is.
+/// How the program was installed.
 #[derive(Debug, PartialEq, Eq)]
 enum Way {
     /// `install.sh`, or an archive that was unpacked by hand.
@@ -38,15 +38,15 @@ enum Way {
     Debian,
     /// A wheel, in the environment that has this record.
     Wheel { record: PathBuf },
-    /// `cargo install`.
+    /// Installed by `cargo install`.
     Cargo,
-    /// Built or copied.
+    /// Built or copied by hand.
     Copied,
 }
 
-/// Below the prefix: digests of everything that the archive held.
+/// Digests of all files of the archive, relative to the prefix.
 const SUMS: &str = "share/kiso/SHA256SUMS";
-/// Below the prefix: where `install.sh` downloaded it from, and itself.
+/// The address that `install.sh` downloaded it from, and the script itself, relative to the prefix.
 const FROM: &str = "share/kiso/from";
 const SCRIPT: &str = "share/kiso/install.sh";
 
@@ -71,7 +71,7 @@ impl Way {
         Self::Copied
     }
 
-    /// A word for `--json`.
+    /// Returns a word for `--json`.
     fn name(&self) -> &'static str {
         match self {
             Self::Archive { .. } => "archive",
@@ -92,7 +92,7 @@ impl Way {
         }
     }
 
-    /// What a person types to replace and to remove it.
+    /// Returns the commands that update and remove it.
     fn commands(&self) -> (&'static str, &'static str) {
         match self {
             Self::Archive { .. } => ("kiso self update", "kiso self uninstall --yes"),
@@ -103,7 +103,7 @@ impl Way {
         }
     }
 
-    /// What was installed, where that is known.
+    /// Returns the installed files, if they are known.
     fn files(&self) -> Result<Option<Vec<InstalledFile>>, String> {
         match self {
             Self::Archive { prefix } => listed(prefix, &prefix.join(SUMS)).map(Some),
@@ -113,7 +113,7 @@ impl Way {
     }
 }
 
-/// The record of the wheel of this name and version in an environment of Python.
+/// Returns the record of the wheel of this name and version in a Python environment.
 fn wheel_record(prefix: &Path) -> Option<PathBuf> {
     let info = format!("kiso-{}.dist-info", env!("CARGO_PKG_VERSION"));
     let below = |dir: &Path| {
@@ -171,13 +171,13 @@ fn check(program: &Path, way: &Way, shared: &Shared) -> Result<Exit, Failure> {
     Ok(if wrong.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-/// dpkg keeps digests of its own, and knows which files an administrator may change.
+/// dpkg has its own digests, and knows which files an administrator may change.
 fn verified_by_dpkg() -> Result<Vec<FileDifference>, Failure> {
     let output = Command::new("dpkg").args(["--verify", "kiso"]).output();
     let output = output.map_err(|e| failed(format!("dpkg --verify kiso: {e}")))?;
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
     let of_line = |line: &str| {
-        // "??5?????? c /etc/kiso/env": a file for the configuration is meant to be changed.
+        // "??5?????? c /etc/kiso/env": configuration files may be changed.
         let (marks, path) = line.split_once(' ')?;
         let path = path.trim_start();
         let why = if marks.starts_with("missing") { "missing" } else { "changed" };
@@ -204,7 +204,7 @@ impl UninstallArgs {
         let Way::Archive { prefix } = way else { return Err(not_ours(way, way.commands().1)) };
         let mut paths: Vec<PathBuf> =
             listed(prefix, &prefix.join(SUMS)).map_err(failed)?.into_iter().map(|file| file.path).collect();
-        // The list goes last: as long as it is there, what is left can be removed by another try.
+        // The list is removed last: while it exists, another attempt can remove the remaining files.
         paths.extend([prefix.join(FROM), prefix.join(SUMS)]);
         for path in paths.iter().filter(|path| path.exists()) {
             if self.yes {
@@ -229,7 +229,7 @@ impl UninstallArgs {
     }
 }
 
-/// Removes a directory of kiso's own and those above it that are empty then.
+/// Removes a directory of kiso, and its parents that are then empty.
 fn remove_empty(dir: &Path, prefix: &Path) {
     let mut dir = dir;
     while dir != prefix && std::fs::remove_dir(dir).is_ok() {

@@ -1,4 +1,4 @@
-//! Listings: pages, times, lines that fit the terminal, and objects of `--json`.
+//! Listings: pages, times, lines that fit the terminal, and JSON objects.
 
 use super::show::{printable, printable_line};
 use super::{Exit, Failure};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fmt::Display;
 use std::io::{BufRead, IsTerminal};
 
-/// Which part of a listing that has no end.
+/// The part of a long listing to show.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct PageArgs {
     /// How many to show
@@ -19,7 +19,7 @@ pub(super) struct PageArgs {
 }
 
 impl PageArgs {
-    /// The number in `--before`.
+    /// Returns the number in `--before`.
     pub(super) fn before_id(&self) -> Result<Option<i64>, Failure> {
         let parse = |text: &String| {
             let wrong = || Failure::new(Exit::Usage, format!("--before {text:?} is not a position in this list"));
@@ -28,7 +28,7 @@ impl PageArgs {
         self.before.as_ref().map(parse).transpose()
     }
 
-    /// Says on a terminal how to see the next page, where this one was full. `last` is where it ended.
+    /// On a terminal, prints how to see the next page, if this one was full. `last` is the last shown entry.
     pub(super) fn more(&self, shown: usize, last: Option<impl Display>) {
         if shown == self.limit as usize
             && let Some(last) = last
@@ -39,7 +39,7 @@ impl PageArgs {
     }
 }
 
-/// An object of `--json`: its type, and what is shown in the form that the gateway sends, too.
+/// Returns a JSON object with a type, and the value in the same form as in the gateway.
 pub(super) fn typed(kind: &str, shown: &impl Serialize) -> Value {
     let mut object = json!({ "type": kind });
     if let (Some(object), Value::Object(shown)) = (object.as_object_mut(), json!(shown)) {
@@ -48,8 +48,7 @@ pub(super) fn typed(kind: &str, shown: &impl Serialize) -> Value {
     object
 }
 
-/// A row of a listing: `head` stands as it is, of `text` as much of one line as the terminal has room for. A pipe gets
-/// all of it.
+/// Prints a row of a listing: `head` unchanged, and as much of `text` as fits on the terminal's line. A pipe gets all of it.
 pub(super) fn row(head: &str, text: &str) {
     let text = printable_line(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let Some(width) = width() else { return outln!("{head}  {text}") };
@@ -60,13 +59,13 @@ pub(super) fn row(head: &str, text: &str) {
     }
 }
 
-/// Columns of the terminal; `None` where standard output is none.
+/// Returns the columns of the terminal; `None` if standard output is not a terminal.
 fn width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// Asks before something is done that cannot be undone. Where nobody can be asked, `yes` must say so.
+/// Asks before an action that cannot be undone. If nobody can be asked, `yes` is required.
 pub(super) fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());

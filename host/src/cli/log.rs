@@ -1,8 +1,8 @@
-//! The log of this process: lines on standard error, without secrets.
+//! This process's log: lines on standard error, without secrets.
 //!
-//! A line is for people on a terminal, carries its priority where the journal of systemd reads it, or is one JSON object.
-//! Whatever it is, every text in it goes through [`log_redaction`] before it is written, and none can begin a line or a field of
-//! its own, move a cursor or turn a line around: a client names files, a model names tools.
+//! A line is plain text on a terminal, has its priority if the systemd journal reads it, or is one JSON object. In every
+//! form, each text in it is redacted by [`log_redaction`] and made harmless: it cannot begin a line or a field, move a
+//! cursor or reverse a line, because clients name files and models name tools.
 
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
@@ -23,19 +23,19 @@ use super::out::escaped;
 use super::show::is_active;
 use kiso_store::secret::log_redaction;
 
-/// The variable that stands above what `config.toml` says.
+/// The variable that overrides `config.toml`.
 const VARIABLE: &str = "KISO_LOG";
 
-/// The levels of other crates. Whoever sends a request gets its error, so a server's bad answer is not logged as well.
+/// The levels of other crates. The sender of a request gets its error, so a server's bad response is not logged as well.
 const OTHERS: &str = "warn,wasmtime_wasi_http=error";
 
-/// What can be changed while the process runs.
+/// The part that can be changed while the process runs.
 static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
 
 /// Whether lines are JSON.
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// Starts the log as every command has it: what somebody should know, and with `KISO_LOG=debug` what happens inside.
+/// Starts the log for a command: warnings, and details with `KISO_LOG=debug`.
 pub(super) fn begin() {
     let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| OTHERS.into());
     let (filter, handle) = reload::Layer::new(filter);
@@ -54,25 +54,26 @@ pub(super) fn begin() {
     }
 }
 
-/// Whether standard error is the stream that the variable names; it is inherited by programs with streams of their own.
+/// Returns whether standard error is the stream that the variable names; programs with other streams inherit the variable,
+/// too.
 fn is_journal(stderr: &std::io::Stderr) -> bool {
     let named = super::environment("JOURNAL_STREAM");
     let here = rustix::fs::fstat(stderr).ok().map(|stat| format!("{}:{}", stat.st_dev, stat.st_ino));
     named.is_some() && named == here
 }
 
-/// Goes on as the daemon's configuration says. `KISO_LOG` and a format that the command line gave stand above it.
+/// Applies the daemon's configuration. `KISO_LOG` and a format on the command line override it.
 pub(super) fn configure(level: &str, format: &str) {
     JSON.store(format == "json", Ordering::Relaxed);
     if let Some(filter) = FILTER.get()
         && EnvFilter::try_from_env(VARIABLE).is_err()
     {
-        // Of what others wrote, only what matters.
+        // Other crates log only warnings.
         let _ = filter.reload(EnvFilter::new(format!("{OTHERS},kiso={level}")));
     }
 }
 
-/// Panics become lines of the log, too.
+/// Writes panics to the log.
 pub(super) fn catch_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();
@@ -83,11 +84,11 @@ pub(super) fn catch_panics() {
     }));
 }
 
-/// Who reads the lines that are not JSON.
+/// The reader of lines that are not JSON.
 #[derive(Debug, Clone, Copy)]
 enum Look {
     Terminal,
-    /// Has its own clock, and reads a priority from the beginning of a line.
+    /// Adds its own timestamps, and reads a priority from the beginning of a line.
     Journal,
     Plain,
 }
@@ -96,7 +97,7 @@ struct Lines {
     look: Look,
 }
 
-/// The message and the fields of an event, clean.
+/// The redacted message and fields of an event.
 #[derive(Default)]
 struct Said {
     message: String,
@@ -208,12 +209,12 @@ fn json_line(level: Level, target: &str, said: Said, spans: &[(&'static str, Str
     escaped(line.to_string())
 }
 
-/// A message as it is, or in quotes where it could be taken for one with other fields.
+/// Returns a message, in quotes if it could be mistaken for one with other fields.
 fn message(text: &str) -> String {
     if text.contains('=') || text.starts_with('"') { quoted(text) } else { plain(text) }
 }
 
-/// The value of a field as it is, or in quotes where it has more than one word.
+/// Returns the value of a field, in quotes if it has more than one word.
 fn word(text: &str) -> String {
     let is_word =
         !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '"' || c == '=' || is_active(c));
@@ -224,7 +225,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", plain(&text.replace('\\', "\\\\").replace('"', "\\\"")))
 }
 
-/// One line, in which no character acts.
+/// Returns the text as one line without active characters.
 fn plain(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
@@ -237,7 +238,7 @@ fn plain(text: &str) -> String {
     clean
 }
 
-/// As syslog counts them.
+/// Returns the priority as in syslog.
 fn priority(level: Level) -> u8 {
     match level {
         Level::ERROR => 3,

@@ -1,5 +1,5 @@
-//! `kiso man`: the manual pages, made from the same declarations as `--help`. In the program rather than in a tool beside it,
-//! because whoever built kiso without a package wants them, too, and they cost it less than a thousandth.
+//! `kiso man`: manual pages, made from the same declarations as `--help`. They are part of the program because people who
+//! build kiso without a package want them, too; they add less than a thousandth to its size.
 
 use super::{Exit, Failure};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `kiso mcp`: the server on standard streams, and the servers whose tools plans may use.
+//! `kiso mcp`: the server on standard streams, and servers whose tools plans can use.
 
 mod login;
 mod servers;
@@ -28,7 +28,7 @@ pub(super) struct McpArgs {
 
 #[derive(Debug, Subcommand)]
 enum McpCommand {
-    /// List the MCP servers in config.toml and how their tools stand
+    /// List the MCP servers in config.toml and the state of their tools
     List,
     /// Log in to an MCP server that asks for it (OAuth), in your browser
     #[command(after_help = login::AFTER)]

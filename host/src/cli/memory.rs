@@ -1,4 +1,4 @@
-//! `kiso memory`: what is remembered beyond a conversation.
+//! `kiso memory`: memory across conversations.
 
 mod fact;
 mod transfer;
@@ -154,7 +154,7 @@ fn search(opened: &Opened, question: &str, limit: u32, words: bool, json: bool) 
     Ok(Exit::Done)
 }
 
-/// A fact, as `kiso memory fact` and a search list it.
+/// Prints a fact, for `kiso memory fact` and searches.
 pub(super) fn print_fact(fact: &Fact, json: bool) {
     if json {
         return outln!("{}", typed("fact", fact));
@@ -164,7 +164,7 @@ pub(super) fn print_fact(fact: &Fact, json: bool) {
 }
 
 fn forget(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, Failure> {
-    // Each before any is gone: a number that was mistyped must not leave half of it done.
+    // Checks all numbers before anything is deleted: a mistyped number must not leave half of the work done.
     opened
         .store
         .read_blocking(|view| {
@@ -209,7 +209,7 @@ fn forget_core(opened: &Opened, member: &str, yes: bool, json: bool) -> Result<E
     Ok(Exit::Done)
 }
 
-/// The names that lead to a member whose path is written with dots. A name may have dots itself.
+/// Returns the names on the path to a member, given with dots. Names may contain dots, too.
 fn place<'a>(document: &'a Value, path: &str) -> Option<Vec<&'a str>> {
     let members = document.as_object()?;
     if let Some((name, _)) = members.get_key_value(path) {

@@ -1,4 +1,4 @@
-//! `kiso network`: which hosts command lines may reach.
+//! `kiso network`: the hosts that command lines may reach.
 
 use super::listing::{row, typed};
 use super::{Exit, Failure, Opened, Shared, session};
@@ -155,7 +155,7 @@ fn details(rule: &NetworkRule) -> String {
     [Some(methods), private, secret, role, label].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// The methods that a rule is about.
+/// Returns the methods of a rule.
 fn methods(rule: &NetworkRule) -> Vec<&'static str> {
     let named = |method: &str| rule.methods.iter().any(|named| named == method);
     let is_about = |method: &str| match rule.methods.is_empty() {
@@ -201,7 +201,7 @@ fn add(opened: &Opened, args: &RuleArgs, access: NetworkAccess, private: bool, j
     Ok(())
 }
 
-/// Methods as a rule has them: none where it is about the usual ones.
+/// Returns the methods for a rule; none if it is about the default ones.
 fn named(given: &[String], access: NetworkAccess) -> Vec<String> {
     let is_given = |method: &str| given.iter().any(|given| given.eq_ignore_ascii_case(method));
     let reads = READING.into_iter().any(is_given);
@@ -210,7 +210,7 @@ fn named(given: &[String], access: NetworkAccess) -> Vec<String> {
     if all == ["GET"] && access != NetworkAccess::Deny { Vec::new() } else { all }
 }
 
-/// States the rule as it is applied from now on.
+/// Returns the rule as a sentence.
 fn sentence(line: &NetworkRuleLine) -> String {
     let rule = &line.rule;
     let whose = match &line.session {

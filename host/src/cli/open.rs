@@ -1,4 +1,4 @@
-//! `kiso open`: a browser that is logged in to the page.
+//! `kiso open`: opens a browser that is logged in to the page.
 
 use super::token::ScopeName;
 use super::{Exit, Failure, Opened, Shared, browser};
@@ -30,10 +30,10 @@ pub(super) struct OpenArgs {
 
 const AFTER: &str = "The link works once, within five minutes. A browser stays logged in until you log out, for 30 days after its last use, or until --log-out. Without a display, and over ssh, the link is only printed. See docs/page.md.";
 
-/// For a daemon that does not answer at its socket.
+/// How long to wait for a daemon that does not answer at its socket.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bytes of its answer that are read.
+/// Maximum bytes of its answer.
 const MAX_ANSWER: u64 = 64 << 10;
 
 impl OpenArgs {
@@ -71,18 +71,18 @@ impl OpenArgs {
     }
 }
 
-/// What the daemon says when somebody registers at its socket, as far as it matters here.
+/// The used part of the daemon's answer to a registration.
 #[derive(Debug, Deserialize)]
 struct Registered {
     url: Option<String>,
 }
 
-/// Where the daemon of this home serves HTTP. It is asked, since its port may be one that the system chose.
+/// Asks the daemon of this home for the address of HTTP, because the system may have chosen the port.
 fn address(home: &Home) -> Result<SocketAddr, Failure> {
     let path = home.socket_path();
     let stream = match UnixStream::connect(&path) {
         Ok(stream) => stream,
-        // One that was killed leaves its socket behind.
+        // A killed daemon leaves its socket behind.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
             let home = home.path().display();
             let message = format!(
@@ -106,7 +106,7 @@ fn address(home: &Home) -> Result<SocketAddr, Failure> {
         .ok_or_else(|| unclear(format!("{url:?} is not an address")))
 }
 
-/// Registers at the socket; the line that answers.
+/// Registers at the socket. Returns the line that answers.
 fn ask(mut stream: UnixStream) -> std::io::Result<String> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -116,7 +116,7 @@ fn ask(mut stream: UnixStream) -> std::io::Result<String> {
     Ok(line)
 }
 
-/// The address from this machine: one that stands for all of its addresses is none that a browser can go to.
+/// Returns the address to use on this machine: a browser cannot open an unspecified address such as 0.0.0.0.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -1,9 +1,9 @@
-//! Standard output and standard error: the one way by which this program writes to either, but for the log and the line
-//! editor. A reader that goes away (`kiso … | head -1`) is an end, not a crash; what must come to its own end goes on without
-//! one ([`outlive_reader`]).
+//! Standard output and standard error: all output of this program, except the log and the line editor. If the reader goes
+//! away (`kiso … | head -1`), the program ends quietly; work that must be finished continues without a reader
+//! ([`outlive_reader`]).
 //!
-//! Whatever was forgotten before: on a terminal, only kiso's own colours act ([`backstop`]), and in JSON every character
-//! that a terminal would act on stands as `\u202e`.
+//! As a last defence, only kiso's own colours have an effect on a terminal ([`backstop`]), and in JSON every character with
+//! an effect is written as `\u202e`.
 
 use super::show::{backstop, is_active};
 use std::fmt::{Arguments, Write as _};
@@ -22,12 +22,12 @@ macro_rules! outln {
     ($($arg:tt)*) => { $crate::cli::out::write(format_args!("{}\n", format_args!($($arg)*))) };
 }
 
-/// Like `eprint!`, but a standard error that is closed costs the words and not the program.
+/// Like `eprint!`, but a closed standard error loses the text and does not end the program.
 macro_rules! err {
     ($($arg:tt)*) => { $crate::cli::out::write_error(format_args!($($arg)*)) };
 }
 
-/// Like `eprintln!`, but a standard error that is closed costs the words and not the program.
+/// Like `eprintln!`, but a closed standard error loses the text and does not end the program.
 macro_rules! errln {
     () => { $crate::cli::out::write_error(format_args!("\n")) };
     ($($arg:tt)*) => { $crate::cli::out::write_error(format_args!("{}\n", format_args!($($arg)*))) };
@@ -36,30 +36,30 @@ macro_rules! errln {
 /// Whether standard output has one JSON object per line.
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// From here on, standard output is JSON.
+/// Makes standard output JSON from now on.
 pub(super) fn is_json() {
     JSON.store(true, Ordering::Relaxed);
 }
 
-/// What becomes of the program when its standard output takes no more.
+/// The reaction to a standard output that cannot be written.
 static READER: AtomicU8 = AtomicU8::new(NEEDED);
 
-/// It ends.
+/// The program ends.
 const NEEDED: u8 = 0;
-/// It goes on.
+/// The program continues.
 const OUTLIVED: u8 = 1;
-/// It has gone on since the reader went away.
+/// The program has continued after the reader went away.
 const GONE: u8 = 2;
-/// It has gone on since something could not be written that somebody waits for.
+/// The program has continued after output was lost that somebody needs.
 const LOST: u8 = 3;
 
-/// From here on, a standard output that is closed or full costs the words and not the program: a run that is cut off there
-/// would be taken up again by the next one.
+/// From now on, a closed or full standard output loses the text and does not end the program: an interrupted run would be
+/// resumed by the next command.
 pub(super) fn outlive_reader() {
     READER.store(OUTLIVED, Ordering::Relaxed);
 }
 
-/// Whether words were lost that somebody waits for: the disk is full, and not the reader gone.
+/// Returns whether needed output was lost: the disk is full, rather than the reader gone.
 pub(super) fn is_lost() -> bool {
     READER.load(Ordering::Relaxed) == LOST
 }
@@ -91,7 +91,7 @@ pub(super) fn write(text: Arguments<'_>) {
     }
 }
 
-/// JSON on standard error, in which nothing acts on a terminal either.
+/// Prints JSON on standard error, without characters that have an effect on a terminal.
 pub(super) fn write_json_error(object: &serde_json::Value) {
     let _ = writeln!(std::io::stderr().lock(), "{}", escaped(object.to_string()));
 }
@@ -104,14 +104,14 @@ pub(super) fn write_error(text: Arguments<'_>) {
     let _ = stderr.write_all(text.as_bytes());
 }
 
-/// Tells the terminal that nobody reads the marks around pasted text any more.
+/// Turns off the terminal's marks around pasted text.
 pub(super) fn end_of_paste() {
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(b"\x1b[?2004l\n").and_then(|()| stdout.flush());
 }
 
-/// JSON that says the same, in which nothing acts. It escapes the first 32 characters itself; the others that act stand in
-/// strings alone, and each is one unit of UTF-16.
+/// Returns equivalent JSON without active characters. JSON escapes the first 32 characters itself; the other active ones
+/// only occur in strings, and each is one unit of UTF-16.
 pub(super) fn escaped(json: String) -> String {
     let acts = |c: char| c != '\n' && is_active(c);
     if !json.contains(acts) {

@@ -1,4 +1,4 @@
-//! `kiso pill`: workflows that are picked by name, made and shared.
+//! `kiso pill`: creates and shares workflows that are called by name.
 
 use super::show::printable;
 use super::{Exit, Failure, Opened, Shared, block_on};
@@ -15,10 +15,10 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of a line that is imported: the longest template, each of its characters escaped.
+/// Maximum bytes of an imported line: the longest template with every character escaped.
 const MAX_LINE: u64 = 128 << 10;
 
-/// Lines of a file that is imported.
+/// Maximum lines of an imported file.
 const MAX_LINES: u64 = 1_000;
 
 #[derive(Debug, Subcommand)]
@@ -73,7 +73,7 @@ impl PillCommand {
     }
 
     async fn perform(&self, shared: &Shared, pills: &Pills) -> Result<(), Failure> {
-        // Who may write to the home is its administrator.
+        // Whoever can write to the home is its administrator.
         let by = CallerScope::Admin;
         match self {
             Self::Add { name, template, categories, effort, description, force } => {
@@ -134,7 +134,7 @@ impl PillCommand {
     }
 }
 
-/// The pills of a file, a line each.
+/// Reads the pills of a file, one per line.
 fn read(file: &Path) -> Result<Vec<Pill>, Failure> {
     let is_stdin = file == Path::new("-");
     let from = if is_stdin { "standard input".to_owned() } else { file.display().to_string() };

@@ -1,4 +1,4 @@
-//! `kiso restore`: a backup takes the place of the store.
+//! `kiso restore`: replaces the store with a backup.
 
 use super::backup::{absolute, key_beside};
 use super::{Exit, Failure, Shared, block_on};
@@ -70,7 +70,7 @@ fn read_key(path: &Path) -> Result<[u8; 32], Failure> {
     bytes.as_slice().try_into().map_err(|_| failed(format!("is not a kiso key: it has {} bytes, not 32", bytes.len())))
 }
 
-/// Whether the home's key opens what is sealed in its store, by one value of each kind.
+/// Returns whether the home's key decrypts its store, tested with one value of each kind.
 fn opens(home: &Home) -> Result<bool, Failure> {
     let (store, vault) = (Store::open(&home.store_path())?, Vault::open(home));
     let (session, text) = store.read_blocking(|view| view.sealed_samples(SEALED))?;

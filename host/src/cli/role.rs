@@ -1,4 +1,4 @@
-//! `kiso role`: the prompts of the roles, and what the administrator put in their place.
+//! `kiso role`: the prompts of the roles, and the administrator's overrides.
 
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Shared};
@@ -44,19 +44,19 @@ pub(super) enum RoleCommand {
     },
 }
 
-/// The roles as clap knows them: in errors, `--help` and completions.
+/// Returns clap's parser of roles, for errors, `--help` and completions.
 #[expect(clippy::expect_used, reason = "it is one of the values")]
 fn role() -> impl TypedValueParser<Value = Role> {
     let values = Role::ALL.map(|role| PossibleValue::new(role.name()).help(sentence(role)));
     PossibleValuesParser::new(values).map(|name| Role::named(&name).expect("it is one of the values"))
 }
 
-/// What the role does, as clap and listings write it: without a dot.
+/// Returns the role's description without a full stop, as in clap and listings.
 fn sentence(role: Role) -> &'static str {
     role.declaration().does.trim_end_matches('.')
 }
 
-/// What is said of a file that overrides nothing.
+/// The message about a file that overrides nothing.
 pub(super) fn stray(path: &Path) -> Failure {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let near = near_names(&name, Role::ALL.into_iter().map(Role::name));
@@ -121,7 +121,7 @@ fn list(home: &Home, json: bool) -> Exit {
 
 fn print(home: &Home, role: Role, builtin: bool, json: bool, show: &Show) -> Result<Exit, Failure> {
     let path = override_path(home, role);
-    // Not read when it is not asked for, so that a broken override does not hide what it replaced.
+    // The override is only read if it is needed, so that a broken one does not hide the built-in prompt.
     let overridden = !builtin && override_of(home, role)?.is_some();
     let text = if overridden { prompt_of(home, role)? } else { built_in_prompt(role).to_owned() };
     if json {
@@ -165,7 +165,7 @@ fn diff(home: &Home, role: Role, json: bool, show: &Show) -> Result<Exit, Failur
 
 fn reset(home: &Home, role: Role, json: bool, show: &Show) -> Result<Exit, Failure> {
     let path = override_path(home, role);
-    // Also an override that cannot be read, or that is a link to nothing, can be put aside.
+    // An override that cannot be read, or a dangling link, can be moved as well.
     let kept = match path.symlink_metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         _ => Some(set_aside(&path)?),
@@ -183,10 +183,10 @@ fn reset(home: &Home, role: Role, json: bool, show: &Show) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
-/// More copies than this nobody keeps on purpose.
+/// Maximum kept copies; nobody needs more.
 const MAX_OLD: u32 = 100;
 
-/// Moves the file to the first free name among `NAME.md.old`, `NAME.md.old2`…, so that no earlier one is lost.
+/// Moves the file to the first free name among `NAME.md.old`, `NAME.md.old2`…, so that no earlier copy is lost.
 fn set_aside(path: &Path) -> Result<PathBuf, Failure> {
     let name = |n: u32| {
         let mut name = path.as_os_str().to_owned();

@@ -42,12 +42,13 @@ pub(super) struct RunArgs {
     file: Vec<PathBuf>,
     #[command(flatten)]
     folders: FolderArgs,
-    /// Apply the changes to the folders at the end, but for text from outside and deletions of more than 10 files, which wait for `kiso diff`
+    /// Apply the changes to the folders at the end, except text from outside and deletions of more than 10 files, which wait
+    /// for `kiso diff`
     #[arg(long)]
     apply: bool,
 }
 
-/// Longest message that is taken.
+/// Maximum bytes of a message.
 const MAX_MESSAGE: usize = 1 << 20;
 
 impl RunArgs {
@@ -77,13 +78,14 @@ impl RunArgs {
                 (Some(run.id), run.session)
             }
         };
-        // As every way in takes it: a command that is a pill is that pill, and the others are answered at once.
+        // The same order as for every message: a command that names a pill becomes that pill, and the others are answered at
+        // once.
         let pill = message.and_then(|message| opened.config.command_pill(message));
         let message = pill.as_deref().or(message);
         if let Some(command) = message.and_then(SlashCommand::parse) {
             return self.answer(command, shared.json, &opened, &session, &drive);
         }
-        // Before anything of it is made.
+        // Checked before anything is created.
         opened.store.read_blocking(|view| view.may_open(&session, opened.config.limits.max_sessions))?;
         let lock = opened.home.lock_session(&session)?;
         let copied = opened.copy_in(&session, &self.file, &show)?;
@@ -93,7 +95,7 @@ impl RunArgs {
         let (at, cancelling) =
             (Watched { show: &show, json: shared.json, opened: &opened, session: &session }, &cancel);
         let ended = block_on(async {
-            // A task of its own: whatever holds up the run, Ctrl-C is heard.
+            // A separate task, so that Ctrl-C works whatever the run does.
             let hearing = tokio::spawn(interrupted(cancel.clone(), show.clone()));
             let ended = work::perform(&drive, &at, message.as_deref(), resumed, cancelling).await;
             hearing.abort();
@@ -101,12 +103,12 @@ impl RunArgs {
         })?;
         show.rest();
         let (outcome, last) = ended?;
-        // The work that is left needs the session no more; whoever goes on in it need not wait.
+        // The remaining work does not need the session; other processes may use it now.
         drop(lock);
         after_run(&drive, &session, self.apply, &show, shared.json)?;
         show.busy("updating memory; press Ctrl-C to do it later");
         block_on(async {
-            // The reply is out; what is left to do can wait for the next start if it fails.
+            // The reply is printed; if the remaining work fails, it is done at the next start.
             tokio::select! {
                 done = drive.background(Some(&session)) => {
                     if let Err(error) = done {
@@ -119,7 +121,7 @@ impl RunArgs {
         })?;
         show.rest();
         opened.store.close();
-        // The session has the reply; who called was to have it, too.
+        // The session has the reply, but the caller must have it, too.
         Ok(if out::is_lost() { Exit::Failed } else { exit(&outcome, last) })
     }
 }
@@ -166,8 +168,8 @@ impl RunArgs {
     }
 }
 
-/// A message says which files came with it, as it does in the page; those that it names are not listed again, nor those that
-/// tell who works there.
+/// Adds the names of attached files to a message, as the page does. Leaves out files that the message names, and
+/// instructions for agents.
 fn with_files(message: &str, names: &[String]) -> String {
     let is_told = |name: &&str| message.contains(name) || GUIDANCE.contains(name);
     let others: Vec<&str> = names.iter().map(String::as_str).filter(|name| !is_told(name)).collect();
@@ -177,7 +179,7 @@ fn with_files(message: &str, names: &[String]) -> String {
     }
 }
 
-/// The first Ctrl-C stops the run in good order, a second one leaves at once.
+/// The first Ctrl-C stops the run in order, a second one exits at once.
 async fn interrupted(cancel: Cancel, show: Arc<Show>) {
     let _ = tokio::signal::ctrl_c().await;
     show.line("stopping the run; press Ctrl-C again to quit immediately");
@@ -186,7 +188,7 @@ async fn interrupted(cancel: Cancel, show: Arc<Show>) {
     std::process::exit(130);
 }
 
-/// What is needed to print runs.
+/// Shared data for printing runs.
 struct Watched<'a> {
     show: &'a Show,
     json: bool,
@@ -195,7 +197,7 @@ struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    /// Performs a run and prints what it does and how it ended.
+    /// Executes a run, and prints its steps and its result.
     async fn watch(
         &self,
         reply: Reply,
@@ -224,7 +226,7 @@ impl<'a> Watched<'a> {
         Ok((outcome, told.last))
     }
 
-    /// Marks the reply of a run as read: it was printed.
+    /// Marks the reply of a run as read, because it was printed.
     async fn mark_read(&self, run: RunId) {
         let of = self.session.clone();
         let write = move |tx: &Tx<'_>| {
@@ -240,7 +242,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// A failed run ends with the code of what its last task ran into.
+/// Returns the exit code. A failed run has the code of its last task's error.
 fn exit(outcome: &Outcome, last: Option<LastError>) -> Exit {
     match (&outcome.ending, last) {
         (Ending::Done, _) => Exit::Done,
@@ -250,16 +252,17 @@ fn exit(outcome: &Outcome, last: Option<LastError>) -> Exit {
     }
 }
 
-/// Whose reply a run has, and so where it is printed.
+/// Whose reply a run produces, which decides where it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reply {
-    /// Of what was asked for: on standard output.
+    /// The requested one: on standard output.
     Asked,
-    /// Of an earlier message, whose run was cut off: on standard error, so that it is never taken for the one that was asked for.
+    /// One to an earlier message, whose run was interrupted: on standard error, so that it is never mistaken for the
+    /// requested one.
     Earlier,
 }
 
-/// Prints what a run does.
+/// Prints the events of a run.
 struct RunPrinter<'a> {
     show: &'a Show,
     json: bool,
@@ -270,13 +273,13 @@ struct RunPrinter<'a> {
     run: Option<RunId>,
     /// Its current activity.
     doing: String,
-    /// What the last task that was more than a message ran into.
+    /// The error of the last task that was more than a message.
     last: Option<LastError>,
     /// The reply, on standard output.
     written: WrittenText,
-    /// The charts of it, for which lines stand there.
+    /// Replaces the charts in the reply by lines of text.
     charts: Charts,
-    /// What the planner says beside its plan, on standard error.
+    /// The planner's text beside its plan, on standard error.
     talk: WrittenText,
 }
 
@@ -289,7 +292,7 @@ impl RunPrinter<'_> {
         }
     }
 
-    /// Prints a piece of the reply.
+    /// Prints a part of the reply.
     fn print(&self, text: &str) {
         match self.reply {
             Reply::Asked => out!("{text}"),
@@ -313,7 +316,7 @@ impl RunPrinter<'_> {
             self.json(&json!({ "type": "ended", "outcome": outcome.ending, "reply": outcome.reply, "files": files }));
             return;
         }
-        // A person is told the files once, by the paths under which they can be opened here.
+        // The files are listed once, with the paths on this machine.
         let reply = output::without_list(outcome).unwrap_or_else(|| outcome.reply.clone());
         let rest = self.written.end(&folded(&printable(&reply)));
         self.print(&format!("{rest}\n"));
@@ -335,7 +338,7 @@ impl Listener for RunPrinter<'_> {
     }
 
     fn step(&mut self, _seq: u32, step: &Step) {
-        // What is held back of a text is not a beginning of the next.
+        // Held back text is not part of the next text.
         self.charts = Charts::default();
         match step {
             Step::Execute { brief, .. } if brief.task.kind == TaskKind::Msg && brief.task.notify => self.written.part(),
@@ -378,7 +381,7 @@ impl Listener for RunPrinter<'_> {
             return;
         }
         if role != Role::Planner {
-            // What is void stays on the terminal; what is valid stands apart from it.
+            // Discarded text stays on the terminal; the valid text is separated from it.
             self.print("\n\n");
         }
         self.show.line("the text so far is not the answer");
@@ -416,7 +419,7 @@ impl Listener for RunPrinter<'_> {
             StepResult::Acted { text, calls, .. } => {
                 if !calls.is_empty() {
                     if is_direct(run) {
-                        // It was said on the way and is not part of the reply.
+                        // The text was written before a call and is not part of the reply.
                         if !self.json && !self.written.has_no_text() {
                             self.print("\n\n");
                         }
@@ -472,7 +475,7 @@ impl Listener for RunPrinter<'_> {
         }
         if let Some(text) = &event.say {
             self.json(&json!({ "type": "say", "text": text }));
-            // What a model wrote for the user was shown while it was written.
+            // A model's text for the user was shown while it was written.
             let heard = run.reports().next_back().is_none_or(|report| report.task.kind == TaskKind::Msg);
             if !self.json && !heard && !is_direct(run) {
                 let said = self.written.say(&printable(text));
@@ -482,7 +485,7 @@ impl Listener for RunPrinter<'_> {
     }
 }
 
-/// Whether what the actor says goes straight to the user: there is no plan.
+/// Returns whether the actor's text goes straight to the user because there is no plan.
 fn is_direct(run: &Machine) -> bool {
     run.routing().is_some_and(|routing| routing.effort == Effort::Medium)
 }

@@ -1,4 +1,4 @@
-//! `kiso schedule`: messages that come by themselves.
+//! `kiso schedule`: messages sent at given times.
 
 use super::client::daemon::is_served;
 use super::listing::typed;
@@ -16,7 +16,7 @@ use kiso_store::store::{Receipt, Schedule};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Times that `next` shows at most.
+/// Maximum times that `next` shows.
 const MAX_TIMES: usize = 1_000;
 
 #[derive(Debug, Subcommand)]
@@ -104,7 +104,7 @@ impl ScheduleCommand {
     }
 
     async fn perform(&self, shared: &Shared, schedules: &Schedules) -> Result<(), Failure> {
-        // Who may write to the home is its administrator.
+        // Whoever can write to the home is its administrator.
         let by = CallerScope::Admin;
         match self {
             Self::Add { name, timing, message, zone, session: told, model } => {
@@ -202,7 +202,7 @@ fn tell(shared: &Shared, schedule: &Schedule, schedules: &Schedules) {
         outln!("{}", typed("schedule", &shown));
         return;
     }
-    // One that was sealed with the key of another home is listed all the same.
+    // A message sealed with the key of another home is listed anyway.
     let message = shown.message.unwrap_or_else(|| "(sealed with the key of another home)".to_owned());
     let first = message.lines().next().unwrap_or_default();
     outln!("{}\n    {}", describe(schedule), printable_line(first));

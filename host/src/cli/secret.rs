@@ -1,4 +1,4 @@
-//! `kiso secret`: the secrets of a session, sealed in the home. Their values are never shown.
+//! `kiso secret`: a session's secrets, sealed in the home. Their values are never shown.
 
 mod typed;
 
@@ -13,10 +13,10 @@ use kiso_store::secret::vault::{Vault, VaultError};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Longest name, as a plan may give it.
+/// Maximum length of a name, as in a plan.
 const MAX_NAME: usize = 64;
 
-/// Shorter values are not looked for in texts: they would be found in half of all words.
+/// Shorter values are not redacted: they occur in too many words.
 const SHORT: usize = 4;
 
 #[derive(Debug, Subcommand)]
@@ -99,7 +99,7 @@ fn set(opened: &Opened, session: &SessionName, name: &str, json: bool) -> Result
         for (name, value) in vault.load(&opened.store, session).await? {
             known.add_session(name, value);
         }
-        // The old value is still one that nobody should read.
+        // The old value must still be redacted.
         let mut kept: Vec<_> = known.displaced(name, &value).into_iter().collect();
         kept.push((name.to_owned(), value));
         vault.save(&opened.store, session, &kept, now_ms()).await

@@ -105,7 +105,7 @@ impl ServeArgs {
             loop {
                 tokio::select! {
                     () = &mut stop => break,
-                    // Whatever it was to change, it is too late.
+                    // It is too late to reload.
                     _ = hangup.recv() => {}
                     _ = terminate.recv() => std::process::exit(130),
                     _ = interrupt.recv() => std::process::exit(130),
@@ -119,7 +119,7 @@ impl ServeArgs {
         })?
     }
 
-    /// For programs: one that stands by listens, too.
+    /// Prints where the daemon listens, for programs; a standby listens, too.
     fn say_where(&self, shared: &Shared, home: &Home, address: SocketAddr) {
         if shared.json {
             let socket = home.socket_path();
@@ -131,7 +131,7 @@ impl ServeArgs {
         match daemon.reload().await {
             Ok(()) => self.configure_log(&daemon.config()),
             Err(error) => {
-                // A file may have several mistakes, each with its line.
+                // A file may have several mistakes, each on its own line.
                 error.to_string().lines().for_each(|line| tracing::error!("{line}"));
                 tracing::error!("the configuration is unchanged");
             }

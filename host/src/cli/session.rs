@@ -1,4 +1,4 @@
-//! `kiso session`: conversations, and what they are about.
+//! `kiso session`: lists and manages conversations.
 
 mod export;
 mod import;
@@ -20,7 +20,7 @@ use kiso_store::store::{MessageRole, ModelChoice, Placement, SessionLine};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Longest title, in characters. It stands on one line of a listing.
+/// Maximum characters of a title. It is shown on one line of a listing.
 const MAX_TITLE: usize = 200;
 
 #[derive(Debug, Subcommand)]
@@ -95,7 +95,7 @@ pub(super) enum SessionCommand {
 
 impl SessionCommand {
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        // These need neither the skills nor the configuration.
+        // These commands need neither the skills nor the configuration.
         match self {
             SessionCommand::Export(args) => return args.execute(shared),
             SessionCommand::Import(args) => return args.execute(shared),
@@ -148,7 +148,7 @@ fn existing(opened: &Opened, name: &str) -> Result<SessionLine, Failure> {
     })
 }
 
-/// Of several names, all or none: one that is mistyped must not leave the work half done.
+/// Returns the named sessions, or an error if one does not exist: a mistyped name must not leave the work half done.
 fn all_existing(opened: &Opened, names: &[String]) -> Result<Vec<SessionLine>, Failure> {
     let mut found: Vec<SessionLine> = Vec::with_capacity(names.len());
     for name in names {
@@ -185,7 +185,7 @@ fn list(opened: &Opened, page: &PageArgs, archived: bool, json: bool) -> Result<
     Ok(Exit::Done)
 }
 
-/// What `--before` takes: sessions are in the order of their activity, of which two may have the same.
+/// Returns the value for `--before`: sessions are ordered by activity, and by id if that is equal.
 fn place_of(session: &SessionLine) -> String {
     format!("{}-{}", session.active_ms, session.id)
 }
@@ -274,7 +274,7 @@ fn rename(opened: &Opened, session: &SessionName, title: &str, json: bool) -> Re
     Ok(Exit::Done)
 }
 
-/// Gives sessions their place in listings; with `from`, only those that stand there.
+/// Moves sessions to a place in listings; with `from`, only those that are in that place.
 fn place(
     opened: &Opened,
     names: &[String],
@@ -322,7 +322,7 @@ fn delete(opened: &Opened, sessions: &[SessionLine], yes: bool, json: bool) -> R
     let mut at_work = Vec::new();
     for session in sessions {
         let removed = match block_on(remove(&opened.home, &opened.store, &session.name, |_| {}))? {
-            // A subagent goes with the session that spawned it, which may have been named before it.
+            // A subagent's session is deleted with the session that spawned it, which may have been named before it.
             Err(NotRemoved::Unknown { .. }) if sessions.len() > 1 => continue,
             Err(error @ NotRemoved::AtWork { .. }) => {
                 at_work.push(error.to_string());

@@ -1,4 +1,4 @@
-//! `kiso shell`: command lines in the sandbox, by hand.
+//! `kiso shell`: runs command lines in the sandbox.
 
 mod prompt;
 
@@ -43,7 +43,7 @@ pub(super) struct ShellArgs {
 const AFTER: &str =
     "The exit code is that of the command line, or 137 if a limit ended it. docs/shell.md lists commands and features.";
 
-/// Longest script that is read.
+/// Maximum bytes of a script.
 const MAX_SCRIPT: u64 = 16 << 20;
 
 impl ShellArgs {
@@ -87,7 +87,7 @@ pub(super) fn run_once(
     exit
 }
 
-/// A shell in somebody's hands: what all its lines have in common.
+/// An interactive shell: the data shared by all its lines.
 struct Hand {
     exec: Exec,
     session: SessionName,
@@ -113,7 +113,7 @@ impl Hand {
         })
     }
 
-    /// Runs one command line. It may read what kiso was given on its own standard input, unless that is a terminal.
+    /// Runs one command line. It may read kiso's own standard input, unless that is a terminal.
     fn once(
         &self,
         runtime: &tokio::runtime::Runtime,
@@ -158,7 +158,7 @@ impl Hand {
             outputs,
             watch: None,
             scratch: &self.scratch,
-            // Whoever sits there undoes it by hand.
+            // In a shell, the user undoes changes by hand.
             transaction: None,
             accepted: None,
             permit: Default::default(),
@@ -167,14 +167,14 @@ impl Hand {
         let done = self.exec.run(line).await;
         self.share(&done);
         if let (Some((out, err)), Ok(CommandResult { limit: None, .. })) = (drains, &done) {
-            // What a limit ended must not wait for a slow reader.
+            // A line that a limit ended must not wait for a slow reader.
             out.rest();
             err.rest();
         }
         done
     }
 
-    /// Brings changes to shared files to all sessions, unless a limit ended the line.
+    /// Publishes changes of shared files to all sessions, unless a limit ended the line.
     fn share(&self, done: &Result<CommandResult, ExecError>) {
         let is_cut_off = done.as_ref().map_or(true, |done| done.limit.is_some());
         let shared = match is_cut_off {
@@ -197,7 +197,7 @@ impl Hand {
         }
     }
 
-    /// What the line itself did not say.
+    /// Reports what the line itself did not print.
     fn tell(&self, done: &CommandResult) {
         let limit = done.limit.as_ref();
         if self.json {
@@ -227,8 +227,8 @@ impl From<ExecError> for Failure {
     }
 }
 
-/// A pipe whose other end a thread passes on to a stream of kiso, so that a slow reader holds up commands and nothing
-/// else, and one that went ends them.
+/// A pipe that a thread copies to a stream of kiso. A slow reader delays commands and nothing else; a closed stream ends
+/// them.
 struct Drain {
     channel: Channel,
     thread: JoinHandle<()>,
@@ -246,14 +246,14 @@ impl Drain {
         self.channel.clone()
     }
 
-    /// Waits until everything was passed on.
+    /// Waits until everything was copied.
     fn rest(self) {
         drop(self.channel);
         let _ = self.thread.join();
     }
 }
 
-/// Guests write the bytes: a file or a program gets them as they are, a terminal only what it may act on.
+/// Copies a guest's output: unchanged to a file or a program, and filtered to a terminal.
 fn pass_on(handle: &tokio::runtime::Handle, from: &Channel, mut stream: impl Write + IsTerminal) {
     let mut terminal = stream.is_terminal().then(Output::default);
     let mut write = |bytes: &[u8]| stream.write_all(bytes).and_then(|()| stream.flush()).is_ok();
@@ -274,18 +274,19 @@ fn pass_on(handle: &tokio::runtime::Handle, from: &Channel, mut stream: impl Wri
     }
 }
 
-/// Whether kiso's own standard input is for a line. `/dev/null` stays that: some commands do something else then.
+/// Returns whether a line may read kiso's own standard input. `/dev/null` stays `/dev/null`: some commands behave
+/// differently then.
 fn may_be_read() -> bool {
     let device = |path: &str| rustix::fs::stat(path).map(|found| found.st_rdev);
     let (null, stdin) = (device("/dev/null"), rustix::fs::fstat(std::io::stdin()).map(|stdin| stdin.st_rdev));
     !std::io::stdin().is_terminal() && !matches!((null, stdin), (Ok(null), Ok(stdin)) if null == stdin)
 }
 
-/// Feeds kiso's own standard input to a line.
+/// Copies kiso's own standard input to a line.
 fn pump(runtime: &tokio::runtime::Runtime) -> Channel {
     let (reader, writer) = pipe();
     let handle = runtime.handle().clone();
-    // The thread may wait for a person who never types: it ends with the program.
+    // The thread may wait forever for a person's input: it ends with the program.
     std::thread::spawn(move || feed(&handle, writer));
     Channel::Reader(reader)
 }
@@ -300,7 +301,7 @@ fn feed(handle: &tokio::runtime::Handle, writer: PipeWriter) {
     }
 }
 
-/// A script of this machine.
+/// Reads a script of this machine.
 fn file(path: &Path) -> Result<String, Failure> {
     let shown = printable_line(&path.display().to_string());
     let unread = |why: String| {
@@ -310,7 +311,7 @@ fn file(path: &Path) -> Result<String, Failure> {
         Failure::new(Exit::Usage, message)
     };
     let found = std::fs::metadata(path).map_err(|error| unread(error.to_string()))?;
-    // Whatever else it is, opening it could wait for ever.
+    // Opening anything else, such as a pipe, could block forever.
     if !found.is_file() {
         return Err(unread("it is not a file".to_owned()));
     }
@@ -321,7 +322,7 @@ fn file(path: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| unread("it is not UTF-8 text".to_owned()))
 }
 
-/// A script on standard input.
+/// Reads a script from standard input.
 fn script() -> Result<String, Failure> {
     let mut source = String::new();
     std::io::stdin()

@@ -1,4 +1,4 @@
-//! What a person sees while kiso works: lines on standard error, and a spinner where that is a terminal.
+//! Progress output: lines on standard error, and a spinner on a terminal.
 
 pub(super) mod charts;
 mod harmless;
@@ -19,18 +19,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A spinner is drawn only for what takes longer than a moment.
+/// Interval of the spinner's frames; shorter activities show no spinner.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Standard error, shared by everything that reports on one command.
+/// Standard error, shared by all progress output of one command.
 #[derive(Debug)]
 pub(super) struct Show {
-    /// None where no person watches: with `--json`.
+    /// Prints nothing, with `--json`.
     quiet: bool,
     terminal: bool,
     paint: Paint,
     spinner: Mutex<Option<ProgressBar>>,
-    /// Whether the last line has no end yet.
+    /// Whether the last line is unfinished.
     unended: AtomicBool,
 }
 
@@ -46,18 +46,18 @@ impl Show {
         }
     }
 
-    /// Paints what goes to standard output, and draws nothing.
+    /// Returns a display for standard output without a spinner.
     pub(super) fn stdout() -> Self {
         let terminal = std::io::stdout().is_terminal();
         Self { terminal, paint: Paint::new(terminal), ..Self::new(true) }
     }
 
-    /// How what it prints is painted.
+    /// Returns the colours for its output.
     pub(super) fn paint(&self) -> Paint {
         self.paint
     }
 
-    /// Prints a line, above the spinner if one turns.
+    /// Prints a line, above the spinner if there is one.
     pub(super) fn line(&self, text: &str) {
         if self.quiet {
             return;
@@ -69,7 +69,7 @@ impl Show {
         }
     }
 
-    /// Prints a piece of a text that goes on with the next piece, and ends with the next line.
+    /// Prints a part of a text, which continues with the next part and ends at the next line.
     pub(super) fn piece(&self, text: &str) {
         if self.quiet || text.is_empty() {
             return;
@@ -85,13 +85,13 @@ impl Show {
         }
     }
 
-    /// Says what is being done until [`Self::rest`]. Where there is no terminal, nothing is drawn.
+    /// Shows an activity until [`Self::rest`]. Draws nothing without a terminal.
     #[expect(clippy::expect_used, reason = "the template is right")]
     pub(super) fn busy(&self, what: &str) {
         if !self.terminal {
             return;
         }
-        // A spinner would be drawn over it.
+        // The spinner would overwrite an unfinished line.
         self.end_line();
         let mut spinner = self.lock();
         let bar = spinner.get_or_insert_with(|| {
@@ -110,14 +110,14 @@ impl Show {
         bar.set_message(printable_line(what));
     }
 
-    /// Takes the spinner away.
+    /// Removes the spinner.
     pub(super) fn rest(&self) {
         if let Some(spinner) = self.lock().take() {
             spinner.finish_and_clear();
         }
     }
 
-    /// Dim text on a terminal.
+    /// Returns text that is dim on a terminal.
     pub(super) fn dim(&self, text: &str) -> String {
         self.paint.dim(text)
     }
@@ -145,7 +145,7 @@ impl Observer for Show {
     }
 
     fn still_compiling(&self, skill: &str, elapsed: Duration) {
-        // On a terminal the spinner counts already.
+        // On a terminal, the spinner shows the time already.
         if !self.terminal {
             self.line(&format!("still compiling {skill} ({} s)", elapsed.as_secs()));
         }
@@ -157,13 +157,13 @@ impl Observer for Show {
     }
 }
 
-/// How long something has taken so far, in tenths of a second: "3.2 s", "2 min 5.0 s".
+/// Formats an elapsed time in tenths of a second: "3.2 s", "2 min 5.0 s".
 pub(super) fn elapsed(millis: u64) -> String {
     let (s, tenths) = (millis / 1_000, millis % 1_000 / 100);
     if s < 60 { format!("{s}.{tenths} s") } else { format!("{} min {}.{tenths} s", s / 60, s % 60) }
 }
 
-/// "340 ms", "1.2 s".
+/// Formats a duration: "340 ms", "1.2 s".
 pub(super) fn duration(millis: u64) -> String {
     match millis {
         0..1_000 => format!("{millis} ms"),

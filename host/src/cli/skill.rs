@@ -111,13 +111,13 @@ impl SkillCommand {
     }
 }
 
-/// Opens the home with a display on standard error.
+/// Opens the home, with progress on standard error.
 fn open(shared: &Shared) -> Result<(Opened, Arc<Show>), Failure> {
     let show = Arc::new(Show::new(shared.json));
     Ok((Opened::new(shared, show.clone())?, show))
 }
 
-/// Prints how a call ended: its text, or its error.
+/// Prints the result of a call: its text, or its error.
 fn print_ended(
     ended: CallEnd,
     tool: &str,
@@ -138,7 +138,7 @@ fn print_ended(
     match ended.result {
         Err(error) => {
             let failure = Failure::from(error);
-            // With --json the error stands in the object.
+            // With --json, the error is part of the object.
             if json { Ok(failure.exit) } else { Err(failure) }
         }
         Ok(_) if json => Ok(Exit::Done),

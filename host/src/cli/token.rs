@@ -1,4 +1,4 @@
-//! `kiso token`: who may talk to the daemon over HTTP.
+//! `kiso token`: tokens of the HTTP interface.
 
 use super::{Exit, Failure, Opened, Shared};
 use clap::{Subcommand, ValueEnum};

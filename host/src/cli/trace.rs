@@ -1,4 +1,4 @@
-//! `kiso trace`: what a run did, step by step, after the fact.
+//! `kiso trace`: the steps of a past run.
 
 mod step;
 
@@ -65,7 +65,7 @@ impl TraceArgs {
     }
 }
 
-/// A run, in the form that the gateway sends; `run` is its `id` by another name.
+/// Returns a run in the form that the gateway sends, with `run` as a second name of `id`.
 fn object(run: RunLine) -> Value {
     let mut object = typed("run", &run);
     object["run"] = object["id"].clone();
@@ -80,7 +80,7 @@ fn show(opened: &Opened, name: &str, prompts: bool, json: bool) -> Result<Exit, 
         Ok((run, view.events(&id)?, prompts))
     })?;
     let vault = Vault::open(&opened.home);
-    // What no model has looked at for secrets yet is sealed; here is the key.
+    // Text that no model has checked for secrets yet is sealed; the key is here.
     let open = |text: &str| vault.open_text(SEALED_RUN, text).map(Cow::into_owned).unwrap_or_else(|e| format!("[{e}]"));
     run.message = open(&run.message);
     for event in &mut events {
@@ -150,7 +150,7 @@ fn show(opened: &Opened, name: &str, prompts: bool, json: bool) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-/// "2026-11-21 22:08:41" in local time.
+/// Formats a local time: "2026-11-21 22:08:41".
 pub(super) fn time(ms: i64) -> String {
     let at = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()

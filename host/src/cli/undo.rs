@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(super) struct UndoArgs {
     /// A run's id, the beginning of one, or "last"; without it, the session's last run that changed files
     run: Option<String>,
-    /// The session, where no run is named [default: default]
+    /// The session, if no run is named [default: default]
     #[arg(long, short, value_name = "NAME", conflicts_with = "run")]
     session: Option<String>,
     /// Go back to before this task of the run: 1 is its first
@@ -35,10 +35,10 @@ pub(super) struct UndoArgs {
     /// List what can be undone and redone
     #[arg(long, conflicts_with_all = ["dry_run", "force"])]
     list: bool,
-    /// Also where files were changed since; what is overwritten is kept, and a redo brings it back
+    /// Undo even if files were changed since; what is overwritten is kept, and a redo brings it back
     #[arg(long)]
     force: bool,
-    /// Do not ask where the last run changed nothing, and an earlier one is undone
+    /// Do not ask before undoing an earlier run because the last one changed nothing
     #[arg(long, short, conflicts_with = "list")]
     yes: bool,
 }
@@ -105,7 +105,7 @@ impl UndoArgs {
         Ok(Exit::Done)
     }
 
-    /// The session, and the run if one is named.
+    /// Returns the session, and the run if one is named.
     fn target(&self, opened: &Opened) -> Result<(SessionName, Option<String>), Failure> {
         let Some(text) = &self.run else { return Ok((session(self.session.as_deref())?, None)) };
         let run = opened.store.read_blocking(|view| {
@@ -116,7 +116,7 @@ impl UndoArgs {
     }
 }
 
-/// Asks before an undo that takes back earlier work, because the last run changed nothing.
+/// Asks before undoing earlier work, because the last run changed nothing.
 fn ask_about_earlier(drive: &RunExecutor, of: &SessionName) -> Result<(), Failure> {
     let earlier = block_on(drive.earlier_work(of))?.map_err(|error| failure(error, UndoKind::Undo))?;
     let Some(EarlierWork { last, entry }) = earlier else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! `kiso service`: the daemon as a unit of systemd.
+//! `kiso service`: the daemon as a systemd unit.
 
 mod text;
 
@@ -14,10 +14,10 @@ use super::show::printable;
 use super::{Exit, Failure, Shared, environment};
 use kiso_base::home::Home;
 
-/// Its name for systemd.
+/// The unit's name.
 const NAME: &str = "kiso.service";
 
-/// Where units of the machine stand that an administrator added.
+/// The directory of the system units that an administrator added.
 const SYSTEM_UNITS: &str = "/etc/systemd/system";
 
 #[derive(Debug, Subcommand)]
@@ -30,7 +30,7 @@ pub(super) enum ServiceCommand {
     Status(ServiceScope),
 }
 
-/// Whose systemd.
+/// The systemd instance: the user's or the system's.
 #[derive(Debug, clap::Args)]
 pub(super) struct ServiceScope {
     /// Use the system's systemd instead of the user's (needs root)
@@ -100,7 +100,7 @@ impl InstallArgs {
             .map_err(|e| Failure::new(Exit::Failed, format!("kiso cannot find its own binary: {e}")))?;
         let (owner, home) = match (self.place.system, &self.user) {
             (true, user) => {
-                // What a person has in the environment is that person's home, not the machine's.
+                // A home from a person's environment is not meant for the system's service.
                 let home = shared.home.clone().filter(|_| given_as_argument());
                 (user.clone().map_or(Owner::Dynamic, Owner::User), home)
             }
@@ -141,7 +141,7 @@ fn status(place: &ServiceScope, shared: &Shared) -> Result<Exit, Failure> {
     let mut command = place.command(&["is-active", NAME]);
     let answer = command.output().map_err(|e| Failure::new(Exit::Failed, format!("systemctl: {e}")))?;
     let state = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
-    // "Failed to connect to bus" and its like.
+    // Empty after an error such as "Failed to connect to bus".
     if state.is_empty() {
         return Err(Failure::new(
             Exit::Failed,
@@ -165,7 +165,7 @@ fn status(place: &ServiceScope, shared: &Shared) -> Result<Exit, Failure> {
 }
 
 impl ServiceScope {
-    /// Where the unit stands.
+    /// Returns the path of the unit.
     fn path(&self) -> Result<PathBuf, Failure> {
         if self.system {
             return Ok(Path::new(SYSTEM_UNITS).join(NAME));
@@ -190,7 +190,7 @@ impl ServiceScope {
         command
     }
 
-    /// Whether this systemd can be talked to. Asked first, so that nothing is half done where it cannot.
+    /// Checks that this systemd answers. Called first, so that nothing is left half done.
     fn answers(&self) -> Result<(), Failure> {
         let answer = self.command(&["show-environment"]).output();
         let answer = answer.map_err(|e| Failure::new(Exit::Failed, format!("systemctl: {e}")))?;
@@ -205,7 +205,7 @@ impl ServiceScope {
         Err(Failure::new(Exit::Failed, format!("systemd does not answer ({said}): {hint}")))
     }
 
-    /// Runs systemctl and tells of it. What it says is its user's to read.
+    /// Runs systemctl and reports it. Its output goes to the user.
     fn systemctl(&self, shared: &Shared, args: &[&str]) -> Result<(), Failure> {
         let mut command = self.command(args);
         let shown = format!("systemctl {}{}", if self.system { "" } else { "--user " }, args.join(" "));
@@ -219,7 +219,7 @@ impl ServiceScope {
     }
 }
 
-/// The version of systemd, if it tells one; an error where there is no systemd.
+/// Returns the version of systemd, if it reports one; an error if there is no systemd.
 fn version() -> Result<Option<u32>, Failure> {
     match Command::new("systemctl").arg("--version").stdin(Stdio::null()).output() {
         // "systemd 257 (257.8-1~deb13u2)"
@@ -244,7 +244,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir).map_err(failed)?;
     }
-    // systemd must never read half a unit.
+    // systemd must never read an incomplete unit.
     let part = path.with_extension("service.new");
     std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path)).map_err(failed)
 }
@@ -256,18 +256,18 @@ fn say(shared: &Shared, what: &str) {
     }
 }
 
-/// Whether `--home` was written, and not only `KISO_HOME` set.
+/// Returns whether `--home` was given, rather than only `KISO_HOME`.
 fn given_as_argument() -> bool {
     std::env::args_os().any(|arg| arg.to_str().is_some_and(|arg| arg == "--home" || arg.starts_with("--home=")))
 }
 
-/// What systemd takes for the name of a user, and nothing that would begin a line of its own.
+/// Returns whether systemd accepts the name of a user, and it cannot begin another line of the unit.
 fn is_user_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     (1..=31).contains(&name.len()) && !name.starts_with('-') && name.chars().all(plain)
 }
 
-/// Whether users may make namespaces, which systemd needs for what it mounts in a unit of a user.
+/// Returns whether users may create namespaces, which systemd needs for mounts in a user's unit.
 fn users_make_namespaces() -> bool {
     let says = |file: &str, no: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == no);
     !(says("/proc/sys/kernel/unprivileged_userns_clone", "0")

@@ -1,10 +1,9 @@
-//! `kiso --version`: one line, and with `--verbose` what it was built from.
+//! `kiso --version`: one line, and build details with `--verbose`.
 
 use super::Shared;
 use serde_json::json;
 
-/// The commit, where `build/dist` made the program. A build that is not packaged does not read it: it would be compiled again
-/// after every commit.
+/// The commit, set by `build/dist`. Other builds do not read it, because they would be compiled again after every commit.
 const COMMIT: Option<&str> = option_env!("KISO_COMMIT");
 
 #[derive(Debug, clap::Args)]
