@@ -1,4 +1,5 @@
-//! What work does beyond its answer: changes of files, which can be taken back, and effects outside of the sandbox, which cannot.
+//! The effects of work beyond its answer: changes of files, which can be undone, and effects outside of the sandbox, which
+//! cannot.
 //!
 //! [`label`] has labels as numbers, [`files`] those of a session's files, [`published`] those of Agent Skills, [`member`] has the
 //! interface to a fleet, [`network`] has the hosts that may be reached, [`sink`] decides whether data may leave the sandbox, and

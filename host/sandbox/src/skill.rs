@@ -1,8 +1,9 @@
 //! Skills: components that are installed, and the sandbox that runs them.
 //!
-//! In reading order: [`capability`] lists what a skill can be given, [`manifest`] and [`grant`] say what one asks for and
-//! what it was given, [`loader`] and [`install`] turn a file into a skill, [`engine`], [`ctx`] and
-//! [`workspace`] are the sandbox, [`instance`] is one call. [`agent`] has the skills that are no components: instructions for models. This file ties them together: find a tool, check its arguments, load it once, call it.
+//! In reading order: [`capability`] lists the capabilities of skills, [`manifest`] and [`grant`] have a skill's needs and its
+//! grant, [`loader`] and [`install`] turn a file into a skill, [`engine`], [`ctx`] and [`workspace`] are the sandbox,
+//! [`instance`] is one call. [`agent`] has the skills that are no components: instructions for models. This file ties them
+//! together: find a tool, check its arguments, load it once, call it.
 
 mod agent;
 mod args;
@@ -90,7 +91,7 @@ pub use self::web::{WebError, WebPlace};
 pub use self::workspace::{Charge, Quota, media_type};
 pub use crate::engine::limits::{Limit, LimitHit};
 
-/// What the sandbox of exec tasks has in common with that of skills.
+/// The parts of the sandbox that exec tasks and skills share.
 pub(crate) mod sandbox {
     pub(crate) use super::cache::CodeCache;
     pub(crate) use super::digest::Digest;
@@ -140,22 +141,22 @@ struct Inner {
     sandbox: OnceLock<Sandbox>,
     compiler: Compiler,
     bundled: OnceLock<Vec<Arc<InstalledSkill>>>,
-    /// What was read from the home, with the version of its record.
+    /// The skills that were read from the home, with the version of their record.
     known: Mutex<HashMap<SkillName, (FileVersion, Arc<InstalledSkill>)>>,
     /// The names in the directory of skills, and in that of Agent Skills.
     names: Listing,
     agent_names: Listing,
     /// Agent Skills, likewise.
     agents: Mutex<HashMap<SkillName, (FileVersion, Arc<AgentSkill>)>>,
-    /// What was read of grants, with the version of each one's file.
+    /// The grants that were read, with the version of each file.
     grants: Mutex<HashMap<SkillName, (FileVersion, Grant)>>,
-    /// What was loaded, by digest.
+    /// The components that were loaded, by digest.
     loaded: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<EntryPoint>>>>,
-    /// What workspaces hold, for sessions with a call that runs.
+    /// The size of workspaces, for sessions with a running call.
     usages: Mutex<HashMap<SessionName, Weak<SpaceUsage>>>,
     space: Arc<HomeSpace>,
     limits: SpaceLimits,
-    /// What calls used and is not in the store yet.
+    /// The use by calls that is not in the store yet.
     uses: UseLedger,
 }
 
@@ -458,7 +459,7 @@ impl Skills {
         })
     }
 
-    /// What the session's workspace holds, shared by all calls of the session that run.
+    /// The size of the session's workspace, shared by all running calls of the session.
     fn usage(&self, session: &SessionName) -> Arc<SpaceUsage> {
         self.leave_reserve();
         let mut usages = lock(&self.0.usages);

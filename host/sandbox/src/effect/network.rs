@@ -1,4 +1,5 @@
-//! What a command line, or a call of a bundled skill, may reach, and what it wanted to reach and nobody has allowed yet.
+//! The network access of a command line or of a call of a bundled skill, and the hosts that it wanted to reach and nobody has
+//! allowed yet.
 //!
 //! [`kiso_plan::network`] has the rules. This is the state of one piece of work: clones share the wanted hosts.
 

@@ -46,7 +46,7 @@ const MAX_RECORD: u64 = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSkill {
     pub name: SkillName,
-    /// What it does and when to use it, in its publisher's words.
+    /// The purpose of the skill and when to use it, in its publisher's words.
     pub description: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub license: Option<String>,
@@ -61,7 +61,7 @@ pub struct AgentSkill {
     pub by_name_only: bool,
     /// SHA-256 over its files.
     pub digest: String,
-    /// What it is known by: where it first came from.
+    /// The source that identifies it: where it first came from.
     pub source: String,
     #[serde(flatten)]
     pub provenance: Provenance,
@@ -198,7 +198,7 @@ impl Skills {
     }
 }
 
-/// What an Agent Skill is told as where one that can be called is wanted.
+/// The error if an Agent Skill is given where a skill is needed that can be called.
 pub(super) fn not_callable(skill: &AgentSkill) -> SkillError {
     let name = &skill.name;
     let message = format!(

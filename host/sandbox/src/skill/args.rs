@@ -24,8 +24,8 @@ pub struct ArgsSchema {
 }
 
 impl ArgsSchema {
-    /// Compiles a schema that somebody else has written. Patterns of a dialect that cannot be read are left out of what is checked, and
-    /// are in [`ArgsSchema::unchecked`].
+    /// Compiles a schema that somebody else has written. Patterns in a dialect that cannot be read are not checked;
+    /// [`ArgsSchema::unchecked`] lists them.
     pub fn new(schema: Value) -> Result<Self, String> {
         let compile =
             |schema: &Value| super::manifest::validator(schema).or_else(|_| super::manifest::foreign_validator(schema));
@@ -190,7 +190,8 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// What is wrong. A message that quotes a value of a megabyte helps nobody, and the rule stands behind the value.
+/// The message of an error. A value of a megabyte is not quoted: it helps nobody, and the message names the rule only after the
+/// value.
 fn told(error: &ValidationError<'_>) -> String {
     const MAX: usize = 300;
     let message = error.to_string();
@@ -240,7 +241,7 @@ pub fn from_words(schema: &Value, words: &[(String, String)]) -> Value {
     Value::Object(args)
 }
 
-/// Whether what is wrong is a value of a plan that stands for another: a ref, or what is bound to a task.
+/// Whether the failing value is a placeholder in a plan: a ref, or a value that is bound to a task.
 fn is_not_known_yet(error: &ValidationError<'_>) -> bool {
     let is_ref = error.instance().as_str().is_some_and(|text| parse_ref(text).is_some());
     binding(error.instance()).is_some() || is_ref && !matches!(error.kind(), ValidationErrorKind::Type { .. })

@@ -24,7 +24,7 @@ use std::time::Instant;
 use wasmtime_wasi::cli::{StdinStream, StdoutStream};
 use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder};
 
-/// What ends a process that writes to a pipe that nobody reads.
+/// Ends a process that writes to a pipe without a reader.
 #[derive(Debug, thiserror::Error)]
 #[error("nobody reads its output any more")]
 pub struct BrokenPipe;
@@ -34,7 +34,7 @@ impl BrokenPipe {
     pub const CODE: u8 = 141;
 }
 
-/// What a skill that runs as a command gets of its command line.
+/// The streams and words of a skill that runs as a command.
 #[derive(Debug)]
 pub struct CommandStreams<I, O> {
     pub argv: Vec<String>,
@@ -110,7 +110,7 @@ where
     wasi.allow_blocking_current_thread(true);
     capabilities.workspace.blocks = true;
     wasi.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr).args(&streams.argv);
-    // What the skill was granted itself stands for itself.
+    // Variables that were granted to the skill are not replaced by those of the line.
     let own = |name: &str| name == "PWD" || capabilities.secrets.is_variable(name);
     for (name, value) in streams.env.iter().filter(|(name, _)| !own(name)) {
         wasi.env(name, value);
@@ -160,7 +160,7 @@ where
         wasi.preopened_dir(path, at, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
         capabilities.workspace.roots.push(Root::new(DirId::at(path).map_err(|e| unusable(&e))?, at.as_str()));
     }
-    // What it starts may write to the workspace, so it must be allowed that itself.
+    // Commands that it starts may write to the workspace, so it must have that permission itself.
     let writes = capabilities.workspace.permissions() == Some(FsPerms::ReadWrite);
     if let (Some(requests), Some((dir, _)), true) = (streams.requests, streams.support.first(), writes) {
         let unusable = |e| SkillError::host(&skill, format!("{CONTROL_FILE} cannot be used: {e}"));
@@ -224,8 +224,8 @@ fn give_folder_cwd(wasi: &mut WasiCtxBuilder, (overlays, cwd): (&Overlays, &str)
     }
 }
 
-/// Gives the directory that the command was started in as `.`, where it lies in one of `roots`. Its name comes from a guest and
-/// may be a link by now, so it is looked up without leaving its root, and given by what was found.
+/// Mounts the directory that the command was started in as `.`, if it is in one of `roots`. The name comes from a guest and may
+/// be a link by now. So the directory is opened without leaving its root, and the opened directory is mounted.
 fn give_cwd(wasi: &mut WasiCtxBuilder, cwd: &str, roots: &[(&str, &PathBuf)], perms: FsPerms) {
     let below = |at: &str| {
         let rest = cwd.strip_prefix(at)?;

@@ -11,7 +11,7 @@ use kiso_store::store::SkillUse;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a limit has to spare over what calls used of it: the next call may need a little more than the largest so far.
+/// The reserve beyond the largest use so far is that use divided by this: the next call may need a little more.
 const SPARE: u64 = 4;
 
 /// Everything that an audit shows.
@@ -39,7 +39,7 @@ pub struct AuditView {
 }
 
 impl Skills {
-    /// What the component does with what it was granted.
+    /// Compares the grant of a component with its use.
     pub fn audit(&self, skill: &InstalledSkill) -> Result<AuditView, SkillError> {
         let host = |error: &dyn std::fmt::Display| SkillError::host(skill.name().as_str(), error);
         let bytes = skill.wasm().map_err(|error| host(&error))?;
@@ -90,7 +90,7 @@ impl Skills {
         Ok(narrower)
     }
 
-    /// What the calls of the component that is installed have used; none where none was recorded.
+    /// The recorded use of the installed component; `None` if no call was recorded.
     fn used_by(&self, skill: &InstalledSkill) -> Result<Option<SkillUse>, SkillError> {
         let (store, name) = (&self.0.store, skill.name().as_str());
         self.0.uses.write(store);
@@ -98,7 +98,7 @@ impl Skills {
         Ok(used.filter(|used| used.digest == skill.digest() && used.calls > 0))
     }
 
-    /// What of a grant would have done.
+    /// The part of a grant that would have been enough.
     fn least(&self, skill: &InstalledSkill, granted: &Grant, used: &SkillUse) -> Grant {
         let engine = &self.config().engine;
         let spare = |used: u64| used.saturating_add(used.div_ceil(SPARE));
@@ -112,7 +112,7 @@ impl Skills {
     }
 }
 
-/// What is allowed no more, and what is instead.
+/// The permissions that were removed and those that replace them.
 fn difference(before: &EffectiveGrant, after: &EffectiveGrant) -> Vec<String> {
     let (before, after) = (before.lines(), after.lines());
     let gone = before.iter().filter(|line| !after.contains(line)).map(|line| format!("- {line}"));

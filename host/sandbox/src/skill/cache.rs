@@ -107,7 +107,7 @@ impl CodeCache {
 
     /// Removes the code of a component that is not used again.
     pub(super) fn forget(&self, digest: &Digest) {
-        // What stays goes when room is wanted.
+        // If this fails, the file is removed when space is needed.
         let _ = std::fs::remove_file(self.entry_path(digest));
     }
 
@@ -173,7 +173,7 @@ impl CodeCache {
         hmac::sign(&self.key(), &self.message(digest, code))
     }
 
-    /// What is signed. The code goes in as its digest, so that it need not be copied.
+    /// The signed message. It contains the digest of the code, so that the code need not be copied.
     fn message(&self, component: &Digest, code: &Digest) -> Vec<u8> {
         let mut message = b"kiso compiled code v1\0".to_vec();
         message.extend(component.bytes());

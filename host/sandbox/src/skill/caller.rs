@@ -20,11 +20,11 @@ pub struct Caller<'a> {
     pub shared: bool,
     /// The work that the call is a part of, if that can be undone.
     pub transaction: Option<&'a Arc<Transaction>>,
-    /// What a person has accepted for this call; without it, nothing that is to be asked for is allowed.
+    /// The access that a person has approved for this call; without it, nothing is allowed that needs approval.
     pub accepted: Option<&'a [CardAccess]>,
-    /// What the call may do outside by the rules of labels; without it, a person makes it by hand.
+    /// The call's effects outside of the sandbox that the rules of labels allow; without it, a person makes the call by hand.
     pub permit: Option<&'a Permit>,
-    /// What a command line, or a bundled skill beside its grant, may reach; without it, nothing.
+    /// The network of a command line, or of a bundled skill beside its grant; without it, none.
     pub network: Option<&'a Network>,
 }
 

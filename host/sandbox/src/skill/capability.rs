@@ -1,4 +1,4 @@
-//! What a skill can be given: one file for each capability, and one list of them.
+//! The capabilities of skills: one file for each, and one list of them.
 //!
 //! A file holds all that there is about its capability: the interfaces that components import for it, the host's functions
 //! behind them, what a manifest may ask for, what an administrator grants and how that is narrowed and shown, its limits, its
@@ -54,7 +54,8 @@ use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi_http::WasiHttpView;
 
 list::capabilities! {
-    /// What an administrator grants. The name is the key in a manifest's `[kiso.skill.needs]` and in the grant's file.
+    /// Capabilities that an administrator grants. The name is the key in a manifest's `[kiso.skill.needs]` and in the grant's
+    /// file.
     granted {
         http: OutgoingHttp,
         // Declared in [kiso.skill] and [kiso.skill.env], where a call's secrets are.
@@ -62,7 +63,7 @@ list::capabilities! {
         secrets: ReadableSecrets,
         workspace: WorkspaceFiles,
     }
-    /// What every skill has.
+    /// Capabilities that every skill has.
     open {
         basics: Basics,
         kv: Kv,
@@ -76,9 +77,9 @@ list::capabilities! {
 pub trait Capability: Sized + Send + 'static {
     /// The interfaces that components import for it, each with the version that has it.
     const IMPORTS: &'static [ImportSpec];
-    /// What documentation says about it.
+    /// The text about it in the documentation.
     const DOC: Doc;
-    /// What a call is allowed of it; `()` where every skill has all of it.
+    /// The access of one call; `()` if every skill has full access.
     type Allowed: Clone + Default + Debug;
 
     /// Defines its functions, once for an engine. `state` finds its value in that of a call.
@@ -92,7 +93,7 @@ pub trait Capability: Sized + Send + 'static {
         Ok(())
     }
 
-    /// What the guest did with it. At the call's end, also where that was an error.
+    /// Returns the use that the guest made of it. Called at the end of each call, also after an error.
     fn used(&self) -> CapabilityUse {
         CapabilityUse::default()
     }
@@ -106,11 +107,11 @@ pub trait Capability: Sized + Send + 'static {
 
 /// A capability that a manifest asks for and an administrator grants. A skill has nothing of it by default.
 pub trait Grantable: Capability {
-    /// What stands in a manifest, with its place there.
+    /// The value in a manifest, with its position there.
     type Toml: DeserializeOwned + Default;
     /// The same, checked.
     type Need: Clone + Default + PartialEq + Debug;
-    /// What stands in the grant's file; the default grants nothing.
+    /// The value in the grant's file; the default grants nothing.
     type Grant: Clone + Default + PartialEq + Debug + Serialize + DeserializeOwned;
 
     /// How `kiso skill grant` names it.
@@ -124,7 +125,7 @@ pub trait Grantable: Capability {
     /// Checks what stands in a grant's file.
     fn check_grant(grant: &Self::Grant) -> Result<(), String>;
 
-    /// What a component asks for that has no manifest and imports [`Grantable::IMPLIED_BY`].
+    /// The need of a component that has no manifest and imports [`Grantable::IMPLIED_BY`].
     fn implied() -> Self::Need {
         Self::Need::default()
     }
@@ -135,16 +136,17 @@ pub trait Grantable: Capability {
     /// The grant that covers a need; empty where every skill gets as much.
     fn asked(need: &Self::Need) -> Self::Grant;
 
-    /// What is asked that `granted` does not cover.
+    /// The part of `asked` that `granted` does not cover.
     fn beyond(asked: &Self::Grant, granted: &Self::Grant) -> Self::Grant;
 
-    /// What is asked that does not stand in `other` as it is.
+    /// The part of `asked` that `other` does not contain in the same form.
     fn without(asked: &Self::Grant, other: &Self::Grant) -> Self::Grant;
 
     /// The overlap of both: never more than the manifest asks for, nor than was granted.
     fn allow(need: &Self::Need, granted: &Self::Grant) -> Self::Allowed;
 
-    /// What of a grant would have done for what calls used; never more than it. Where that cannot be told, it is the grant itself.
+    /// The part of a grant that would have been enough for the recorded calls; never more than the grant. By default the whole
+    /// grant, for capabilities that cannot tell.
     fn least(granted: &Self::Grant, _need: &Self::Need, _used: &CapabilityUse) -> Self::Grant {
         granted.clone()
     }
@@ -158,10 +160,10 @@ pub trait Grantable: Capability {
         names.into_iter().try_for_each(|name| Self::add(grant, need, name, skill))
     }
 
-    /// What a grant allows, as the rest of "It asks to": a line for each thing.
+    /// The permissions of a grant, each a line that completes "It asks to".
     fn lines(grant: &Self::Grant) -> Vec<String>;
 
-    /// What a call is allowed, for `kiso skill info`: a line for each thing.
+    /// The permissions of a call, for `kiso skill info`, one per line.
     fn summary(allowed: &Self::Allowed) -> Vec<String>;
 
     /// The same for `kiso doctor`, where what every skill gets as it asks is not listed.
@@ -186,7 +188,7 @@ pub trait GrantByName: Capability<Allowed = BTreeSet<String>> {
     /// How `kiso skill grant` names it, with a value.
     const FLAG: Flag;
 
-    /// What is wrong with a name in a manifest or a grant.
+    /// Returns an error if a name in a manifest or a grant is not valid.
     fn check_name(name: &str) -> Result<(), String>;
 
     /// Whether `wide` stands for `narrow`, too.
@@ -194,13 +196,13 @@ pub trait GrantByName: Capability<Allowed = BTreeSet<String>> {
         wide == narrow
     }
 
-    /// What a skill may do with it, as the rest of "It asks to".
+    /// The permission that a name gives to a skill, as a line that completes "It asks to".
     fn line(name: &str) -> String;
 
     /// Why a grant of this name to the skill would have no effect.
     fn not_asked(name: &str, skill: &str) -> String;
 
-    /// What of the names would have done for what calls used; all where that cannot be told.
+    /// The names that would have been enough for the recorded calls; by default all, for capabilities that cannot tell.
     fn least_names(granted: &BTreeSet<String>, _used: &CapabilityUse) -> BTreeSet<String> {
         granted.clone()
     }
@@ -301,7 +303,7 @@ fn failure(code: ErrorCode, message: impl Into<String>) -> Failure {
     Failure { code: code.as_str().to_owned(), message: message.into(), retryable: false }
 }
 
-/// What the store refused, as a failure that the guest may handle.
+/// The store's error, as a failure that the guest may handle.
 fn refused(error: &StoreError) -> Failure {
     let code = match error {
         StoreError::Quota { .. } => ErrorCode::Quota,
@@ -319,7 +321,7 @@ pub(super) fn is_offered(import: &str, drafts: bool) -> bool {
     })
 }
 
-/// What components may import, in a few words.
+/// Returns a short list of the interfaces that components may import.
 pub(super) fn offers() -> String {
     let finished = Capabilities::imports().filter(|offer| !offer.version.is_draft());
     let worlds: BTreeSet<String> = finished.map(|offer| format!("{}@{}", offer.world, offer.version)).collect();

@@ -84,14 +84,14 @@ impl std::fmt::Debug for ChannelComponent {
     }
 }
 
-/// What kind of trouble a channel has.
+/// The kind of a channel's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChannelTrouble {
     /// It may work later.
     Passing,
     /// The token is missing, wrong or revoked.
     Unauthorized,
-    /// What it was about is never there again.
+    /// The requested thing will never be available again.
     Gone,
     TooLarge,
 }
@@ -106,7 +106,7 @@ pub struct ChannelFailure {
     pub rest: Option<Duration>,
 }
 
-/// What is asked of a component.
+/// A request to a component.
 enum Request<'a> {
     Poll(Option<&'a str>),
     Fetch(&'a str),
@@ -116,7 +116,7 @@ enum Request<'a> {
     Typing(&'a str),
 }
 
-/// What it answers.
+/// A component's response.
 enum Answer {
     Batch(Batch),
     Content(Vec<u8>),
@@ -328,7 +328,7 @@ async fn ask(
     })
 }
 
-/// What a skill may import is more than a channel is given.
+/// A skill may import more interfaces than a channel gets.
 fn imports_what_channels_have(component: &Component) -> Result<(), String> {
     const OWN: [&str; 4] =
         ["kiso:channel/types@0.1.", "kiso:skill/types@0.1.", "kiso:skill/kv@0.1.", "kiso:skill/log@0.1."];

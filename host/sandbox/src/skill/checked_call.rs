@@ -23,7 +23,7 @@ impl CheckedCall {
         &self.skill.tools[self.tool].name
     }
 
-    /// What its skill does with the session's workspace.
+    /// The skill's access to the session's workspace.
     pub fn workspace(&self) -> Workspace {
         self.skill.manifest.needs.workspace
     }
@@ -42,14 +42,14 @@ impl Skills {
         }
     }
 
-    /// What is wrong with some of the arguments of a plan.
+    /// Checks some of the arguments of a plan.
     pub fn check_some(&self, tool: &str, args: &Value) -> Result<(), Vec<Violation>> {
         let found = self.find_tool(tool);
         let (skill, index) = found.map_err(|e| vec![Violation { path: "tool".to_owned(), message: e.to_string() }])?;
         skill.tools[index].args.check_some(args)
     }
 
-    /// What is wrong with the arguments of a plan, in which refs are not resolved yet; without that, defaults filled in.
+    /// Checks the arguments of a plan whose refs are not resolved yet. Returns the arguments with defaults filled in.
     pub fn check_planned(&self, tool: &str, args: &Value) -> Result<Value, Vec<Violation>> {
         let found = self.find_tool(tool);
         let (skill, index) = found.map_err(|e| vec![Violation { path: "skill".to_owned(), message: e.to_string() }])?;

@@ -53,7 +53,7 @@ pub struct Compiler {
     slots: Arc<Semaphore>,
 }
 
-/// Why there is no code.
+/// The reason why a component was not compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     /// A limit ended it.

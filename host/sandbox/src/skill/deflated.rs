@@ -1,4 +1,4 @@
-//! What lies in the binary deflated, because it is not needed at each start.
+//! Parts of the binary that are stored deflated, because not every start needs them.
 
 use flate2::{Decompress, FlushDecompress, Status};
 

@@ -1,4 +1,4 @@
-//! What a component is known by.
+//! The digest that identifies a component.
 
 use data_encoding::HEXLOWER;
 use ring::digest::{Context, SHA256, digest};

@@ -49,7 +49,7 @@ impl Sandbox {
         &self.engine
     }
 
-    /// What guests may import.
+    /// The linker of the interfaces that guests may import.
     pub(super) fn linker(&self) -> &Linker<Ctx> {
         &self.linker
     }

@@ -1,4 +1,4 @@
-//! What is called in a compiled component, and the tools that its functions become.
+//! The functions of a compiled component, and the tools that they become.
 
 use super::capability::is_offered;
 use super::engine::Sandbox;
@@ -50,7 +50,7 @@ pub(super) fn entry(
     }
 }
 
-/// What the engine said, as far as a person reads on: it repeats names that a component chose.
+/// The engine's message, cut to a readable length: it repeats names that a component chose.
 fn said(what: &str, error: &wasmtime::Error) -> String {
     format!("{what}: {}", brief(&format!("{error:#}"), 2_000))
 }

@@ -1,4 +1,4 @@
-//! What a person reads when a skill did not do its work: whose fault, what happened, and the way out.
+//! The error of a skill for people: whose fault it is, what happened, and what to do.
 
 use crate::engine::limits::LimitHit;
 use kiso_plan::code::{Blame, ErrorClass, ErrorCode};

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub struct FetchedFile {
     dir: PathBuf,
     pub file: PathBuf,
-    /// What it is known by when another version comes: registry and name, the address, or the index.
+    /// The source that identifies it when another version comes: registry and name, the address, or the index.
     pub source: String,
     /// The place that it can be got from again, with its digest.
     pub location: String,

@@ -17,8 +17,8 @@ impl FileVersion {
     /// Systems count time in ticks of some milliseconds: a file that was changed just now may change again within the same.
     const SETTLED: Duration = Duration::from_millis(100);
 
-    /// `None` where there is no such file, and while it may still change without being seen. To be asked for before the file is
-    /// read: what takes its place meanwhile has another one.
+    /// Returns `None` if the file does not exist, or if it was changed so recently that another change could go unnoticed. Call
+    /// it before you read the file: a file that takes its place meanwhile has another version.
     pub(super) fn of(path: &Path) -> Option<FileVersion> {
         let found = std::fs::metadata(path).ok()?;
         let (seconds, nanos) = (found.ctime(), found.ctime_nsec());

@@ -1,4 +1,4 @@
-//! What an administrator allowed a skill: `grants/NAME.toml`. No tool and no skill can reach these files.
+//! The grants of an administrator to a skill: `grants/NAME.toml`. No tool and no skill can reach these files.
 //!
 //! Without a word about it a skill gets `/work` as its manifest asks, the default memory and time, and nothing else. What a
 //! call gets is the overlap of what the manifest asks for and what was granted. A component without a manifest may be granted
@@ -76,7 +76,7 @@ impl Grant {
     }
 }
 
-/// What a manifest asks for beyond what every skill gets: the grant that would cover it.
+/// The needs of a manifest beyond what every skill gets, as the grant that would cover them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestedGrant(pub Grant);
 
@@ -90,12 +90,12 @@ impl RequestedGrant {
         })
     }
 
-    /// What is asked here that `grant` does not cover.
+    /// The part of the request that `grant` does not cover.
     pub fn beyond(&self, grant: &Grant) -> Self {
         Self(self.0.beyond(grant))
     }
 
-    /// What is asked here and not in `other`.
+    /// The part of the request that `other` does not contain.
     pub fn without(&self, other: &Self) -> Self {
         Self(self.0.without(&other.0))
     }
@@ -132,7 +132,7 @@ impl EffectiveGrant {
         Self::overlap(needs, &grant, memory_mib, timeout_s)
     }
 
-    /// With what a person has accepted of what is to be asked for.
+    /// Adds the access that a person has approved.
     pub fn with_accepted(mut self, skill: &str, accepted: Option<&[CardAccess]>) -> Self {
         for access in accepted.into_iter().flatten().filter(|access| access.of == skill) {
             let allowed = self.ask.accepted(access);
@@ -144,7 +144,7 @@ impl EffectiveGrant {
 }
 
 impl Skills {
-    /// What a call of this skill would get.
+    /// The access that a call of this skill would get.
     pub fn allowed(&self, skill: &InstalledSkill) -> Result<EffectiveGrant, SkillError> {
         Ok(self.allowed_under(skill, &self.grant(skill)?))
     }
@@ -153,7 +153,7 @@ impl Skills {
         EffectiveGrant::new(&skill.manifest, Some(grant), &self.config().engine, skill.is_bundled())
     }
 
-    /// What an administrator granted this skill beyond what every skill gets.
+    /// The grant of an administrator to this skill, beyond what every skill gets.
     pub fn grant(&self, skill: &InstalledSkill) -> Result<Grant, SkillError> {
         let name = skill.name();
         // Before it is read: what takes its place meanwhile has another one.
@@ -186,7 +186,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    /// What an administrator changes holds from the next call on, however soon that comes.
+    /// A changed grant takes effect with the next call, however soon that comes.
     #[test]
     fn a_grant_that_changes_is_read_again() {
         let dir = tempfile::tempdir().unwrap();

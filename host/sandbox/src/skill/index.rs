@@ -34,7 +34,7 @@ const MAX_TEXT: usize = 1_024;
 /// Names of a package in command lines.
 const MAX_COMMANDS: usize = 64;
 
-/// What is signed of an index is said to be this.
+/// The kind in the signed statement of an index.
 const KIND: &str = "index";
 
 /// An index as it stands in its file.

@@ -1,4 +1,4 @@
-//! What one call brings with it, before anything of it is made ready.
+//! The input of one call, before anything is prepared for it.
 
 use super::http_need::HttpNeed;
 use super::workspace::SpaceUsage;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What one call gets, but for what it was granted.
+/// The input of one call, without its grant.
 pub struct CallInput<'a> {
     pub skill: SkillName,
     pub tool: String,
@@ -33,15 +33,15 @@ pub struct CallInput<'a> {
     pub usage: Arc<SpaceUsage>,
     /// The work that it is a part of, if that can be undone.
     pub transaction: Option<Arc<Transaction>>,
-    /// What it may do outside, and the label of what it reads.
+    /// The effects that it may have outside of the sandbox, and the label of the data that it reads.
     pub permit: Permit,
     /// Those of the session's files, where it sees them.
     pub labels: Option<Arc<FileLabels>>,
     pub declared: DeclaredSecrets,
-    /// What the run knows; a skill sees of it what it declares and was granted.
+    /// The secrets of the run; a skill sees those that it declares and was granted.
     pub secrets: &'a Secrets,
     pub http: HttpConfig,
-    /// What a bundled skill may reach beside its grant, and what its manifest asks for.
+    /// The network of a bundled skill beside its grant, and the needs of its manifest.
     pub network: Option<(Network, Vec<HttpNeed>)>,
     pub store: Store,
     pub observer: Arc<dyn Observer>,
@@ -65,8 +65,8 @@ pub struct DeclaredSecrets {
     pub injected: BTreeSet<String>,
 }
 
-/// Whether what a call leaves behind reaches the disk. A self-test and `kiso skill test` leave nothing behind, and find nothing:
-/// what is to be tried out may be anybody's.
+/// Whether a call can read and write values on disk. A self-test and `kiso skill test` cannot: they run code that nobody has
+/// approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keep {
     Disk(KvOwner),

@@ -42,27 +42,26 @@ pub struct InstallCandidate {
     manifest_text: String,
     /// Whether the file brought no manifest.
     pub derived: bool,
-    /// What it asks for beyond what every skill gets, and beyond what the installed version was granted.
+    /// Its needs beyond what every skill gets and beyond the grant of the installed version.
     pub beyond: RequestedGrant,
     /// The version that it replaces.
     pub replaces: Option<String>,
     /// Why it may be somebody else's than what it replaces. What that was granted is not kept then, and [`InstallCandidate::beyond`] is
     /// everything that this one asks for.
     pub doubt: Option<String>,
-    /// What models are told, and what is checked, otherwise than with the version that it replaces.
+    /// The changes in the text for models and in the checks, compared with the version that it replaces.
     pub change: SurfaceChange,
-    /// What of [`InstallCandidate::beyond`] was granted to what it replaces.
+    /// The part of [`InstallCandidate::beyond`] that was granted to the version that it replaces.
     pub granted_before: RequestedGrant,
-    /// What the skill is known by: where the file comes from, or what was known before by the same publisher.
+    /// The source that identifies the skill: where the file comes from, or the earlier source of the same publisher.
     source: Option<String>,
     /// Where the file was got, and who signed it.
     provenance: Provenance,
     /// Why a signature that is there does not count.
     pub signature_warning: Option<String>,
-    /// What was installed when the file was looked at: its digest and version.
+    /// The digest and version that were installed when the file was examined.
     seen: Option<(String, String)>,
-    /// What it may do with the workspace where nothing is granted: no more than the version before, which had less than this
-    /// one asks for.
+    /// Its access to the workspace without a grant: not more than the version before had, which was less than this one asks for.
     kept: Option<Workspace>,
 }
 
@@ -81,7 +80,7 @@ impl InstallCandidate {
     }
 }
 
-/// What an installed skill is known by, while somebody thinks about the next one.
+/// The digest and version of an installed skill, to find out whether it changed while a person decided.
 fn seen(installed: &InstalledSkill) -> (String, String) {
     (installed.identity().digest.to_owned(), installed.manifest.version.clone())
 }
@@ -97,16 +96,16 @@ enum Origin<'a> {
     Package(&'a PackageOrigin),
 }
 
-/// What to do with what a skill asks for.
+/// What to grant of a skill's needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GrantChoice {
     /// Everything.
     All,
-    /// What every skill gets, and nothing beyond it; an existing grant is taken back.
+    /// Only the access that every skill gets; an existing grant is taken back.
     Basic,
     /// Nothing at all, not even `/work`; an existing grant is taken back.
     None,
-    /// What stands in the grant file already; nothing, where there is a [`InstallCandidate::doubt`].
+    /// The existing grant file; nothing if there is an [`InstallCandidate::doubt`].
     Keep,
     /// The same, by a person who was shown what changes.
     KeepShown,
@@ -267,7 +266,7 @@ impl Skills {
             // Nothing that was granted to another one goes on to it.
             Some(old) if derived && doubt.is_some() => Some(had(&old.manifest).min(Workspace::Read)),
             Some(old) => Some(had(&old.manifest)),
-            // What nobody asked for in writing is not given unasked.
+            // A component without a manifest did not ask for write access, so it does not get it.
             None if derived => Some(Workspace::Read),
             None => None,
         };
@@ -282,7 +281,7 @@ impl Skills {
             Origin::Package(origin) => origin.provenance.location.clone().unwrap_or_else(|| source.clone()),
             Origin::File | Origin::Upload => source.clone(),
         };
-        // What is made of it differs from home to home.
+        // The derived component differs from home to home.
         let file_digest = match origin {
             Origin::Package(origin) => origin.provenance.file_digest.clone().unwrap_or(statement.digest),
             _ => statement.digest,
@@ -325,7 +324,7 @@ impl Skills {
         let host_error = |e: &dyn std::fmt::Display| SkillError::host(name.as_str(), e);
         let _lock = self.home().lock_install().map_err(|e| not_locked(&name, &e))?;
         if self.read_installed(&name).ok().flatten().as_ref().map(seen) != candidate.seen {
-            // What was asked, and answered, was about another one.
+            // The person decided about another version.
             let message = "it was installed or removed by somebody else meanwhile; nothing changed, try again";
             let busy = SkillError::new(name.as_str(), Blame::Host, ErrorCode::Busy, message);
             return Err(SkillError { retryable: true, ..busy });

@@ -43,7 +43,7 @@ pub struct InstalledSkill {
     pub shape: Shape,
     /// Whether a core module was wrapped.
     pub wrapped: bool,
-    /// What it was written with, if it says so.
+    /// The SDK that it was written with, if it names one.
     pub sdk: Option<String>,
     pub tools: Vec<Tool>,
     pub place: ComponentLocation,
@@ -78,9 +78,9 @@ pub struct Provenance {
 /// One thing that can be called: for most skills the skill itself.
 #[derive(Debug)]
 pub struct Tool {
-    /// What plans and people write: "search", or "calc.add" in a component of several functions.
+    /// The name in plans and for people: "search", or "calc.add" in a component of several functions.
     pub name: String,
-    /// What the guest is told: "search", or "add".
+    /// The name for the guest: "search", or "add".
     pub inner: String,
     pub args: ArgsSchema,
 }
@@ -175,7 +175,7 @@ impl InstalledSkill {
         self.provenance()?.signer.as_deref()
     }
 
-    /// What it is known by when another file of its name comes.
+    /// The identity that is compared when another file of its name comes.
     pub(super) fn identity(&self) -> Identity<'_> {
         let digest = match &self.place {
             ComponentLocation::Binary(_) => "",
@@ -184,7 +184,7 @@ impl InstalledSkill {
         Identity { version: &self.manifest.version, digest, source: self.source() }
     }
 
-    /// What a call may keep, and where.
+    /// The values that a call may keep, and where.
     pub(super) fn keep(&self) -> Keep {
         Keep::Disk(self.owner.get_or_init(|| KvOwner::new(self.name(), self.source())).clone())
     }
@@ -211,7 +211,7 @@ impl InstalledSkill {
             let message = format!("{} is damaged ({why}); remove the skill and add it again", dir.join(what).display());
             SkillError::new(name.as_str(), Blame::Host, ErrorCode::Io, message)
         };
-        // What an older kiso installed, and this one would not.
+        // An older kiso installed this skill, and this one would refuse it.
         let set_aside = |why: String| {
             let message = format!(
                 "it is set aside and cannot be called: {why}; add it again, or `kiso skill remove {name}` removes it"
@@ -267,7 +267,7 @@ pub(super) fn tools(manifest: &Manifest, shape: Shape, found: Vec<(String, Value
     named.into_iter().map(|(name, inner, schema)| Ok(Tool { name, inner, args: args(schema)? })).collect()
 }
 
-/// What a manifest says of a tool, or an argument, that is not there would be taken for said and change nothing.
+/// Refuses effects of a tool or an argument that does not exist. Otherwise a typing error would have no effect and go unnoticed.
 pub(super) fn check_effects(manifest: &Manifest, tools: &[(String, String, Value)]) -> Result<(), String> {
     for (name, effect) in &manifest.effects {
         let Some((_, _, schema)) = tools.iter().find(|(_, inner, _)| inner == name) else {

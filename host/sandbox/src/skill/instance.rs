@@ -30,7 +30,7 @@ use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder};
 
-/// What is called in a component.
+/// The entry point of a component.
 #[derive(Clone)]
 pub(super) enum EntryPoint {
     Skill(SkillPre<Ctx>),
@@ -48,20 +48,20 @@ pub(super) struct Function {
     pub ty: ComponentFunc,
 }
 
-/// What a call left behind, whether it went well or not.
+/// The results of a call, successful or not.
 #[derive(Debug)]
 pub struct CallEnd {
     pub result: Result<SkillAnswer, SkillError>,
     pub log: Vec<LogLine>,
-    /// What the guest wrote to its standard streams, where that is not the answer itself.
+    /// The guest's output on its standard streams, if that is not the answer itself.
     pub stdout: String,
     pub stderr: String,
     pub used: LimitUse,
-    /// What it might have used; `None` where it did not come as far as an instance.
+    /// The limits that it had; `None` if it was never instantiated.
     pub allowed: Option<Allowance>,
-    /// What the skill was granted when it ran.
+    /// The skill's grant at the time of the call.
     pub grant: Option<Grant>,
-    /// What it did with that; `None` where it did not come as far as an instance.
+    /// The use that it made of the grant; `None` if it was never instantiated.
     pub did: Option<CallUse>,
 }
 
@@ -240,7 +240,7 @@ pub(super) fn context(
     Ok(Ctx { guest: Guest::new(&mut wasi, meter), capabilities })
 }
 
-/// What a command reads: the original `run.py` contract.
+/// The standard input of a command: the original `run.py` contract.
 fn stdin_json(given: &CallInput<'_>, capabilities: &Capabilities) -> String {
     let secrets = capabilities.secrets.values();
     let secrets: serde_json::Map<_, _> =

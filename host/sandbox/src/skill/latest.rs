@@ -10,10 +10,10 @@ use crate::package;
 use std::cmp::Ordering;
 use std::path::Path;
 
-/// What there is at the place that a skill came from.
+/// The version at the place that a skill came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LatestVersion {
-    /// What is installed.
+    /// The installed version.
     Same,
     /// Another one. Whether it may be installed is seen when it is examined.
     Other {

@@ -1,4 +1,4 @@
-//! The names of what is installed. Each step of a run asks for them several times, and they hardly ever change.
+//! The names of the installed skills. Each step of a run asks for them several times, and they hardly ever change.
 
 use super::file_version::FileVersion;
 use kiso_base::home::SkillName;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Listing(Mutex<Option<(FileVersion, Arc<[SkillName]>)>>);
 
 impl Listing {
-    /// The entries of `dir` that have a name, sorted; none if there is no such directory.
+    /// Returns the entries of `dir` that have a name, sorted. The list is empty if the directory does not exist.
     pub(super) fn of(&self, dir: &Path, name: impl Fn(&str) -> Option<SkillName>) -> Arc<[SkillName]> {
         let version = FileVersion::of(dir);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What a file is, before anything of it is compiled or run: its shape, its manifest, what it imports.
+//! Examines a file before anything of it is compiled or run: its shape, its manifest, its imports.
 
 use super::capability::{Needs, is_offered, offers};
 use super::preview1::{self, PREVIEW1};
@@ -48,9 +48,9 @@ pub(super) struct ParsedComponent {
     pub wrapped: bool,
     /// Text of the custom section `kiso.toml`, of the component or of a module in it.
     pub manifest: Option<String>,
-    /// What the custom section `kiso-sdk` says, such as "rust 0.1.0".
+    /// The content of the custom section `kiso-sdk`, such as "rust 0.1.0".
     pub sdk: Option<String>,
-    /// What it can be granted without a manifest, because it imports it.
+    /// The needs that can be granted without a manifest, from its imports.
     pub implied: Needs,
     /// Name of the exported interface `kiso:skill/self-test`, if there is one.
     pub self_test: Option<String>,
@@ -159,7 +159,7 @@ fn parse_for(bytes: &[u8], drafts: bool) -> Result<ParsedComponent, LoadError> {
     Ok(ParsedComponent { shape, wasm, wrapped, manifest, sdk, implied, self_test })
 }
 
-/// What can be seen of a file without compiling it.
+/// The properties of a file that are visible without compiling it.
 #[derive(Debug, Clone)]
 struct Outside {
     encoding: Encoding,
@@ -291,7 +291,7 @@ fn wrap(module: &[u8], outside: &Outside) -> Result<Vec<u8>, LoadError> {
     preview1::wrap(module).map_err(|error| LoadError::Core(brief(&error, 2_000)))
 }
 
-/// What a file that is not wasm seems to be, and what to do.
+/// A guess at the kind of a file that is not wasm, and what to do.
 fn looks_like(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(64)]).trim_start().to_lowercase();
     let what = if bytes.is_empty() {

@@ -1,5 +1,5 @@
-//! `skills.lock`: what is installed, from where, and by whom. It is written anew with each change, and `kiso skill sync` makes another
-//! home the same by it. Grants are not in it: what a skill may do is decided in each home.
+//! `skills.lock`: the installed skills, where they came from, and who signed them. It is rewritten with each change, and `kiso
+//! skill sync` makes another home equal to it. It contains no grants: each home decides what a skill may do.
 
 use super::Skills;
 use super::error::SkillError;
@@ -43,7 +43,7 @@ pub struct LockedSkill {
 }
 
 impl Skills {
-    /// What is installed, by name.
+    /// The installed skills, by name.
     pub fn locked(&self) -> Vec<LockedSkill> {
         let components = self.list().into_iter().flatten().filter(|skill| !skill.is_bundled());
         let component = components.map(|skill| {
@@ -71,7 +71,7 @@ impl Skills {
         all
     }
 
-    /// Writes the home's file anew.
+    /// Rewrites the home's file.
     pub(super) fn write_lock(&self) -> Result<(), SkillError> {
         let file = Lockfile { form: FORM, skills: self.locked() };
         let text = toml::to_string(&file).map_err(|error| SkillError::host("skills.lock", error))?;

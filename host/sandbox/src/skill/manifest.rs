@@ -37,7 +37,7 @@ pub struct Manifest {
     /// JSON Schema (draft 2020-12) of the arguments: always an object.
     pub args: Value,
     pub needs: Needs,
-    /// What its tools do outside, by their names: which arguments say where to, and which are words.
+    /// The effects of its tools outside of the sandbox, by tool: which arguments are destinations, and which are content.
     pub effects: BTreeMap<String, ToolEffect>,
     /// A label that a machine must have to run it: one of `fleet.labels`.
     pub runs_on: Option<String>,

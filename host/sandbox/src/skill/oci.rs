@@ -93,7 +93,7 @@ impl OciError {
     }
 }
 
-/// What a manifest says of a skill.
+/// A skill's description in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OciDescription {
     /// Of the manifest, as registries write it.
@@ -119,7 +119,7 @@ impl Skills {
         tags.map_err(|error| error.told(of))
     }
 
-    /// What a registry says of a skill, without getting it.
+    /// Returns a registry's description of a skill, without downloading it.
     pub async fn described(&self, of: &OciReference, who: &RegistryCredentials) -> Result<OciDescription, SkillError> {
         let described = async {
             let text = Registry::new(of, who, RegistryAction::Pull).manifest(MAX_MANIFEST).await?;
@@ -170,7 +170,7 @@ impl Skills {
     }
 }
 
-/// What came out of a registry, every part of it checked.
+/// An artifact from a registry, with every part checked.
 struct PulledArtifact {
     kind: ArtifactKind,
     layer: Vec<u8>,

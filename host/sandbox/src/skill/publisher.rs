@@ -24,7 +24,7 @@ pub struct TrustedKey {
     pub label: String,
 }
 
-/// What a signature beside a file comes to.
+/// The result of checking the signature beside a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct SignatureCheck {
     /// The key that signed it, where that is trusted: a line of base64.
@@ -98,7 +98,7 @@ impl Skills {
         self.home().write_atomic(&path, text.as_bytes()).map_err(|error| SkillError::host("trust", error))
     }
 
-    /// What the signature beside a file comes to. One that is there and wrong is an error: somebody changed something.
+    /// Checks the signature beside a file. A wrong signature is an error: somebody changed something.
     pub(super) fn signed_beside(&self, file: &Path, statement: &Statement) -> Result<SignatureCheck, SkillError> {
         let place = signature_of(file);
         let mut text = String::new();
@@ -126,7 +126,7 @@ impl Skills {
         Ok(SignatureCheck { by: Some(known.key.text), warning: None })
     }
 
-    /// Whether something that is signed so may take the place of what is pinned to `old`.
+    /// Checks whether a file with this signature may replace the skill that is pinned to `old`.
     pub(super) fn check_publisher(
         &self,
         name: &str,
@@ -168,7 +168,7 @@ pub fn signature_of(file: &Path) -> PathBuf {
     plain.with_file_name(name)
 }
 
-/// What a key is called here: its label, or its number.
+/// The local name of a key: its label, or its number.
 pub fn called(keys: &[TrustedKey], text: &str) -> String {
     match keys.iter().find(|known| known.key.text == text) {
         Some(known) if !known.label.is_empty() => format!("{} ({})", known.label, known.key.id),

@@ -28,7 +28,7 @@ use wasmtime_wasi::cli::{StdinStream, StdoutStream};
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::{I32Exit, WasiCtx};
 
-/// What an administrator wrote of a server that is a component.
+/// An administrator's settings for a server that is a component.
 #[derive(Debug, Clone)]
 pub struct ServerGrant {
     pub path: PathBuf,
@@ -204,7 +204,7 @@ impl ServerComponent {
     }
 }
 
-/// What a skill may import is more than a server is given.
+/// A skill may import more interfaces than a server gets.
 fn imports_only_wasi(component: &Component) -> Result<(), String> {
     let ty = component.component_type();
     for (name, _) in ty.imports(component.engine()) {

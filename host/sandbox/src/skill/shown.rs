@@ -1,4 +1,4 @@
-//! What a skill is, needs and was granted, as the command line and the gateway show it.
+//! The views of a skill, its needs and its grant for the command line and the gateway.
 
 use super::grant::{Grant, RequestedGrant};
 use super::manifest::Manifest;
@@ -242,10 +242,10 @@ pub struct WrittenFile {
 }
 
 impl Skills {
-    /// What the skill asks for and was not granted.
+    /// The needs of the skill that were not granted.
     pub fn missing(&self, skill: &InstalledSkill, grant: &Grant) -> RequestedGrant {
         let missing = RequestedGrant::of(&skill.manifest, &self.config().engine).beyond(grant);
-        // What a bundled skill needs of memory and time it has without a grant.
+        // A bundled skill has its memory and time without a grant.
         if skill.is_bundled() {
             return RequestedGrant(Grant { memory_mib: None, timeout_s: None, ..missing.0 });
         }
@@ -324,7 +324,7 @@ fn with_limits(mut shown: Map<String, Value>, memory_mib: Option<u64>, timeout_s
     serde_json::from_value(shown.into()).expect("each capability writes members of its form")
 }
 
-/// What a manifest says that its tools do outside, a sentence each.
+/// The effects outside of the sandbox that a manifest declares, a sentence each.
 pub fn effect_sentences(manifest: &Manifest) -> Vec<String> {
     let sentence = |(tool, effect): (&String, &ToolEffect)| match effect {
         ToolEffect::Reads(_) => format!("{tool} changes nothing outside"),
@@ -339,7 +339,7 @@ pub fn effect_sentences(manifest: &Manifest) -> Vec<String> {
     manifest.effects.iter().map(sentence).collect()
 }
 
-/// What the manifest asks for, also where every skill gets as much.
+/// The needs of the manifest, also those that every skill gets.
 fn needs(manifest: &Manifest) -> GrantView {
     let needs = &manifest.needs;
     with_limits(needs.json(), needs.memory_mib, needs.timeout_s)

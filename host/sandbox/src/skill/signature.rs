@@ -1,5 +1,5 @@
-//! Signatures of skills: Ed25519 in the form of minisign, over a statement that names the skill and has its digests. Nothing of a
-//! statement is sent along or believed: whoever checks a signature writes the statement anew from the files at hand.
+//! Signatures of skills: Ed25519 in the form of minisign, over a statement that names the skill and has its digests. The
+//! statement is never sent along or believed: to check a signature, kiso builds the statement from the files themselves.
 
 use blake2b_simd::Params;
 use data_encoding::BASE64;
@@ -13,7 +13,7 @@ pub const ENDING: &str = "minisig";
 /// Bytes of a signature file, and of a key file: four short lines.
 pub const MAX_FILE: u64 = 8 << 10;
 
-/// Ed25519 over the BLAKE2b of what is signed, and over what is signed itself, as an older minisign did.
+/// Ed25519 over the BLAKE2b of the message; an older minisign signed the message itself.
 const HASHED: &[u8; 2] = b"ED";
 const PURE: &[u8; 2] = b"Ed";
 
@@ -26,7 +26,7 @@ pub const COMPONENT: &str = "component";
 pub const AGENT_SKILL: &str = "agent-skill";
 pub const PACKAGE: &str = "package";
 
-/// What is signed.
+/// The signed statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     pub name: String,
@@ -71,7 +71,7 @@ pub enum SignatureError {
     Wrong { key: KeyId },
 }
 
-/// What a key is known by: as minisign prints it.
+/// The number of a key, as minisign prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyId([u8; 8]);
 
@@ -110,7 +110,7 @@ impl PublisherKey {
     }
 }
 
-/// Whose a signature says that it is. That is no proof.
+/// The key that a signature names. This does not prove who signed it.
 pub fn claimed_by(signature: &str) -> Result<KeyId, SignatureError> {
     let refuse = |why: &str| SignatureError::NoSignature(why.to_owned());
     let line = signature.lines().nth(1).ok_or_else(|| refuse("it has no second line"))?;
@@ -258,7 +258,7 @@ mod tests {
             assert!(claimed_by(text).is_err(), "{text:?}");
             assert!(matches!(key.public().verify(&statement(), text), Err(SignatureError::NoSignature(_))), "{text:?}");
         }
-        // What minisign writes for a key with a password begins so.
+        // minisign begins a key with a password in this way.
         let mut bytes = BASE64.decode(key.to_file().lines().nth(1).unwrap().as_bytes()).unwrap();
         bytes[2..4].copy_from_slice(b"Sc");
         assert!(matches!(SecretKey::read(&BASE64.encode(&bytes)), Err(SignatureError::Password)));

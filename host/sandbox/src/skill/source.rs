@@ -1,4 +1,4 @@
-//! Whose code it is, as far as that can be known without signatures: where its file came from.
+//! The source of a skill's code, for files without a signature: where the file came from.
 //!
 //! A name proves nothing. What a skill was granted, and the values that it keeps, go on to another file of its name only where
 //! that comes from the same source and is no older. Everything else begins with nothing, and a person is asked again.
@@ -27,7 +27,7 @@ fn shown(source: Option<&str>) -> String {
     }
 }
 
-/// What can be known of a file before anything of it is believed.
+/// The properties of a file that are known before anything in it is trusted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Identity<'a> {
     pub version: &'a str,
@@ -36,7 +36,7 @@ pub(super) struct Identity<'a> {
     pub source: Option<&'a str>,
 }
 
-/// Why a new file is not taken for the next version of what is installed under its name; none where it is.
+/// The reason why a new file is not accepted as the next version of the installed one; `None` if it is.
 pub(super) fn doubt(name: &str, old: Identity<'_>, new: Identity<'_>) -> Option<String> {
     let (was, is) = (shown(old.source), shown(new.source));
     if old.digest != new.digest && (old.source.is_none() || old.source != new.source) {
@@ -50,7 +50,7 @@ pub(super) fn doubt(name: &str, old: Identity<'_>, new: Identity<'_>) -> Option<
     })
 }
 
-/// Which of two versions comes later. One that is no version is as good as any.
+/// Compares two versions. A text that is not a version is equal to any.
 pub(super) fn compare(one: &str, other: &str) -> Ordering {
     match (parsed(one), parsed(other)) {
         (Some(one), Some(other)) => one.cmp_precedence(&other),

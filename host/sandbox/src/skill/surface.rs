@@ -1,4 +1,4 @@
-//! What models and their providers are told of a skill: the names of its tools, their schemas, a summary and examples.
+//! The text about a skill for models and their providers: the names of its tools, their schemas, a summary and examples.
 //!
 //! One skill that goes too far spoils the request of every run, whatever the run is about: a provider refuses a name that
 //! it does not take, and a catalog that does not fit leaves no room for the message. So this is checked when a skill is

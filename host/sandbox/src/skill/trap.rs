@@ -1,10 +1,10 @@
-//! What a crash of a guest means, for people: neither the engine's words for it nor those of the guest's language.
+//! Explains the crash of a guest to people, without the words of the engine or of the guest's language.
 
 mod exception;
 
 use wasmtime::{ThrownException, Trap};
 
-/// What a trap means.
+/// Explains a trap.
 pub fn in_words(trap: Trap) -> &'static str {
     match trap {
         // Compilers put the stack of a guest below its data: what outgrows it reaches below the memory.
@@ -28,8 +28,8 @@ pub fn reason(error: &wasmtime::Error) -> String {
     }
 }
 
-/// What a guest said before it crashed: of an exception what it is and where it was thrown, of a panic in Rust only the
-/// message, without thread and place.
+/// Returns the guest's last words before a crash: an exception and where it was thrown, or the message of a panic in Rust,
+/// without thread and place.
 pub fn said(stderr: &str) -> String {
     match exception::of(stderr) {
         Some(exception) => exception,

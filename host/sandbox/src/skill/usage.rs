@@ -1,4 +1,4 @@
-//! What calls use of what a skill was granted, as `kiso skill audit` shows it.
+//! The use that calls make of a skill's grant, as `kiso skill audit` shows it.
 //!
 //! Each capability says at a call's end what the guest did with it. That is bounded in the call and in the store, and written there
 //! at once only where it says something new: a skill that is called a hundred times in a second makes no hundred commits.
@@ -18,10 +18,10 @@ const MAX_THINGS: usize = 64;
 /// Bytes of the name of one.
 const MAX_NAME: usize = 300;
 
-/// How long what is nothing new waits for more of it.
+/// How long repeated use records are batched before they are written.
 const GATHERED: Duration = Duration::from_secs(2);
 
-/// What was done with one capability: how, and with what.
+/// The use of one capability: how, and with what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapabilityUse {
     things: BTreeSet<(String, String)>,
@@ -69,14 +69,14 @@ impl CapabilityUse {
 /// The same for every capability, by its key in manifests and grants.
 pub(super) type GrantUse = BTreeMap<&'static str, CapabilityUse>;
 
-/// What a call used, once it has ended.
+/// The use of a call that has ended.
 #[derive(Debug, Clone, Default)]
 pub struct CallUse {
     pub limits: LimitUse,
     pub grant: GrantUse,
 }
 
-/// What all calls that were recorded used of one capability.
+/// The recorded use of one capability by all calls.
 pub(super) fn of_capability(used: &SkillUse, capability: &str) -> CapabilityUse {
     let mut all = CapabilityUse::default();
     for thing in used.things.iter().filter(|thing| thing.capability == capability) {
@@ -88,13 +88,13 @@ pub(super) fn of_capability(used: &SkillUse, capability: &str) -> CapabilityUse 
     all
 }
 
-/// What has not been written yet, for each skill that was called in the last moments.
+/// The records that are not written yet, for each skill that was called in the last moments.
 #[derive(Debug, Default)]
 pub(super) struct UseLedger(Mutex<HashMap<String, PendingUse>>);
 
 #[derive(Debug, Default)]
 struct PendingUse {
-    /// What was written since the first of these calls: more of it is nothing new.
+    /// The records written since the first of these calls: they are not written again.
     told: BTreeSet<(String, String, String)>,
     memory_bytes: u64,
     longest_ms: u64,
@@ -231,7 +231,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("store.db")).unwrap();
         let ledger = UseLedger::default();
-        // What was posted is written before what comes later.
+        // Posted records are written before later writes.
         let calls = || {
             store.write_blocking(|_| Ok(())).unwrap();
             store.read_blocking(|view| view.skill_use("x")).unwrap().map_or(0, |used| used.calls)

@@ -22,9 +22,9 @@ const MAX_PARTS: usize = 4_000;
 /// Bytes that the names in them may take together.
 const MAX_NAME_BYTES: usize = super::surface::MAX_BYTES;
 
-/// What is left of the size that the schemas of one component may have. A type that names itself twice on each of twenty
-/// levels takes a few bytes in the component and a million parts when it is written out, and one long name in a type that is
-/// used a thousand times is written a thousand times.
+/// The remaining size that the schemas of one component may have. A type that names itself twice on each of twenty levels takes a
+/// few bytes in the component and a million parts when it is written out, and one long name in a type that is used a thousand
+/// times is written a thousand times.
 #[derive(Debug)]
 pub(super) struct SchemaRoom {
     parts: usize,

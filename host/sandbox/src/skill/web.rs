@@ -48,7 +48,7 @@ impl WebError {
     }
 }
 
-/// An address, and the digest of what is there.
+/// An address, and the digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebPlace {
     url: String,
@@ -118,7 +118,7 @@ impl WebPlace {
     }
 }
 
-/// Whether what comes from an address cannot be changed on its way there.
+/// Whether nobody can change a response of this address on its way.
 pub(super) fn is_encrypted_or_here(url: &str) -> bool {
     if url.starts_with("https://") {
         return true;

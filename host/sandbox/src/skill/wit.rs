@@ -37,7 +37,7 @@ pub(super) const WASI: Version = Version { name: "0.2", compatible: Some("0.2.")
 pub(super) const VERSIONS: [Version; 2] = [V0_1, DRAFT];
 
 impl Version {
-    /// Whether what is behind an `@` is this version, or one that is compatible with it.
+    /// Whether the version behind an `@` is this one or compatible with it.
     pub fn takes(&self, version: &str) -> bool {
         self.compatible.map_or(version == self.name, |begins| version.starts_with(begins))
     }
@@ -64,7 +64,7 @@ pub struct ImportSpec {
     /// Without its version, such as "kiso:skill/kv".
     pub interface: &'static str,
     pub version: Version,
-    /// What stands for it, and others, in an error: a package or a world.
+    /// The name of its package or world in an error.
     pub world: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What a session's workspace holds, what guests may add to it, and where.
+//! The size of a session's workspace, and the rules for what guests may add to it, and where.
 
 mod asked;
 mod control;

@@ -48,7 +48,7 @@ pub(super) fn read_upload(path: &Path) -> Result<Folder, FolderError> {
     Ok(folder)
 }
 
-/// The bytes of a file that is no larger than an archive can be.
+/// The bytes of a file, if it is not larger than an archive may be.
 fn packed(path: &Path) -> Result<Vec<u8>, FolderError> {
     let shown = || path.display().to_string();
     let not_found = |why: std::io::Error| FolderError::NotFound { path: shown(), why: why.to_string() };
@@ -66,7 +66,7 @@ fn packed(path: &Path) -> Result<Vec<u8>, FolderError> {
 
 /// The archive of a folder as registries keep it: the same bytes for the same files, below a directory of this name.
 pub(super) fn pack(folder: &Folder, name: &str) -> Result<Vec<u8>, FolderError> {
-    // What could not be unpacked again.
+    // An archive with two such names could not be unpacked again.
     distinct(folder)?;
     let packed = tar::write(name, &folder.files).map_err(|error| FolderError::Archive { why: error.to_string() })?;
     let bytes = packed.len() as u64;
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(pack(&read(""), "greet").unwrap(), packed);
         let again = unpack(&packed, None).unwrap().complete().unwrap();
         assert_eq!((again.name.as_deref(), &again.files), (Some("greet"), &read("").files));
-        // What could not be unpacked again is not packed.
+        // A folder that could not be unpacked again is not packed.
         let mut twice = Folder::default();
         twice.add("A.txt".to_owned(), &b"1"[..]).unwrap();
         twice.add("a.txt".to_owned(), &b"2"[..]).unwrap();

@@ -103,7 +103,7 @@ impl Folder {
         self.files.iter().find(|(name, _)| name == path).map(|(_, bytes)| bytes.as_slice())
     }
 
-    /// What the folder is known by: SHA-256 over a line for each file, as `sha256sum` writes them, sorted by path.
+    /// The digest that identifies the folder: SHA-256 over a line for each file, as `sha256sum` writes them, sorted by path.
     pub(super) fn digest(&self) -> Digest {
         let lines: String = self.files.iter().map(|(path, bytes)| format!("{}  {path}\n", Digest::of(bytes))).collect();
         Digest::of(lines.as_bytes())

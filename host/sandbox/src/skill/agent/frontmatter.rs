@@ -18,7 +18,7 @@ const MAX_VALUES: usize = 1_000;
 const MAX_LISTED: usize = 100;
 const MAX_WORD: usize = 200;
 
-/// What the beginning of a `SKILL.md` says.
+/// The fields at the beginning of a `SKILL.md`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::skill) struct Frontmatter {
     /// As it stands there.

@@ -30,7 +30,7 @@ pub struct AgentCandidate {
     pub replaces: bool,
     /// Why it may be somebody else's than what it replaces.
     pub doubt: Option<String>,
-    /// What models are told otherwise than with the one that it replaces.
+    /// The changes in the text for models, compared with the skill that it replaces.
     pub change: SurfaceChange,
     /// Why a signature that is there does not count.
     pub signature_warning: Option<String>,
@@ -41,7 +41,7 @@ pub struct AgentCandidate {
 /// A folder or an archive as it goes into a registry.
 #[derive(Debug)]
 pub(in crate::skill) struct AgentSkillArchive {
-    /// What a signature is over.
+    /// The statement that a signature covers.
     pub statement: Statement,
     pub said: Frontmatter,
     /// Its files: a tar archive in gzip.
@@ -212,13 +212,13 @@ impl Skills {
         change
     }
 
-    /// What a folder or an archive says that it does, and its licence.
+    /// Returns the description and the licence of a folder or an archive.
     pub(in crate::skill) fn agent_description(&self, path: &Path) -> Result<(String, Option<String>), SkillError> {
         let (_, said) = said_by(path).map_err(|error| refused(path, &error))?;
         Ok((said.description, said.license))
     }
 
-    /// What a signature of a folder or an archive is over.
+    /// Returns the statement that a signature of a folder or an archive covers.
     pub(in crate::skill) fn agent_statement(&self, path: &Path) -> Result<Statement, SkillError> {
         let stated = said_by(path).and_then(|(folder, mut said)| own_statement(&folder, &mut said));
         stated.map_err(|error| refused(path, &error))
@@ -284,7 +284,7 @@ impl Skills {
     }
 }
 
-/// What every prompt has of it, and which tools it leaves.
+/// The parts that every prompt contains, and the tools that the skill allows.
 fn agent_facts(skill: &AgentSkill) -> Vec<String> {
     let mut facts = vec![fact("description", &skill.description)];
     facts.extend(skill.allowed_tools.iter().map(|tools| fact("allowed-tools", &tools.join(", "))));

@@ -32,7 +32,7 @@ pub struct ProjectSkill {
     pub state: ProjectSkillState,
 }
 
-/// What there is of a skill of a project.
+/// The state of a skill of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProjectSkillState {
     /// Nobody has trusted it.

@@ -26,7 +26,7 @@ pub(super) fn read(packed: &[u8], folder: &mut Folder) -> Result<(), FolderError
     for entry in archive.entries().map_err(|error| damaged(&error))? {
         let mut entry = entry.map_err(|error| damaged(&error))?;
         let (kind, name) = (entry.header().entry_type(), entry.path_bytes().into_owned());
-        // What holds for all entries is their times and the like.
+        // A header for all entries has their times and similar values.
         if kind == EntryType::XGlobalHeader {
             continue;
         }

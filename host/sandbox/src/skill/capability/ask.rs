@@ -1,4 +1,4 @@
-//! What an administrator grants with "ask": hosts and secrets that a call may use only after a person has accepted that.
+//! Grants with "ask": hosts and secrets that a call may use only after a person has approved it.
 
 use super::http::{HttpGrant, HttpNeed, OutgoingHttp, add_host};
 use super::list::{Flag, FlagValues};
@@ -46,7 +46,7 @@ pub(super) const FLAGS: &[Flag] = &[
 ];
 
 impl AskGrant {
-    /// What is wrong with it beside `http` and `secrets`, which are granted without asking.
+    /// Returns an error if it contains a host or secret that is also granted without asking.
     pub fn check(&self, http: &[HttpGrant], secrets: &BTreeSet<String>) -> Result<(), String> {
         OutgoingHttp::check_grant(&self.http)?;
         for asked in &self.http {
@@ -65,7 +65,7 @@ impl AskGrant {
         }
     }
 
-    /// What a call may be allowed of it.
+    /// The access that a call can have after approval.
     pub fn allow(&self, needs: &Needs) -> AskEffective {
         AskEffective {
             http: OutgoingHttp::allow(&needs.http, &self.http),
@@ -91,7 +91,7 @@ impl AskGrant {
         Ok(())
     }
 
-    /// What is granted without asking by now need not be asked for.
+    /// Removes hosts and secrets that are now granted without asking.
     pub fn give_way(&mut self, http: &[HttpGrant], secrets: &BTreeSet<String>) {
         self.http.retain(|asked| !http.iter().any(|open| open.covers(&asked.host)));
         self.secrets.retain(|name| !secrets.contains(name));
@@ -139,7 +139,7 @@ impl AskEffective {
         self.http.iter().map(|(need, _)| need).find(|need| asks_for(&need.host, host))
     }
 
-    /// What `accepted` is allowed of it: each host as it was accepted, with no more methods than are granted.
+    /// The access that `accepted` allows: each host as it was approved, with no more methods than are granted.
     pub fn accepted(&self, accepted: &CardAccess) -> AskEffective {
         let mut allowed = AskEffective::default();
         for wanted in &accepted.hosts {

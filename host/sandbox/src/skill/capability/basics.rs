@@ -1,5 +1,5 @@
-//! What every component for WASI may import: streams, clocks, random numbers, its arguments and environment. Sockets are
-//! there because programs are linked with them, and answer "access-denied".
+//! The interfaces that every component for WASI may import: streams, clocks, random numbers, its arguments and environment.
+//! Sockets are included because programs are linked with them; they answer "access-denied".
 
 use super::{Capability, Doc, GuestState};
 use crate::engine::limits::HitCell;

@@ -1,6 +1,6 @@
 //! `wasi:filesystem`: the session's workspace as `/work`, to read or to write, within its quota.
 //!
-//! What is charged, and what may be where, is the matter of [`workspace`].
+//! [`workspace`] has the rules of the quota and of the paths.
 
 use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
 use crate::effect::label::LabelCell;
@@ -60,7 +60,7 @@ pub struct WorkspaceFiles {
     pub quota: Arc<Quota>,
     /// The directories that the guest sees.
     pub roots: Roots,
-    /// What it does there.
+    /// The directories that it used.
     pub touched: DirectoryUse,
     /// Of all that the call has read.
     pub label: LabelCell,

@@ -60,7 +60,7 @@ pub struct HttpGrant {
 }
 
 impl HttpGrant {
-    /// What a manifest asks for, for a host that it covers.
+    /// The grant for a host that the manifest's need covers.
     fn of(need: &HttpNeed, host: &str, private: bool) -> Self {
         Self { host: host.to_owned(), methods: need.methods.clone(), inject: need.inject.clone(), private }
     }
@@ -350,7 +350,7 @@ fn check_need(need: &HttpNeed, declared: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// A host as it stands in a manifest or a grant.
+/// Checks a host of a manifest or a grant.
 fn check_host(host: &str) -> Result<(), String> {
     let name = host.strip_prefix("*.").unwrap_or(host);
     let fits = !name.is_empty()

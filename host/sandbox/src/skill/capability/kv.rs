@@ -56,7 +56,7 @@ fn in_a_test() -> Failure {
 }
 
 impl Kv {
-    /// What is found is read.
+    /// Adds the label of the result to the call, which has read it.
     fn seen<T>(&self, found: Result<(T, Label), StoreError>) -> Result<T, Failure> {
         let (found, label) = found.map_err(|e| refused(&e))?;
         self.label.join(LabelId::of(&label));

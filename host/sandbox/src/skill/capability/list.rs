@@ -1,12 +1,12 @@
-//! What is made from the list of capabilities, and the plain types that it is made of.
+//! The code that is generated from the list of capabilities, and the plain types that it uses.
 
 use super::super::wit::{self, ImportSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What documentation says about a capability.
+/// The documentation of a capability.
 #[derive(Debug, Clone, Copy)]
 pub struct Doc {
-    /// What a skill can do with it, in a few words.
+    /// A short description of its purpose.
     pub about: &'static str,
     /// How a manifest asks for it, in TOML; empty where every skill has it.
     pub asked: &'static str,
@@ -16,7 +16,7 @@ pub struct Doc {
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
     pub name: &'static str,
-    /// What its value is called; none where it has no value.
+    /// The name of its value; `None` if it has no value.
     pub value: Option<&'static str>,
     pub help: &'static str,
     /// Another one, without which this says nothing.
@@ -82,7 +82,7 @@ macro_rules! capabilities {
         $(#[doc = $about_open:literal])*
         open { $($open:ident: $Open:ident,)* }
     ) => {
-        /// What a call has of every capability: the list of them.
+        /// The capabilities of a call, as listed.
         pub struct Capabilities {
             $(pub(in crate::skill) $granted: $Grantable,)*
             $(pub(in crate::skill) $open: $Open,)*
@@ -103,7 +103,7 @@ macro_rules! capabilities {
                 Ok(())
             }
 
-            /// What a call has of all of them.
+            /// Prepares each capability for a call.
             pub(in crate::skill) fn prepare(call: &CallInput<'_>, allowed: &EffectiveGrant, hit: &HitCell) -> Result<Self, SkillError> {
                 Ok(Self {
                     $($granted: $Grantable::prepare(call, &allowed.$granted, hit)?,)*
@@ -118,7 +118,7 @@ macro_rules! capabilities {
                 Ok(())
             }
 
-            /// What the guest did with each that is granted.
+            /// Returns the use of each granted capability.
             pub(in crate::skill) fn used(&self) -> GrantUse {
                 GrantUse::from([$((stringify!($granted), self.$granted.used()),)*])
             }
@@ -158,7 +158,7 @@ macro_rules! capabilities {
             }
         }
 
-        /// What a skill asks for. Nothing of it is given until an administrator grants it, except the workspace.
+        /// The capabilities that a skill asks for. An administrator must grant each of them, except the workspace.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct Needs {
             /// More than the default memory, in MiB.
@@ -169,7 +169,7 @@ macro_rules! capabilities {
         }
 
         impl Needs {
-            /// What a component asks for that has no manifest: what it imports.
+            /// The needs of a component without a manifest, from its imports.
             pub fn implied(imports: &[String]) -> Self {
                 let imported = |by: Option<&str>| {
                     by.is_some_and(|by| imports.iter().any(|import| import.split('@').next() == Some(by)))
@@ -206,7 +206,7 @@ macro_rules! capabilities {
             }
         }
 
-        /// `[kiso.skill.needs]` as it stands in a file.
+        /// `[kiso.skill.needs]` as written in a file.
         #[derive(serde::Deserialize, Default)]
         #[serde(deny_unknown_fields)]
         pub(super) struct NeedsTable {
@@ -230,7 +230,7 @@ macro_rules! capabilities {
             }
         }
 
-        /// A grant as it stands in its file.
+        /// A grant as written in its file.
         #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Grant {
@@ -242,19 +242,19 @@ macro_rules! capabilities {
             pub timeout_s: Option<u64>,
             $(#[serde(skip_serializing_if = "list::is_default", default)]
             pub $granted: <$Grantable as Grantable>::Grant,)*
-            /// What a call gets only once a person has accepted it.
+            /// The access that needs the approval of a person.
             #[serde(skip_serializing_if = "list::is_default", default)]
             pub ask: AskGrant,
         }
 
         impl Grant {
-            /// What is wrong with what stands in a grant's file.
+            /// Checks the content of a grant's file.
             pub fn check(&self) -> Result<(), String> {
                 $($Grantable::check_grant(&self.$granted)?;)*
                 self.ask.check(&self.http, &self.secrets)
             }
 
-            /// What of this, which is asked for, `granted` does not cover.
+            /// The part of these needs that `granted` does not cover.
             pub fn beyond(&self, granted: &Self) -> Self {
                 let more = |asked: Option<u64>, granted: Option<u64>| asked.filter(|a| granted.is_none_or(|g| *a > g));
                 Self {
@@ -266,14 +266,14 @@ macro_rules! capabilities {
                 .not_asked_for(&granted.ask)
             }
 
-            /// What is granted with "ask" is no new question.
+            /// Leaves out what is granted with "ask" already.
             fn not_asked_for(mut self, ask: &AskGrant) -> Self {
                 self.http = OutgoingHttp::beyond(&self.http, &ask.http);
                 self.secrets = ReadableSecrets::beyond(&self.secrets, &ask.secrets);
                 self
             }
 
-            /// What of this does not stand in `other`.
+            /// The part that `other` does not contain.
             pub fn without(&self, other: &Self) -> Self {
                 Self {
                     memory_mib: self.memory_mib.filter(|_| other.memory_mib.is_none()),
@@ -283,8 +283,8 @@ macro_rules! capabilities {
                 }
             }
 
-            /// What of this would have done for what calls used of it. `memory_mib` and `timeout_s` are what they need of those, and
-            /// what every skill gets anyway is not granted.
+            /// The part of this grant that would have been enough for the recorded calls. `memory_mib` and `timeout_s` are the
+            /// needed limits. Limits that every skill gets anyway are not granted.
             pub fn least(&self, needs: &Needs, used: &SkillUse, memory_mib: Option<u64>, timeout_s: Option<u64>) -> Self {
                 let least = |granted: Option<u64>, needed: Option<u64>| granted.zip(needed).map(|(granted, needed)| granted.min(needed));
                 let of = |capability| usage::of_capability(used, capability);
@@ -339,13 +339,13 @@ macro_rules! capabilities {
             }
         }
 
-        /// What a call gets: the overlap of manifest and grant.
+        /// The access of a call: the overlap of manifest and grant.
         #[derive(Debug, Clone, Default)]
         pub struct EffectiveGrant {
             pub memory_mib: u64,
             pub timeout_s: u64,
             $(pub $granted: <$Grantable as Capability>::Allowed,)*
-            /// What it does not get unless a person has accepted it.
+            /// The access that it gets only after a person has approved it.
             pub ask: AskEffective,
         }
 

@@ -68,7 +68,7 @@ impl draft::skill::log::Host for TraceLog {
     fn write(&mut self, level: String, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
         let mut line = message;
         for (name, value) in fields {
-            // What is over is cut off in any case.
+            // The rest would be cut off in any case.
             if line.len() > MESSAGE_BYTES {
                 break;
             }

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use wasmtime::component::{HasSelf, Linker};
 
-/// What a call publishes, and from where.
+/// The files that a call publishes, and their directory.
 #[derive(Debug)]
 pub(crate) struct Publish {
     /// The session's workspace on this machine, if the skill may see it.
@@ -68,7 +68,7 @@ impl Capability for Publish {
 }
 
 impl Publish {
-    /// What was published so far.
+    /// Takes the files that were published so far.
     pub(crate) fn take(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.published)
     }

@@ -19,7 +19,7 @@ use wasmtime_wasi::WasiCtxBuilder;
 /// How a secret is used.
 const RECEIVED: &str = "received";
 
-/// What a call may read.
+/// The secrets that a call may read.
 #[derive(Debug, Default)]
 pub struct ReadableSecrets {
     /// Name to value, where the skill declares it, it is granted and set.

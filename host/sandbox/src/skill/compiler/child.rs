@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use wasmparser::Parser;
 use wasmtime::Engine;
 
-/// What the process may use, and what code depends on besides the component.
+/// The limits of the process, and the settings that the code depends on besides the component.
 #[derive(Debug, Clone, clap::Args)]
 pub struct CompileLimits {
     /// Address space of a memory, in MiB
@@ -46,7 +46,7 @@ impl CompileLimits {
         let none = Rlimit { current: Some(0), maximum: Some(0) };
         // A core dump would be the component's choice of what to fill a disk with.
         setrlimit(Resource::Core, none)?;
-        // Pipes are no files: there is nothing that it writes.
+        // The process writes only to pipes, and no files.
         setrlimit(Resource::Fsize, none)?;
         // The soft limit ends it with a signal of its own, by which the limit is known.
         setrlimit(

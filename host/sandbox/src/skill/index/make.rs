@@ -19,7 +19,7 @@ const FILE: &str = "index.json";
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// What is said of an index that is made.
+/// The settings of an index that is made.
 #[derive(Debug, Clone)]
 pub struct IndexSettings {
     pub name: SkillName,
@@ -95,7 +95,7 @@ impl Skills {
         Ok(MadeIndex { file, index })
     }
 
-    /// What an index says of a file. Only what can be installed gets into one.
+    /// Returns the entry of a file in the index. Only files that can be installed get one.
     fn indexed(&self, file: &Path) -> Result<IndexedSkill, SkillError> {
         let shown = file.display().to_string();
         let refuse = |code: ErrorCode, why: String| SkillError::new(&shown, Blame::Caller, code, why);

@@ -36,7 +36,7 @@ impl IndexPlace {
         Some(PathBuf::from(&self.at)).filter(|path| path.is_absolute())
     }
 
-    /// What a skill of this index is known by, wherever the index is hosted.
+    /// The source that identifies a skill of this index, wherever the index is hosted.
     pub fn source(&self, name: &str) -> String {
         format!("{SCHEME}{}/{name}", self.key.text)
     }

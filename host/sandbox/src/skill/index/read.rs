@@ -196,7 +196,7 @@ fn newest(place: &IndexPlace, index: SkillIndex) -> Vec<FoundSkill> {
     found
 }
 
-/// What is wrong with an index whose signature is right: its maker is no less able to make mistakes.
+/// Checks an index whose signature is valid: its maker can make mistakes, too.
 fn check(index: &SkillIndex) -> Result<(), String> {
     if index.form != FORM {
         return Err(format!("it has form {}, and this kiso reads {FORM}; update kiso", index.form));

@@ -95,7 +95,8 @@ impl Skills {
         }
     }
 
-    /// What a self-test gets, and a program that is not installed: its manifest's memory and time, an empty workspace, and nothing else.
+    /// The input of a self-test, and of a program that is not installed: its manifest's memory and time, an empty workspace, and
+    /// nothing else.
     #[expect(clippy::expect_used, reason = "the name follows the rules")]
     pub(super) fn test_given<'a>(
         &self,

@@ -6,7 +6,7 @@ use kiso_base::home::SkillName;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What can be said of a component that brings no manifest.
+/// Returns the manifest that is derived for a component without one.
 pub(super) fn manifest(file: &Path, name: Option<&str>, parsed: &ParsedComponent) -> Result<Manifest, String> {
     let stem =
         file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_lowercase().replace(['_', ' ', '.'], "-");

@@ -13,10 +13,10 @@ use kiso_base::home::SkillName;
 use kiso_plan::code::{Blame, ErrorCode};
 use std::path::Path;
 
-/// What identifies a package: for one of kiso its name, for any other where it comes from and who signed it.
+/// The identity of a package: the name for one of kiso's, the source and the signer for any other.
 #[derive(Debug, Clone)]
 pub struct PackageOrigin {
-    /// What the skill is known by.
+    /// The source that identifies the skill.
     pub source: String,
     /// Where it can be got again, its digest, and its signer. The digest of a package of kiso is that of its component.
     pub provenance: Provenance,
@@ -106,7 +106,7 @@ pub(super) fn signature(origin: &PackageOrigin) -> SignatureCheck {
     SignatureCheck { by: origin.provenance.signer.clone(), warning: origin.warning.clone() }
 }
 
-/// What a signature of a package is over.
+/// The statement that a signature of a package covers.
 pub(super) fn statement(folder: &PackageFolder, packed: &[u8]) -> Statement {
     Statement {
         name: folder.package.name.clone(),

@@ -1,4 +1,4 @@
-//! What a publisher signs of a component.
+//! The statement that a publisher signs for a component.
 
 use super::super::digest::Digest;
 use super::super::error::SkillError;
@@ -12,7 +12,7 @@ use kiso_plan::code::{Blame, ErrorCode};
 use std::path::Path;
 
 impl Skills {
-    /// What a signature of a component, an Agent Skill or a package is over.
+    /// Returns the statement that a signature of a component, an Agent Skill or a package covers.
     pub fn statement(&self, file: &Path) -> Result<Statement, SkillError> {
         if PackageFolder::is_one(file) {
             let (folder, packed) = PackageFolder::read(file).map_err(|error| {
@@ -37,7 +37,8 @@ impl Skills {
     }
 }
 
-/// What a signature of this file is over. Without a manifest, the name is that of the file, whatever it is installed under.
+/// Returns the statement that a signature of this file covers. Without a manifest, the name is that of the file, whatever it is
+/// installed under.
 pub(super) fn statement(
     file: &Path,
     bytes: &[u8],

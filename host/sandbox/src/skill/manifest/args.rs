@@ -51,8 +51,8 @@ struct Arg {
     max_items: Option<u64>,
 }
 
-/// What an argument means beyond its type. `file` is checked by the host: a path inside `/work`. The others tell the
-/// reflex model and the page how to fill it in.
+/// The meanings of an argument beyond its type. The host checks `file`: a path inside `/work`. The others tell the reflex model
+/// and the page how to fill it in.
 const FORMATS: [&str; 7] = ["file", "column", "url", "condition", "aggregate", "group", "order"];
 
 /// Each argument stands in every planner's prompt.
@@ -92,7 +92,7 @@ pub(in crate::skill) fn without_unreadable_patterns(schema: &mut Value, left_out
             std::mem::take(of_names).into_iter().partition(|(pattern, _)| is_readable(pattern));
         *of_names = known;
         if !unknown.is_empty() {
-            // What these would have allowed cannot be told from what nothing allows.
+            // Without the unreadable patterns, these keywords would also apply to the names that those allow.
             schema.remove("additionalProperties");
             schema.remove("unevaluatedProperties");
         }

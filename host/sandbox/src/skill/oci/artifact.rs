@@ -1,4 +1,4 @@
-//! What an artifact is made of: manifest, configuration, layer.
+//! The parts of an artifact: manifest, configuration, layer.
 
 use super::super::agent::{AgentSkillArchive, MAX_PACKED};
 use super::super::loader::{self, MAX_WASM_BYTES};
@@ -30,7 +30,7 @@ const MAX_ANNOTATIONS: usize = 200;
 /// Characters of one that is shown.
 const MAX_SHOWN: usize = 200;
 
-/// What an artifact is.
+/// The kind of an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ArtifactKind {
     /// As the CNCF has it.
@@ -95,7 +95,7 @@ pub(super) struct Descriptor {
     annotations: BTreeMap<String, String>,
 }
 
-/// What is read of a manifest.
+/// The fields of a manifest that are read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ArtifactManifest {
@@ -151,7 +151,7 @@ impl ArtifactManifest {
         Ok((kind, manifest))
     }
 
-    /// What it says that the skill is called, and its version.
+    /// The skill's name in the manifest's annotations.
     pub(super) fn title(&self) -> Option<String> {
         self.annotation(ANNOTATION_TITLE)
     }
@@ -210,7 +210,7 @@ impl ArtifactParts {
     pub(super) fn of_agent_skill(skill: AgentSkillArchive, signature: Option<String>) -> Self {
         let name = &skill.statement.name;
         let config = agent_config_of(&skill);
-        // What programs that get any artifact call the file.
+        // The file name for programs that download any artifact.
         let title = BTreeMap::from([(ANNOTATION_TITLE.to_owned(), format!("{name}.tar.gz"))]);
         let layer = Descriptor::of(ArtifactKind::AgentSkill.layer(), &skill.bytes);
         let layer = Descriptor { annotations: title, ..layer };
@@ -246,7 +246,7 @@ fn config_of(bytes: &[u8]) -> Result<Vec<u8>, loader::LoadError> {
     Ok(config.to_string().into_bytes())
 }
 
-/// What `SKILL.md` says, for programs that look at an artifact without getting its layer.
+/// The content of `SKILL.md`, for programs that look at an artifact without downloading its layer.
 fn agent_config_of(skill: &AgentSkillArchive) -> Vec<u8> {
     let AgentSkillArchive { statement, said, .. } = skill;
     let mut config = json!({

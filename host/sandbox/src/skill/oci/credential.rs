@@ -35,7 +35,7 @@ impl RegistryCredentials {
     /// Reads the text of such a file. No error repeats any of it.
     pub fn read(text: &str) -> Result<Self, OciError> {
         let refuse = |why: &str| OciError::Credentials(why.to_owned());
-        // What is no object would be read as one without fields.
+        // `serde` would read a value that is not an object as one without fields.
         let file: serde_json::Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| refuse(&format!("they are no JSON object (line {})", error.line())))?;
         let file: AuthFile =

@@ -90,7 +90,7 @@ impl OciReference {
         self.digest.as_deref()
     }
 
-    /// What a manifest is asked for by: the digest where there is one.
+    /// The name to request a manifest by: the digest if there is one.
     pub fn wanted(&self) -> &str {
         self.digest.as_deref().unwrap_or_else(|| self.tag())
     }

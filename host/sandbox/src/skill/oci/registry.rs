@@ -23,7 +23,7 @@ const MAX_TAGS: usize = 1_000;
 /// Characters of what a registry says that are repeated.
 const SAID: usize = 200;
 
-/// What is to be done there.
+/// The access to request from a registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RegistryAction {
     Pull,
@@ -187,7 +187,7 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// What to say to who asks who asks: a token, or name and password. None where there is nothing to say.
+    /// The value of the `Authorization` header: a token, or name and password. `None` if there are no credentials.
     async fn authorize(&self, wants: &str) -> Result<Option<String>, OciError> {
         let basic = self.who.basic(self.at.host());
         let (scheme, rest) = wants.split_once(' ').unwrap_or((wants, ""));

@@ -20,7 +20,7 @@ const TOTAL: Duration = Duration::from_secs(600);
 const MAX_HEAD: usize = 64 << 10;
 const MAX_HEADERS: usize = 100;
 
-/// What is sent.
+/// A request to a registry.
 #[derive(Debug, Clone)]
 pub(super) struct RegistryRequest {
     pub method: Method,
@@ -31,7 +31,7 @@ pub(super) struct RegistryRequest {
     pub private: bool,
 }
 
-/// What came back.
+/// A registry's response.
 #[derive(Debug)]
 pub(super) struct RegistryAnswer {
     pub status: StatusCode,

@@ -1,7 +1,7 @@
 //! Exceptions of guests in other languages, as their runtimes write them to standard error before they end.
 
-/// What an exception was and where it was thrown, on one line: "TypeError: no such city, at find (skill.js:4:56)". None where
-/// the guest did not end by one.
+/// Returns an exception and where it was thrown, on one line: "TypeError: no such city, at find (skill.js:4:56)". `None` if the
+/// guest did not end by an exception.
 pub(super) fn of(stderr: &str) -> Option<String> {
     let text = python(stderr).or_else(|| quickjs(stderr)).or_else(|| spidermonkey(stderr))?;
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -62,7 +62,7 @@ fn at(exception: &str, place: Option<String>) -> String {
     }
 }
 
-/// What `Debug` shows of an `Option<String>` at the beginning of `text`, and what comes after it.
+/// Reads the `Debug` output of an `Option<String>` at the beginning of `text`. Returns it with the rest of the text.
 fn optional_text(text: &str) -> Option<(Option<String>, &str)> {
     if let Some(rest) = text.strip_prefix("None") {
         return Some((None, rest));

@@ -1,4 +1,4 @@
-//! What the file system functions ask of a path before they delegate, and what becomes of a charge behind them.
+//! The checks of a path before a file system function delegates, and the end of a charge after it.
 
 use super::files::{ChargedFiles, Filesystem};
 use super::quota::Charge;

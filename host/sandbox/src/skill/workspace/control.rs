@@ -38,7 +38,7 @@ pub struct ControlFile {
 #[derive(Debug, Default)]
 struct Exchange {
     request: Vec<u8>,
-    /// What was not read yet.
+    /// The bytes that were not read yet.
     answer: Bytes,
 }
 
@@ -53,12 +53,12 @@ impl ControlFile {
         DirId::of(file).is_ok_and(|found| found == self.id)
     }
 
-    /// What comes to the request.
+    /// The stream to which the guest writes a request.
     pub(super) fn writes(&self) -> DynOutputStream {
         Box::new(ControlStream(self.exchange.clone()))
     }
 
-    /// What is left of the answer.
+    /// The stream from which the guest reads the rest of the answer.
     pub(super) fn reads(&self) -> DynInputStream {
         Box::new(ControlStream(self.exchange.clone()))
     }
@@ -83,7 +83,7 @@ impl OutputStream for ControlStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         let mut exchange = lock(&self.0);
         if exchange.request.len() + bytes.len() > MAX_REQUEST {
-            // The next one begins anew.
+            // The next request starts empty.
             exchange.request.clear();
             return Err(StreamError::LastOperationFailed(wasmtime::format_err!("the request is too long")));
         }

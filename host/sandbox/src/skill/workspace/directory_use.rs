@@ -5,7 +5,7 @@ use kiso_base::system::path_of;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 
-/// What is read, and what is changed.
+/// The kinds of use: a directory was read, or changed.
 pub(crate) const READ: &str = "read";
 pub(crate) const WRITE: &str = "write";
 
@@ -56,7 +56,7 @@ impl DirectoryUse {
         }
     }
 
-    /// What it comes to.
+    /// The recorded use.
     pub fn used(&self) -> &CapabilityUse {
         &self.used
     }

@@ -1,5 +1,5 @@
-//! What a guest does to an entry of a directory: each function learns the labels on the way, keeps what is there, charges the quota, and then
-//! delegates to wasmtime's.
+//! A guest's operations on an entry of a directory. Each function reads the labels on the way, keeps the old state, charges the
+//! quota, and then delegates to wasmtime.
 //!
 //! The caller holds the structure lock for all that changes an entry.
 

@@ -1,4 +1,4 @@
-//! What a guest that writes to a workspace must have.
+//! The data that a guest's store must have so that it can write to a workspace.
 
 use super::control::ControlFile;
 use super::directory_use::DirectoryUse;
@@ -18,7 +18,7 @@ use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView, WasiFilesyste
 
 /// A store's data whose file access is charged to a quota.
 pub trait ChargedFiles: WasiView + 'static {
-    /// What writes are charged to.
+    /// The quota for writes.
     fn quota(&self) -> &Arc<Quota>;
 
     /// Of all that the guest has read.

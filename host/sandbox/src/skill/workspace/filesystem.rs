@@ -1,7 +1,8 @@
 //! `wasi:filesystem` as guests have it: with a quota, undo and labels.
 //!
-//! What is done is wasmtime's. Each function first keeps what is there ([`undoable`](super::undoable)), takes down whose work it is
-//! ([`labelled`](super::labelled)), charges the quota, and then delegates. A function that wasmtime adds is a compiler's error here.
+//! Each function first keeps the old state ([`undoable`](super::undoable)), records whose work it is
+//! ([`labelled`](super::labelled)), charges the quota, and then delegates to wasmtime. If wasmtime adds a function, this file
+//! does not compile.
 
 use super::asked::{again, fixed_attributes, of_slash};
 use super::directory_use::READ;

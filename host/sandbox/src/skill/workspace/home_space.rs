@@ -1,7 +1,7 @@
 //! Bytes that all sessions of a home and its store hold together, counted without looking at more than one session.
 //!
-//! What each workspace held when it was last measured stands in its session's row. To the sum of those, this process adds
-//! what the sessions that are at work in it have written since; what other processes add is seen with the next sum.
+//! A session's row has the size of its workspace when it was last measured. To the sum of the rows, this process adds the bytes
+//! that its own active sessions have written since. Bytes that other processes add are counted with the next sum.
 
 use crate::engine::limits::{Limit, LimitHit};
 use kiso_base::home::SessionName;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A change that is not worth a commit of its own.
 const ROUGHLY: u64 = 1 << 20;
 
-/// What all sessions hold together.
+/// The size of all sessions together.
 #[derive(Debug)]
 pub struct HomeSpace {
     store: Store,
@@ -25,11 +25,11 @@ pub struct HomeSpace {
 struct Sums {
     /// As the store says: its own size, and the workspaces when they were measured.
     known: u64,
-    /// What sessions at work in this process hold beyond that; less, where they have deleted something.
+    /// The bytes that this process's active sessions hold beyond that; negative if they have deleted more.
     growth: i64,
     /// How often this process has moved something from the one to the other.
     moved: u64,
-    /// What this process has last left for the store to write of a session, which may not be there yet.
+    /// The size of each session that this process has last posted to the store, which may not be written yet.
     posted: HashMap<SessionName, u64>,
 }
 
@@ -56,7 +56,7 @@ impl HomeSpace {
         self.max_mib.store(max_mib, Relaxed);
     }
 
-    /// The hit of the limit, if there is no room for anything more. Reads the store.
+    /// The hit of the limit, if the home is full. Reads the store.
     pub fn full(&self) -> Option<LimitHit> {
         self.refresh();
         (self.total() >= self.max_bytes()).then(|| self.hit())
@@ -94,7 +94,7 @@ impl HomeSpace {
         is_new
     }
 
-    /// What is counted for a session that rests: its row, or what will stand there.
+    /// The counted size of a session that is not active: its row, or the posted value that will replace it.
     fn kept(&self, session: &SessionName) -> Option<u64> {
         let written = self.store.read_blocking(|view| view.workspace_bytes(session)).ok();
         let mut sums = self.sums();
@@ -124,9 +124,9 @@ pub struct SessionSpace {
 
 #[derive(Debug, Default)]
 struct Share {
-    /// What the session's row says, once that was read.
+    /// The size in the session's row, once that was read.
     kept: Option<u64>,
-    /// What it has added to the growth of all.
+    /// The bytes that it has added to the growth of all.
     grown: i64,
 }
 

@@ -180,7 +180,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         kept(self.labels().map_or(Ok(()), |labels| labels.attributing_at(&at, path.as_ref(), follows(follow), label)))
     }
 
-    /// Keeps whoever empties a file meanwhile from taking the label of what is about to be written.
+    /// While this exists, nobody who empties the file can remove the label of the bytes that are about to be written.
     pub(super) fn tainting(&mut self, fd: &Fd) -> FsResult<Option<TaintedFile>> {
         let (Some(labels), Some(file)) = (self.labels(), self.file(fd)?) else { return Ok(None) };
         if self.0.label().get().is_ordinary() {
@@ -261,7 +261,7 @@ fn lost(error: io::Error) -> FsError {
     FsError::trap(wasmtime::format_err!("the label of a file cannot be kept: {error}"))
 }
 
-/// What writes to a file through a stream, whose label may get worse meanwhile.
+/// Labels a file's writes through a stream. The label may get worse meanwhile.
 pub(super) struct LabelledWrites {
     labels: Option<Arc<FileLabels>>,
     cell: LabelCell,
@@ -292,7 +292,7 @@ impl LabelledWrites {
     }
 }
 
-/// What reads a file through a stream: each time as it is then.
+/// Labels a file's reads through a stream, with the file's label at each read.
 pub(super) struct LabelledReads {
     inner: DynInputStream,
     labels: Arc<FileLabels>,

@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::rc::Rc;
 
-/// What an entry costs beside its bytes: a block of most file systems.
+/// The size of an entry besides its bytes: a block of most file systems.
 pub(super) const ENTRY_BYTES: u64 = 4 << 10;
 
 /// What was found.

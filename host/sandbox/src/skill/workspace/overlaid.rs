@@ -89,7 +89,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         let Some(overlays) = self.0.overlays().filter(|overlays| !overlays.is_empty()).cloned() else {
             return Ok(None);
         };
-        // A directory does not move into a folder or out of one, so it is looked for once.
+        // A directory does not move into a folder or out of one, so one check is enough.
         if self.0.plain_dirs().contains(&fd.rep()) {
             return Ok(None);
         }

@@ -1,9 +1,9 @@
 //! Bytes and entries that a call may add to the workspace, counted while they are written.
 //!
-//! A file counts with its length, every file and directory with [`ENTRY_BYTES`] besides, so that a million empty
-//! files are not free. All that works in a session shares one count: the processes of a line, calls beside it, uploads.
-//! The count never says less than there is, and may say more, because what is overwritten or cut off is not taken off it
-//! at once. So before anything is refused, the directories are measured anew.
+//! A file counts with its length, every file and directory with [`ENTRY_BYTES`] besides, so that a million empty files are not
+//! free. All that works in a session shares one count: the processes of a line, calls beside it, uploads. The count never says
+//! less than there is, and may say more, because what is overwritten or cut off is not taken off it at once. So before anything
+//! is refused, the directories are measured again.
 
 use super::home_space::SessionSpace;
 use super::measure::{ENTRY_BYTES, Extent, MeasureError, measure};
@@ -44,7 +44,7 @@ impl Amount {
     }
 }
 
-/// What a session's workspace and the scratch directories of its tasks hold, shared by all calls of the session that are
+/// The size of a session's workspace and the scratch directories of its tasks, shared by all calls of the session that are
 /// running. Measured when the first of them writes: most only read.
 #[derive(Debug)]
 pub struct SpaceUsage {
@@ -57,7 +57,7 @@ pub struct SpaceUsage {
     measuring: Mutex<()>,
     /// Held by whoever moves, makes or removes directories and links, so that where they are stays true until it is done.
     structure: Arc<tokio::sync::Mutex<()>>,
-    /// What all sessions hold together.
+    /// The size of all sessions together.
     home: Option<SessionSpace>,
 }
 
@@ -97,8 +97,8 @@ impl SpaceUsage {
 
     /// Measures the directories, unless somebody has done so since it had been done this many times.
     ///
-    /// What was allowed before and is not on disk yet is added, and so is what is allowed meanwhile: some of it may have
-    /// been seen on disk and counts twice then, until it is measured again.
+    /// Charges that are not on disk yet are added, and so are those that are allowed meanwhile. Some of them may have been found
+    /// on disk, too; they count twice until the next measuring.
     fn measure(&self, times: u64, most: u64) -> Result<(), MeasureError> {
         let _alone = self.measuring.lock().unwrap_or_else(PoisonError::into_inner);
         let (pending, moves, moving) = {
@@ -132,7 +132,7 @@ impl SpaceUsage {
 
     /// Adds what is about to be there, if there is room for it.
     fn take(&self, more: Amount, budget: &Budget) -> Result<(), LimitHit> {
-        // What is written while it is measured may count twice, so one measuring alone is not believed to the byte.
+        // Bytes that are written during a measuring may count twice, so one measuring alone is not exact.
         let mut left = MEASURINGS;
         loop {
             let (hit, times) = {
@@ -166,13 +166,13 @@ impl SpaceUsage {
         }
     }
 
-    /// What was allowed is on disk.
+    /// The allowed bytes are on disk.
     fn done(&self, what: Amount) {
         let mut counts = self.lock();
         counts.pending = counts.pending.minus(what);
     }
 
-    /// What was allowed, or was there, is not there.
+    /// Bytes that were allowed, or were on disk, are gone.
     fn give_back(&self, what: Amount) {
         let mut counts = self.lock();
         let held = counts.held.minus(what);
@@ -228,7 +228,7 @@ pub struct Quota {
     labels: Option<Arc<FileLabels>>,
 }
 
-/// What a quota has allowed. While it exists it may not be on disk yet; dropped, it is.
+/// An amount that a quota has allowed. While this exists, the bytes may not be on disk yet; when it is dropped, they are.
 #[derive(Debug)]
 #[must_use = "what is allowed is about to be written, and counts as written when this is dropped"]
 pub struct Charge {
@@ -258,7 +258,7 @@ impl Drop for Charge {
     }
 }
 
-/// What the directories of a quota hold and what there is room for.
+/// The use of a quota's directories, and the room that is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     pub bytes: u64,
@@ -296,7 +296,7 @@ impl Quota {
         Self { budget, hit, written: AtomicU64::new(0), usage, transaction: None, labels: None }
     }
 
-    /// What is changed under it belongs to this work.
+    /// Makes the changes under this quota a part of `transaction`.
     pub fn within(self, transaction: Option<Arc<Transaction>>) -> Self {
         Self { transaction, ..self }
     }
@@ -415,7 +415,7 @@ mod tests {
         }
     }
 
-    /// What ended lines before: a directory that went while it was measured made the workspace count as full.
+    /// A regression: a directory that was deleted while it was measured made the workspace count as full.
     #[test]
     fn what_is_deleted_while_it_is_measured_is_no_reason_to_refuse() {
         let room = Workspace::new(64, 10_000);

@@ -45,7 +45,7 @@ pub(super) struct ChargedStream {
     inner: DynOutputStream,
     quota: Arc<Quota>,
     hole: u64,
-    /// What the inner stream may still be writing.
+    /// The charge for bytes that the inner stream may still be writing.
     pending: Option<Charge>,
     labelled: Option<LabelledWrites>,
 }

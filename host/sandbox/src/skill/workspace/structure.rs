@@ -141,7 +141,7 @@ impl EntryPath {
         if leads_up(target).is_some_and(|up| up <= self.levels) { Ok(()) } else { Err(PlaceError::Outside) }
     }
 
-    /// Whether what is at `from` may come here, with everything below it.
+    /// Checks whether the entry `from` may be moved here, with everything below it.
     pub(super) fn takes(&self, from: &EntryPath) -> Result<(), PlaceError> {
         let found = statat(&from.dir, &from.name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(found.st_mode) {
@@ -162,8 +162,8 @@ impl EntryPath {
         }
     }
 
-    /// What goes when the file is deleted that is here: the bytes that no other name has. `None` for what is not a file
-    /// or link.
+    /// The bytes that are freed when the file here is deleted: those without another name. `None` for anything but a file or
+    /// link.
     pub(super) fn file_bytes(&self) -> Option<u64> {
         let found = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         match FileType::from_raw_mode(found.st_mode) {

@@ -1,4 +1,4 @@
-//! What of the workspace is about to change is kept first, if a run is at work that can be undone.
+//! Keeps the old state of the workspace before a change, if the work can be undone.
 
 use super::files::{ChargedFiles, Filesystem};
 use super::structure::EntryPath;

@@ -45,11 +45,11 @@ pub struct HttpGate {
     pub tell: Option<TellRefused>,
     /// The last request that was refused, for the person who can allow it.
     pub refused: Arc<Mutex<Option<RefusedRequest>>>,
-    /// What was reached, and by which method.
+    /// The hosts that were reached, and by which method.
     pub reached: Arc<Mutex<CapabilityUse>>,
     /// The work that the call is a part of. What it sends cannot be undone.
     pub transaction: Option<Arc<Transaction>>,
-    /// What the call may send, by the labels of what it has read.
+    /// The data that the call may send, by the labels of what it has read.
     pub permit: Permit,
 }
 
@@ -124,12 +124,12 @@ impl HttpGate {
 
 /// A request that did not go out, or found no answer.
 struct SendError {
-    /// What the guest is told.
+    /// The error for the guest.
     error: Error,
     why: Why,
 }
 
-/// What a guest's error has no words for.
+/// The reason, where the guest's error cannot express it.
 enum Why {
     /// The error says all.
     Other,
@@ -140,7 +140,7 @@ enum Why {
     },
     /// The secret would go in clear.
     Clear,
-    /// What the call has read may not go there, or has decided that it goes.
+    /// Data that the call has read may not be sent there, or influenced the destination.
     Labels(String),
     Network(RefusedRequest),
 }
@@ -230,7 +230,7 @@ async fn send(gate: &HttpGate, request: Request<WasiBody>, options: Option<Reque
         Box::new(stream)
     };
 
-    // From here on the host can say something. That there is no connection is the host's own network's word.
+    // From here on the response is the host's. Before, an error such as a refused connection came from the local network.
     permit.read().join(LabelId::of(&answer_label(&host, &rule, request.headers())));
     *request.uri_mut() = Uri::builder()
         .path_and_query(uri.path_and_query().map_or("/", |p| p.as_str()))

@@ -1,6 +1,6 @@
 //! A secret that kiso put into a request, taken out of the answer: a service may repeat the address that it was asked for, or a header.
 //!
-//! What covers it is as long as it is, so a body keeps its length and is passed on as it comes.
+//! The mask is as long as the secret, so a body keeps its length and can be streamed.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// What stands for the secret, with stars behind it.
+/// The beginning of the mask; stars fill the rest of the secret's length.
 const LABEL: &[u8] = b"[token]";
 
 /// Finds secrets in every form in which it is known to be repeated.
@@ -20,7 +20,7 @@ pub struct SecretMask {
     finder: AhoCorasick,
 }
 
-/// What is looked for is secret.
+/// Debug output must not contain the secrets.
 impl std::fmt::Debug for SecretMask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SecretMask").finish_non_exhaustive()

@@ -16,13 +16,13 @@ use kiso_store::secret::{SecretValue, Secrets};
 use std::fmt;
 use std::sync::Arc;
 
-/// What of the network is open to a call beside its grant.
+/// The network access of a call beside its grant.
 #[derive(Clone)]
 pub struct OpenNetwork {
     pub network: Network,
-    /// What a manifest asks for; `None` for a command line, which may want every host.
+    /// The needs of the manifest; `None` for a command line, which may want every host.
     pub needs: Option<Vec<HttpRule>>,
-    /// What the call knows; a rule names those that go into its requests.
+    /// The secrets of the call; a rule names those that go into its requests.
     pub secrets: Secrets,
     /// Ends the work, because a person is asked first.
     pub stop: Arc<dyn Fn(&str) + Send + Sync>,
@@ -69,7 +69,7 @@ impl OpenNetwork {
         }
         if decision.access != NetworkAccess::Allow || problem.is_some() {
             let (host, method) = (named.clone(), method.to_string());
-            // What has changed something outside cannot be done once more, so nobody is asked and it goes on.
+            // A call that has changed something outside cannot be repeated, so nobody is asked and the call continues.
             let can_ask = !permit.has_changed();
             if can_ask && self.network.want(WantedHost { host, method, reads, because: problem.clone() }) {
                 (self.stop)(&named);

@@ -1,4 +1,4 @@
-//! What requests of a call may reach, and what is said of one that may not.
+//! The hosts that a call's requests may reach, and the errors for all others.
 
 use super::masked::SecretMask;
 use http::HeaderName;
@@ -8,7 +8,7 @@ use kiso_store::secret::SecretValue;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What one call may reach, as granted.
+/// The hosts that one call may reach, as granted.
 #[derive(Debug, Clone, Default)]
 pub struct HttpRules {
     pub rules: Vec<HttpRule>,
@@ -28,7 +28,7 @@ pub struct HttpRule {
     pub methods: Vec<String>,
     /// Whether loopback, private and link-local addresses may be reached. Only an administrator's file can say so.
     pub private: bool,
-    /// What the host puts into each request. The guest never sees the value.
+    /// The secret that the host puts into each request. The guest never sees the value.
     pub inject: Option<Injection>,
     /// Takes what is put in out of the answers, where a service repeats what it was sent.
     pub mask: Option<Arc<SecretMask>>,
@@ -40,14 +40,14 @@ pub enum Injection {
     Header(HeaderName, SecretValue),
     /// In the place of the first [`PLACEHOLDER`] of the path. A request without one goes without the secret.
     Path(SecretValue),
-    /// There is no value, and how to set one. No request goes without it.
+    /// The secret has no value; `how` says how to set one. Requests are refused until then.
     Unset {
         secret: String,
         how: String,
     },
 }
 
-/// What a guest writes into a path where the secret belongs.
+/// The text that a guest writes into a path in the place of the secret.
 pub(super) const PLACEHOLDER: &str = "$TOKEN";
 
 impl HttpRules {
