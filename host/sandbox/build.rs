@@ -131,8 +131,8 @@ fn read(file: &Path) -> Vec<u8> {
 
 /// Compiles a component for the target, so that nobody waits for it at run time, and returns the file.
 ///
-/// What was compiled is kept beside the guests under a name that holds everything it depends on: a build that changed
-/// something else takes it as it is.
+/// The compiled code is kept beside the guests. Its name depends on all its inputs, so a build that changed something else reuses
+/// it.
 fn compiled(compiler: &Engine, components: &Path, name: &str) -> PathBuf {
     let target = target();
     let wasm = components.join(format!("{name}.wasm"));

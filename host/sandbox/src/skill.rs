@@ -2,8 +2,8 @@
 //!
 //! In reading order: [`capability`] lists the capabilities of skills, [`manifest`] and [`grant`] have a skill's needs and its
 //! grant, [`loader`] and [`install`] turn a file into a skill, [`engine`], [`ctx`] and [`workspace`] are the sandbox,
-//! [`instance`] is one call. [`agent`] has the skills that are no components: instructions for models. This file ties them
-//! together: find a tool, check its arguments, load it once, call it.
+//! [`instance`] is one call. [`agent`] has the other kind of skills: instructions for models. This file ties them together: find
+//! a tool, check its arguments, load it once, call it.
 
 mod agent;
 mod args;

@@ -4,7 +4,7 @@
 //! call gets is the overlap of what the manifest asks for and what was granted. A component without a manifest may be granted
 //! what it imports; until it is, it reads `/work` and reaches no host.
 //!
-//! What can be granted is the matter of each [`super::capability`]; this file is what they have in common.
+//! Each [`super::capability`] defines its own grant; this file has the common parts.
 
 pub use super::capability::{AskEffective, AskGrant, Capabilities, EffectiveGrant, Flag, FlagValues, Grant, Workspace};
 

@@ -37,11 +37,11 @@ const MAX_COMMANDS: usize = 64;
 /// The kind in the signed statement of an index.
 const KIND: &str = "index";
 
-/// An index as it stands in its file.
+/// The content of an index file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkillIndex {
     pub form: u32,
-    /// What it is called; two of one name and key are versions of the same.
+    /// Its name; two indexes of one name and key are versions of the same.
     pub name: String,
     /// Grows with each version.
     pub serial: u64,
@@ -155,7 +155,7 @@ impl IndexError {
     }
 }
 
-/// What a signature of an index is over: it says nothing but which bytes they are, and that they are an index.
+/// The statement that an index's signature covers: the digest of its bytes, and that they are an index.
 pub fn index_statement(digest: &str) -> Statement {
     Statement {
         name: KIND.to_owned(),

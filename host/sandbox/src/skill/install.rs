@@ -96,7 +96,7 @@ enum Origin<'a> {
     Package(&'a PackageOrigin),
 }
 
-/// What to grant of a skill's needs.
+/// The access to grant to a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GrantChoice {
     /// Everything.

@@ -28,7 +28,7 @@ pub struct SkillLine {
     pub error: Option<String>,
 }
 
-/// What is said of a skill wherever it is shown.
+/// The fields of a skill that every view shows.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SkillSummary {
     pub version: String,

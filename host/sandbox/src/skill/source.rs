@@ -1,7 +1,7 @@
 //! The source of a skill's code, for files without a signature: where the file came from.
 //!
-//! A name proves nothing. What a skill was granted, and the values that it keeps, go on to another file of its name only where
-//! that comes from the same source and is no older. Everything else begins with nothing, and a person is asked again.
+//! A name proves nothing. Another file of a skill's name gets its grant and its values only if that file comes from the same
+//! source and is not older. Any other file begins with nothing, and a person is asked again.
 
 use super::digest::Digest;
 use std::cmp::Ordering;

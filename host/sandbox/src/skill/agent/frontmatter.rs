@@ -31,7 +31,7 @@ pub(in crate::skill) struct Frontmatter {
     pub allowed_tools: Option<Vec<String>>,
     /// Whether only a person may bring it into play, by its name.
     pub by_name_only: bool,
-    /// What is not as the specification says, a sentence each.
+    /// Differences from the specification, a sentence each.
     pub warnings: Vec<String>,
 }
 

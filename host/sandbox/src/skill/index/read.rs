@@ -26,7 +26,7 @@ use tokio::time::{Instant, timeout_at};
 #[derive(Debug, Clone)]
 pub struct FoundSkill {
     pub index: IndexPlace,
-    /// What the index calls itself.
+    /// The name in the index.
     pub index_name: String,
     pub skill: IndexedSkill,
 }

@@ -187,7 +187,7 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// The value of the `Authorization` header: a token, or name and password. `None` if there are no credentials.
+    /// The value of the `Authorization` header: a token, or name and password; `None` without credentials.
     async fn authorize(&self, wants: &str) -> Result<Option<String>, OciError> {
         let basic = self.who.basic(self.at.host());
         let (scheme, rest) = wants.split_once(' ').unwrap_or((wants, ""));

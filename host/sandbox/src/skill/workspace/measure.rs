@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// The size of an entry besides its bytes: a block of most file systems.
 pub(super) const ENTRY_BYTES: u64 = 4 << 10;
 
-/// What was found.
+/// The size of a directory with everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub bytes: u64,
