@@ -1,4 +1,4 @@
-//! The editor's connection: its requests, and the sessions that they are for.
+//! The editor's connection: its requests, and the sessions that they belong to.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -21,31 +21,32 @@ use kiso_base::rpc::{self, BUSY, INTERNAL_ERROR, METHOD_NOT_FOUND, RequestId, Rp
 use kiso_gateway::open_message;
 use kiso_store::store::MessageRole;
 
-/// The version of the protocol that is spoken.
+/// The supported version of the protocol.
 const PROTOCOL: u64 = 1;
 
-/// Bytes of a line: files come inside of it.
+/// Maximum bytes of a line: files are sent inside lines.
 const MAX_LINE: u64 = 32 << 20;
 
-/// Messages of the editor that are read ahead.
+/// Maximum messages of the editor that are read ahead.
 const MAX_UNHEARD: usize = 16;
 
-/// Conversations that are open at once.
+/// Maximum open conversations.
 const MAX_SESSIONS: usize = 32;
 
-/// Requests to a conversation that wait for it.
+/// Maximum requests that wait for a conversation.
 const MAX_WAITING: usize = 16;
 
-/// Messages of an earlier conversation that the editor is shown.
+/// Maximum messages of an earlier conversation that the editor receives.
 const MAX_REPLAYED: u32 = 200;
 
-/// How long prompts may go on when the editor has said its last: a script that sends and closes is to have its answers.
+/// How long prompts may continue after the editor has closed its end, so that a script that sends and closes receives its
+/// answers.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Of the protocol: what is named is not there.
+/// The protocol's code for a resource that does not exist.
 const NOT_FOUND: i64 = -32_002;
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(Debug, Clone)]
 pub(super) struct AgentOptions {
     pub session: Option<SessionName>,
@@ -74,7 +75,7 @@ pub(super) async fn serve(
                 Some(message) => agent.hear(message).await,
                 None => break agent.finish().await,
             },
-            // An editor that reads no more has gone, too.
+            // An editor that no longer reads has gone, too.
             () = gone.closed() => break,
         }
     }
@@ -90,7 +91,7 @@ struct Agent {
     sessions: HashMap<SessionName, OpenSession>,
 }
 
-/// A conversation that the editor has open.
+/// A conversation that is open in the editor.
 struct OpenSession {
     requests: mpsc::Sender<SessionRequest>,
     task: JoinHandle<()>,
@@ -102,7 +103,7 @@ impl Agent {
             Ok(RpcMessage::Request { id, method, params }) => {
                 let answered = match method.as_str() {
                     "initialize" => Ok(Some(initialized())),
-                    // Who may start the program may use it.
+                    // Whoever can start the program may use it.
                     "authenticate" => Ok(Some(json!({}))),
                     "session/new" => self.open_new(&id, &params).await.map(|()| None),
                     "session/load" => self.load(&id, &params).await.map(|()| None),
@@ -129,11 +130,11 @@ impl Agent {
         }
     }
 
-    /// Lets prompts come to their end for a while.
+    /// Lets prompts finish for a limited time.
     async fn finish(&mut self) {
         let mut tasks = Vec::new();
         for (_, open) in self.sessions.drain() {
-            // Without requests to come, it ends with its prompt.
+            // Without its channel of requests, the conversation ends after its prompt.
             drop(open.requests);
             tasks.push(open.task);
         }
@@ -195,7 +196,7 @@ impl Agent {
         self.say(commands).await;
     }
 
-    /// Opens a session, or opens it anew: the editor may have forgotten that it had.
+    /// Opens a session, or reopens it: the editor may have forgotten that it is open.
     fn open(&mut self, session: &SessionName, params: &Map<String, Value>) -> Result<(), RpcError> {
         let cwd = rpc::text_of(params, "cwd")?;
         let servers = params.get("mcpServers").and_then(Value::as_array).map_or(0, Vec::len);
@@ -221,7 +222,7 @@ impl Agent {
         Ok(())
     }
 
-    /// The directory of the editor as a project, where the command line says so.
+    /// Returns the editor's directory as a project, if the command line enables it.
     fn project(&self, cwd: &Path) -> Result<Option<SessionFolder>, RpcError> {
         if !cwd.is_absolute() {
             return Err(RpcError::params("`cwd` must be an absolute path"));
@@ -260,7 +261,7 @@ fn initialized() -> Value {
     })
 }
 
-/// A session of its own for a conversation.
+/// Returns a new session name for a conversation.
 fn new_name() -> Result<SessionName, RpcError> {
     let mut bytes = [0; 6];
     SystemRandom::new().fill(&mut bytes).map_err(|_| RpcError::internal(&"the system provides no random numbers"))?;

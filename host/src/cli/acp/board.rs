@@ -1,13 +1,13 @@
-//! The plan of a run as an editor shows it.
+//! The plan of a run, as an editor shows it.
 
 use std::collections::VecDeque;
 
 use kiso_plan::plan::Task;
 
-/// Entries that are kept: what is older is left out.
+/// Maximum entries; older ones are dropped.
 const MAX_ENTRIES: usize = 200;
 
-/// The tasks of a run: those that were begun, and those that wait.
+/// The tasks of a run: started and waiting ones.
 #[derive(Debug, Default)]
 pub(super) struct PlanBoard {
     begun: Vec<(String, &'static str)>,
@@ -15,17 +15,17 @@ pub(super) struct PlanBoard {
 }
 
 impl PlanBoard {
-    /// A plan, in the place of what was left of the one before.
+    /// Replaces the waiting tasks by a new plan.
     pub(super) fn plan(&mut self, tasks: &[Task]) {
         self.waiting = tasks.iter().cloned().collect();
     }
 
-    /// Tasks that come next.
+    /// Inserts tasks that come next.
     pub(super) fn inject(&mut self, tasks: &[Task]) {
         tasks.iter().rev().for_each(|task| self.waiting.push_front(task.clone()));
     }
 
-    /// The next task begins, which is this one.
+    /// Starts and returns the next task.
     pub(super) fn start(&mut self) -> Option<Task> {
         self.end();
         let task = self.waiting.pop_front()?;
@@ -36,14 +36,14 @@ impl PlanBoard {
         Some(task)
     }
 
-    /// What was begun has ended: the protocol has no word for what failed, which its tool call says.
+    /// Ends the running task. The protocol has no status for a failed entry; the tool call reports the failure.
     pub(super) fn end(&mut self) {
         if let Some((_, status)) = self.begun.last_mut() {
             *status = "completed";
         }
     }
 
-    /// What each task is, and how it stands.
+    /// Returns each task with its status.
     pub(super) fn entries(&self) -> impl Iterator<Item = (String, &'static str)> {
         self.begun.iter().cloned().chain(self.waiting.iter().map(|task| (label(task), "pending")))
     }
@@ -53,7 +53,7 @@ impl PlanBoard {
     }
 }
 
-/// What a task is, for a person.
+/// Describes a task for a person.
 fn label(task: &Task) -> String {
     let detail: String = task.detail.lines().next().unwrap_or_default().chars().take(120).collect();
     match task.label() {

@@ -1,4 +1,4 @@
-//! What a person sends from an editor: texts, links and files, as one message with attachments.
+//! A person's input in an editor: texts, links and files, as one message with attachments.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use kiso_base::home::PROJECT;
 use kiso_base::rpc::RpcError;
 use kiso_gateway::{Attachment, MAX_ATTACHMENTS};
 
-/// Parts of a prompt.
+/// Maximum parts of a prompt.
 const MAX_PARTS: usize = 200;
 
-/// A prompt whose files do not have their names yet.
+/// A prompt whose files do not have their names in the workspace yet.
 #[derive(Debug)]
 pub(super) struct PromptContent {
     parts: Vec<Part>,
@@ -28,12 +28,12 @@ enum Part {
     File(usize),
     /// A file of the project, as command lines see it.
     InProject(String),
-    /// The same, where the file itself came along.
+    /// The same, when the file's content was sent as well.
     AlsoInProject(String),
 }
 
 impl PromptContent {
-    /// Reads content blocks. A link to a file below `project` is named as command lines see it.
+    /// Reads content blocks. A link to a file below `project` becomes the path that command lines use.
     pub(super) fn read(blocks: &[Value], project: Option<&Path>) -> Result<PromptContent, RpcError> {
         if blocks.len() > MAX_PARTS {
             return Err(RpcError::params(format!("a prompt has at most {MAX_PARTS} content blocks")));
@@ -70,7 +70,7 @@ impl PromptContent {
         Ok(content)
     }
 
-    /// A file that the editor sends whole: what it holds may not be on disk yet.
+    /// Reads a file that the editor sends with its content, which may not be saved on disk yet.
     fn resource(&mut self, resource: &Value, project: Option<&Path>) -> Result<(), RpcError> {
         let uri = resource["uri"].as_str().ok_or_else(|| RpcError::params("a resource has a `uri`"))?;
         let bytes = match (&resource["text"], &resource["blob"]) {
@@ -97,9 +97,9 @@ impl PromptContent {
         Ok(())
     }
 
-    /// The message, with the names that the files have in the workspace.
+    /// Returns the message, with the names that the files have in the workspace.
     pub(super) fn message(&self, names: &[String]) -> String {
-        // In a command line, a name is a word of the shell.
+        // In a command line, names must be quoted for the shell.
         let is_line = matches!(self.parts.first(), Some(Part::Text(text)) if text.trim_start().starts_with('$'));
         let named = |name: &str| match is_line {
             true => format!("'{}'", name.replace('\'', r"'\''")),
@@ -120,11 +120,11 @@ impl PromptContent {
     }
 }
 
-/// The path of a file below the project, as command lines see it.
+/// Returns the path of a file below the project, as command lines see it.
 fn in_project(uri: &str, project: Option<&Path>) -> Option<String> {
     let path = uri.strip_prefix("file://")?.split(['?', '#']).next()?;
     let path = PathBuf::from(percent_decode_str(path).decode_utf8().ok()?.into_owned());
-    // As it is named, and where it is: the project is known by the latter.
+    // Resolves links, because the project's path is resolved, too.
     let found = path.canonicalize().unwrap_or(path);
     relative(project?, &found).map(|relative| format!("{PROJECT}/{relative}"))
 }

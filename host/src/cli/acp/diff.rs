@@ -1,4 +1,4 @@
-//! Which files of a directory changed since it was looked at last, and how.
+//! Finds the files of a directory that changed since the last call, and their changes.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -9,24 +9,24 @@ use cap_std::fs::Dir;
 
 use kiso_agent::session::workspace::{self, FileLine, FilePath};
 
-/// Bytes of a file whose text is shown.
+/// Maximum bytes of a file whose text is shown.
 const MAX_TEXT: u64 = 64 << 10;
 
-/// Bytes of texts that are kept, to say later what was there before.
+/// Maximum bytes of texts that are kept for later comparison.
 const MAX_KEPT: usize = 16 << 20;
 
-/// Files that are told at once.
+/// Maximum files reported at once.
 const MAX_CHANGES: usize = 50;
 
-/// A file that was made, changed or deleted.
+/// A created, changed or deleted file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub path: PathBuf,
-    /// What was in it, if it was there, and what is; only where both are known and short.
+    /// The text before, if the file existed, and after; only if both are known and short.
     pub text: Option<(Option<String>, String)>,
 }
 
-/// A directory that is looked at again and again. Whatever stands in it may change meanwhile; no link is followed.
+/// A directory that is scanned repeatedly. Its content may change during a scan; links are not followed.
 #[derive(Debug)]
 pub(super) struct WatchedDir {
     place: PathBuf,
@@ -42,14 +42,14 @@ struct Known {
 }
 
 impl WatchedDir {
-    /// Looks at it for the first time.
+    /// Scans the directory for the first time.
     pub(super) fn new(place: PathBuf) -> WatchedDir {
         let mut watched = WatchedDir { place, known: HashMap::new(), kept: 0 };
         watched.look(|_| {});
         watched
     }
 
-    /// What changed since the last look, at most so many that a person reads them.
+    /// Returns the changes since the last scan, up to a limit.
     pub(super) fn changes(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();
         self.look(|change| {
@@ -81,7 +81,7 @@ impl WatchedDir {
                 (true, Some(_), Some(new)) | (false, _, Some(new)) => Some((old.clone(), new.clone())),
                 _ => None,
             };
-            // One that was touched and is the same is none that changed.
+            // A file with a new time and the same content has not changed.
             if old.is_none() || old != new {
                 tell(Change { path: self.place.join(&file.path), text });
             }
@@ -89,7 +89,7 @@ impl WatchedDir {
             self.kept += new.as_ref().map_or(0, String::len);
             self.known.insert(file.path, Known { bytes: file.bytes, modified_ms: file.modified_ms, text: new });
         }
-        // Where not all was looked at, what is missing may be there.
+        // After an incomplete scan, missing files may still exist.
         if !is_whole {
             self.known.extend(gone);
             return;
@@ -114,12 +114,12 @@ fn text_of(dir: &Dir, file: &FileLine) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Several of them, in their order.
+/// Returns the changes of several directories, in their order.
 pub(super) fn changes_of(watched: &mut [WatchedDir]) -> Vec<Change> {
     watched.iter_mut().flat_map(WatchedDir::changes).take(MAX_CHANGES).collect()
 }
 
-/// Whether this is below one of them.
+/// Returns the path relative to `top`, if it is below it.
 pub(super) fn relative<'a>(top: &Path, path: &'a Path) -> Option<&'a str> {
     path.strip_prefix(top).ok().and_then(Path::to_str).filter(|relative| !relative.is_empty())
 }

@@ -1,4 +1,4 @@
-//! A conversation of the editor: one session, one prompt at a time.
+//! A conversation in the editor: one session, one prompt at a time.
 
 mod approve;
 mod folder;
@@ -28,23 +28,23 @@ use kiso_plan::label::Label;
 use kiso_sandbox::effect::label::LabelId;
 use kiso_store::store::RunId;
 
-/// How often it is looked whether files can be put into the session, and for how long.
+/// How often, and how many times, to check whether files can be put into the session.
 const LOOK: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 100;
 
-/// Bytes of thoughts that are told of one prompt.
+/// Maximum bytes of thoughts that are sent for one prompt.
 const MAX_THOUGHTS: usize = 256 << 10;
 
-/// What the editor wants of a conversation.
+/// A request of the editor to a conversation.
 #[derive(Debug)]
 pub(super) enum SessionRequest {
     Prompt {
         id: RequestId,
         blocks: Vec<Value>,
     },
-    /// Of the prompt that is under way.
+    /// Cancels the current prompt.
     Cancel,
-    /// What came of a request to the editor.
+    /// The editor's response to a request.
     Answer {
         id: String,
         result: Result<Value, RpcError>,
@@ -57,9 +57,9 @@ pub(super) struct AcpSession {
     client: Client,
     out: mpsc::Sender<Value>,
     project: Option<SessionFolder>,
-    /// Whether the model was told of the project.
+    /// Whether the model knows about the project.
     told_project: bool,
-    /// Makes ids and `ref`s.
+    /// Counter for ids and `ref`s.
     count: u64,
     held: Option<HeldEnd>,
     prompt: Option<PromptTurn>,
@@ -74,20 +74,19 @@ struct PromptTurn {
     run: Option<RunId>,
     text: ReplyWriter,
     board: PlanBoard,
-    /// The tool call of the task that is under way.
+    /// The tool call of the current task.
     task_call: Option<String>,
-    /// Tool calls of the actor, by the ids that its model gave them.
+    /// Tool calls of the actor, by the ids from its model.
     calls: HashMap<String, String>,
     busy: String,
     thoughts_left: usize,
     cancelled: bool,
-    /// The card that the editor was asked about, and the id of the request.
+    /// The card that the editor was asked about, and the id of that request.
     asked: Option<(i64, String)>,
 }
 
 impl AcpSession {
-    /// Begins a conversation in a task of its own, which ends when nobody can request anything of it any more and its prompt is
-    /// answered.
+    /// Starts a conversation in its own task. It ends when its channel of requests is closed and its prompt is answered.
     pub(super) fn start(
         session: SessionName,
         drive: RunExecutor,
@@ -140,7 +139,7 @@ impl AcpSession {
         self.count
     }
 
-    /// A prompt of the editor.
+    /// Handles a prompt of the editor.
     async fn ask(&mut self, id: RequestId, blocks: &[Value]) {
         let refused = match self.prompt.is_some() || self.held.is_some() {
             true => {
@@ -155,7 +154,7 @@ impl AcpSession {
         self.begin(id, content).await;
     }
 
-    /// What a person said to the request for permission.
+    /// Handles a person's answer to a request for permission.
     async fn permitted(&mut self, request: &str, result: Result<Value, RpcError>) {
         match self.held.take_if(|held| held.is_of(request)) {
             Some(held) => self.answer_changes(held, result).await,
@@ -163,14 +162,14 @@ impl AcpSession {
         }
     }
 
-    /// Sends a prompt to the daemon, with its files.
+    /// Sends a prompt with its files to the daemon.
     async fn begin(&mut self, id: RequestId, mut content: PromptContent) {
         let names = match self.put_files(std::mem::take(&mut content.files)).await {
             Ok(names) => names,
             Err(error) => return self.send(rpc::refusal(Some(&id), error)).await,
         };
         let mut text = content.message(&names);
-        // A command line or a command is what it is; the others are read by a model that is to know.
+        // Command lines and commands are sent unchanged; other messages go to a model, which must know about the project.
         if !self.told_project
             && !text.trim_start().starts_with(['$', '/'])
             && let Some(project) = &self.project
@@ -205,7 +204,7 @@ impl AcpSession {
         });
     }
 
-    /// Puts files into the workspace, as soon as nothing is at work there.
+    /// Puts files into the workspace as soon as no run works there.
     async fn put_files(&self, files: Vec<kiso_gateway::Attachment>) -> Result<Vec<String>, RpcError> {
         if files.is_empty() {
             return Ok(Vec::new());
@@ -229,7 +228,7 @@ impl AcpSession {
         Err(RpcError::new(INTERNAL_ERROR, message))
     }
 
-    /// Looks at the files as they are before anything is done with them.
+    /// Records the state of the files before the prompt changes them.
     async fn look_at_files(&mut self) {
         let places = vec![self.drive.home.work_dir(&self.session)];
         let look = move || places.into_iter().map(WatchedDir::new).collect();

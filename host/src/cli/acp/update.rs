@@ -1,4 +1,4 @@
-//! What an editor is told of a conversation: the notification `session/update`, in its kinds.
+//! Updates about a conversation: the kinds of the notification `session/update`.
 
 use serde_json::{Value, json};
 
@@ -9,20 +9,20 @@ use kiso_base::config::Config;
 use kiso_base::home::SessionName;
 use kiso_base::rpc;
 
-/// Characters of a tool's output that an editor is shown.
+/// Maximum characters of a tool's output in an update.
 const MAX_OUTPUT: usize = 16 << 10;
 
-/// A notification with this update.
+/// Returns a notification with this update.
 pub(super) fn of(session: &SessionName, update: Value) -> Value {
     rpc::notification("session/update", json!({ "sessionId": session, "update": update }))
 }
 
-/// A piece of a text: `agent_message_chunk`, `agent_thought_chunk` or `user_message_chunk`.
+/// Returns a part of a text: `agent_message_chunk`, `agent_thought_chunk` or `user_message_chunk`.
 pub(super) fn text(session: &SessionName, kind: &str, text: &str) -> Value {
     of(session, json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
 }
 
-/// The slash commands.
+/// Returns the slash commands.
 pub(super) fn commands(session: &SessionName, config: &Config) -> Value {
     let commands = command::listed(config).into_iter().map(|(name, argument, does)| {
         let mut command = json!({ "name": name, "description": does });
@@ -37,14 +37,14 @@ pub(super) fn commands(session: &SessionName, config: &Config) -> Value {
     )
 }
 
-/// The plan as it stands.
+/// Returns the current plan.
 pub(super) fn plan(session: &SessionName, board: &PlanBoard) -> Value {
     let entries =
         board.entries().map(|(label, status)| json!({ "content": label, "priority": "medium", "status": status }));
     of(session, json!({ "sessionUpdate": "plan", "entries": entries.collect::<Vec<_>>() }))
 }
 
-/// A tool call that begins.
+/// Returns the start of a tool call.
 pub(super) fn call(session: &SessionName, id: &str, title: &str, kind: &str, input: Value) -> Value {
     of(
         session,
@@ -55,7 +55,7 @@ pub(super) fn call(session: &SessionName, id: &str, title: &str, kind: &str, inp
     )
 }
 
-/// A tool call that has ended, with what it wrote and which files it changed.
+/// Returns the end of a tool call, with its output and the changed files.
 pub(super) fn called(session: &SessionName, id: &str, is_done: bool, output: &str, changes: Vec<Change>) -> Value {
     let mut content = Vec::new();
     let output = output.trim_end();
@@ -84,7 +84,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// As Markdown that shows it letter by letter.
+/// Returns Markdown that shows the text literally.
 fn fenced(text: &str) -> String {
     let mut fence = "```".to_owned();
     while text.contains(&fence) {

@@ -1,4 +1,4 @@
-//! `kiso approval explain`: the decisions about what left the sandbox, and the origin of the data.
+//! `kiso approval explain`: decisions about data that left the sandbox, and the origin of that data.
 
 use crate::cli::show::{printable, printable_line};
 use crate::cli::{Exit, Failure, Opened};
@@ -77,11 +77,11 @@ impl ExplainArgs {
     }
 }
 
-/// One thing that a step has done.
+/// A read or a decision of a step.
 enum StepLine {
-    /// Something was read.
+    /// Data was read.
     Read { what: String, label: Label },
-    /// Something was to leave the sandbox.
+    /// Data was about to leave the sandbox.
     Sink(Box<SinkDecision>),
 }
 
@@ -123,8 +123,7 @@ impl StepLine {
     }
 }
 
-/// What an event has read and decided.
-/// What memory gave to a run.
+/// The name of data that a run got from memory.
 const REMEMBERED: &str = "what is remembered";
 
 fn of_event(result: StepResult, seen: &mut Label) -> Vec<StepLine> {
@@ -140,7 +139,7 @@ fn of_event(result: StepResult, seen: &mut Label) -> Vec<StepLine> {
         StepResult::Admitted { instructions, .. } => {
             take("the Agent Skills that the message names".to_owned(), &instructions, Vec::new());
         }
-        // Each is read when its task begins, and counts from there.
+        // Each file of instructions is read when its task starts, and counts from then on.
         StepResult::Planned { instructions, .. } | StepResult::Reviewed { instructions, .. }
             if !instructions.is_empty() =>
         {

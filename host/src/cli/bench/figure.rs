@@ -1,11 +1,11 @@
-//! One measured thing, as a row of a table and as a line of JSON.
+//! One measured figure, as a row of a table and as a line of JSON.
 
 use kiso_base::json;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What a number counts.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FigureUnit {
     Bytes,
@@ -33,7 +33,7 @@ impl FigureUnit {
 
 #[derive(Debug)]
 pub(super) struct Figure {
-    /// By which another machine's is found.
+    /// Identifies the figure of another machine.
     name: &'static str,
     what: &'static str,
     unit: FigureUnit,
@@ -42,12 +42,12 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    /// Of something that is measured once.
+    /// Returns a figure that is measured once.
     pub(super) fn bytes(name: &'static str, what: &'static str, bytes: u64) -> Self {
         Self { name, what, unit: FigureUnit::Bytes, minimum: bytes, median: bytes }
     }
 
-    /// Of something that was repeated at least once.
+    /// Returns a figure that is measured at least once.
     pub(super) fn times(name: &'static str, what: &'static str, mut times: Vec<Duration>) -> Self {
         times.sort();
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -62,7 +62,7 @@ impl Figure {
         })
     }
 
-    /// Name and median out of such a line of JSON.
+    /// Parses name and median from such a line of JSON.
     pub(super) fn parse_median(line: &str) -> Option<(String, u64)> {
         let value: Value = json::parse(line.as_bytes()).ok()?;
         let is_figure = value["type"] == "figure";
@@ -81,7 +81,7 @@ impl Figure {
     }
 }
 
-/// The head of the table, in Markdown.
+/// Prints the head of the table, in Markdown.
 pub(super) fn print_heading(against: &HashMap<String, u64>) {
     match against.is_empty() {
         true => outln!("| what | minimum | median |\n|---|---|---|"),

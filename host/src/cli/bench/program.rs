@@ -1,4 +1,4 @@
-//! The program by itself: its size, and what it costs to start it for one thing.
+//! The program alone: its size, and the cost of starting it for one command.
 
 use super::Bench;
 use super::figure::Figure;
@@ -30,7 +30,7 @@ pub(super) fn measure(bench: &Bench, show: &Show, print: &dyn Fn(Figure)) -> Res
 
 const LINE: [&str; 3] = ["shell", "-c", "echo hello | tr a-z A-Z | cat"];
 
-/// How long something takes that must not fail.
+/// Measures the time of something that must succeed.
 fn timed(mut work: impl FnMut() -> Result<(), Failure>) -> impl FnMut() -> Result<std::time::Duration, Failure> {
     move || {
         let began = Instant::now();

@@ -1,7 +1,7 @@
-//! A kiso that runs: command lines, calls of a skill, and messages to a daemon, which is also asked for its memory.
+//! A running kiso: command lines, calls of a skill, messages to a daemon, and the daemon's memory.
 //!
-//! Lines and calls go through `kiso mcp` on standard streams, messages through the daemon's socket. So each figure is one of a
-//! program that a person can start, and whatever starts that program (an emulator) is part of all of them alike.
+//! Lines and calls go through `kiso mcp` on standard streams, messages through the daemon's socket. So each figure is that
+//! of a program that a person can start, and an emulator that starts it affects all of them equally.
 
 use super::Bench;
 use super::figure::Figure;
@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-/// A line from a process that is longer is not one of kiso's.
+/// Maximum bytes of a line from a process of kiso's.
 const MAX_LINE: u64 = 8 << 20;
 
 pub(super) fn measure(bench: &Bench, show: &Show, print: &dyn Fn(Figure)) -> Result<(), Failure> {
@@ -48,7 +48,7 @@ pub(super) fn measure(bench: &Bench, show: &Show, print: &dyn Fn(Figure)) -> Res
     Ok(())
 }
 
-/// A process that is ended when nobody needs it any more.
+/// A process that is killed when it is dropped.
 struct Process(Child);
 
 impl Process {
@@ -90,7 +90,7 @@ impl Tools {
         Ok(tools)
     }
 
-    /// How long a call takes.
+    /// Returns the duration of a call.
     fn call(&mut self, tool: &str, arguments: &Value) -> Result<Duration, Failure> {
         let began = Instant::now();
         let result = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))?;
@@ -128,7 +128,7 @@ struct Daemon {
 impl Daemon {
     fn start(bench: &Bench) -> Result<Self, Failure> {
         let home = bench.home("running");
-        // What is measured is work, not the wait for a person who goes on writing.
+        // The measurement covers work, without the wait for further messages of the user.
         std::fs::write(home.join("config.toml"), "model = \"reflex\"\n[daemon]\ndebounce_ms = 0\n").map_err(gone)?;
         let (process, _, mut from) = Process::start(bench, &["--json", "serve", "--port", "0"])?;
         line(&mut from)?;
@@ -140,7 +140,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// How long a message waits for its reply.
+    /// Returns the time from a message to its reply.
     fn message(&mut self, text: &str) -> Result<Duration, Failure> {
         let began = Instant::now();
         let inbound = json!({ "type": "inbound", "text": text });
@@ -161,7 +161,7 @@ impl Daemon {
         }
     }
 
-    /// Bytes of memory that it has, and the most that it had, where the system tells.
+    /// Returns the current and the maximum memory in bytes, if the system reports them.
     fn memory(&self) -> Option<(u64, u64)> {
         memory_of(self.process.0.id())
     }

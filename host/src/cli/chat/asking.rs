@@ -1,19 +1,19 @@
-//! The card that a run of the conversation waits for, and what is typed to answer it.
+//! The card that a run of the conversation waits for, and the typed answers to it.
 
 use super::talk::Activity;
 use crate::cli::approval::numbers;
 use kiso_base::home::SessionName;
 use kiso_store::store::{ApprovalLine, Store, StoreError};
 
-/// Cards that are looked at.
+/// Maximum cards to search.
 const LOOKED_AT: u32 = 100;
 
-/// The card that a person at the terminal can answer: of those that wait in the session, the one that was asked first.
+/// The card that a person at the terminal can answer: the oldest one waiting in the session.
 #[derive(Debug, Default)]
 pub(super) struct Asking(Option<ApprovalLine>);
 
 impl Asking {
-    /// Looks what waits now.
+    /// Loads the waiting card.
     pub(super) async fn look(&mut self, store: &Store, session: &SessionName) -> Result<(), StoreError> {
         let session = session.clone();
         let waiting = store.read(move |view| {
@@ -39,12 +39,12 @@ impl Asking {
         self.0.is_some()
     }
 
-    /// Whether it can be accepted for longer: not what is asked because of whose words it goes by, which is asked each time.
+    /// Returns whether it can be accepted for longer. Questions about the origin of text are asked each time.
     fn lasts(&self) -> bool {
         self.0.as_ref().is_some_and(|card| card.card.effects.iter().any(|effect| effect.because.is_empty()))
     }
 
-    /// What stands above the prompt.
+    /// Returns the text above the prompt.
     pub(super) fn activity(&self) -> Option<Activity> {
         let card = self.0.as_ref()?;
         let some = if card.card.effects.len() > 1 { ", 1 3 some" } else { "" };
@@ -54,7 +54,7 @@ impl Asking {
         Some(Activity { what, since_ms: card.asked_ms })
     }
 
-    /// The command that a line stands for; none where it is no answer.
+    /// Returns the command for a typed line; `None` if the line is not an answer.
     pub(super) fn command(&self, line: &str) -> Option<String> {
         let card = self.0.as_ref()?;
         let id = card.id;
@@ -62,7 +62,7 @@ impl Asking {
             "y" | "yes" => format!("/approve {id}"),
             "n" | "no" => format!("/refuse {id}"),
             "s" if self.lasts() => format!("/approve {id} always"),
-            // That a host is never reached can be remembered; that a call was refused cannot.
+            // A refusal of hosts can be remembered; a refusal of a call cannot.
             "d" if card.card.is_about_hosts() => format!("/refuse {id} always"),
             text => {
                 let chosen = numbers(text).filter(|chosen| !chosen.is_empty())?;

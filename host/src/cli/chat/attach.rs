@@ -1,4 +1,4 @@
-//! Files that a line names: a path that was pasted or dropped, as the whole line or as `@path` in it.
+//! Files named in a line: a path that was pasted or dropped, as the whole line or as `@path` in it.
 //!
 //! Terminals paste a path quoted, with escaped spaces, or as a `file:` address.
 
@@ -8,10 +8,10 @@ use percent_encoding::percent_decode_str;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Files of one message.
+/// Maximum files of one message.
 pub(super) const MAX_FILES: usize = 16;
 
-/// Lines about words of one message that are not what they look like.
+/// Maximum warnings about words of one message.
 const MAX_DOUBTS: usize = 3;
 
 /// Marks that end a sentence, or belong to the name before them.
@@ -23,20 +23,20 @@ const SANDBOX: [&str; 5] = ["/work", "/shared", "/skills", "/project", "/tmp"];
 /// A path in a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PathMention {
-    /// The bytes of the line that name it, with the `@`.
+    /// The range of the mention in the line, with the `@`.
     pub place: Range<usize>,
     pub path: PathBuf,
 }
 
-/// Files that a line names.
+/// The files named in a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinePaths {
-    /// The line has nothing but paths.
+    /// The line contains only paths.
     Whole(Vec<PathBuf>),
     Within(Vec<PathMention>),
 }
 
-/// Finds the files that a line names. Command lines, commands and text of several lines, which may come from elsewhere, name none.
+/// Finds the files named in a line. Command lines, commands and text of several lines, which may be pasted, name none.
 pub(super) fn find(line: &str, is_file: impl Fn(&Path) -> bool) -> LinePaths {
     let text = line.trim();
     let is_command = text.starts_with('$') || SlashCommand::parse(text).is_some();
@@ -44,7 +44,7 @@ pub(super) fn find(line: &str, is_file: impl Fn(&Path) -> bool) -> LinePaths {
         return LinePaths::Within(Vec::new());
     }
     let existing = |word: &str| resolved(word).filter(|path| is_file(path));
-    // Some terminals paste a path as it is, spaces and all.
+    // Some terminals paste a path unquoted, even with spaces.
     if let Some(path) = existing(text) {
         return LinePaths::Whole(vec![path]);
     }
@@ -74,7 +74,7 @@ fn mentions(line: &str, existing: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathM
     found
 }
 
-/// Words of a message that look like a command or a file and are neither: a line about each, as they are sent as text.
+/// Returns a warning for each word that looks like a command or a file and is neither, because it is sent as text.
 pub(super) fn find_doubts(line: &str, is_there: impl Fn(&Path) -> bool) -> Vec<String> {
     let text = line.trim();
     if text.starts_with('$') || text.contains('\n') || SlashCommand::parse(text).is_some() {
@@ -100,7 +100,7 @@ pub(super) fn find_doubts(line: &str, is_there: impl Fn(&Path) -> bool) -> Vec<S
     doubts
 }
 
-/// The words that follow an `@` at their beginning.
+/// Returns the words that follow an `@`.
 fn words_after_at(line: &str) -> impl Iterator<Item = String> {
     line.match_indices('@').filter_map(move |(at, _)| {
         let before = line[..at].chars().next_back();
@@ -109,7 +109,7 @@ fn words_after_at(line: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The path that a word means; `None` for a word that is a name of something else.
+/// Returns the path that a word means; `None` if the word does not look like a path.
 fn resolved(word: &str) -> Option<PathBuf> {
     if let Some(rest) = word.strip_prefix("file://") {
         let path = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -122,7 +122,7 @@ fn resolved(word: &str) -> Option<PathBuf> {
     word.contains(['/', '.']).then(|| PathBuf::from(word))
 }
 
-/// The words of a line, as a shell splits it.
+/// Splits a line into words, as a shell does.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -133,7 +133,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The word that a text begins with, and the bytes that it takes there.
+/// Returns the first word of a text, and its length there in bytes.
 fn word(text: &str) -> (String, usize) {
     let (mut value, mut quote, mut chars) = (String::new(), None, text.char_indices());
     while let Some((at, c)) = chars.next() {
@@ -145,7 +145,7 @@ fn word(text: &str) -> (String, usize) {
             (c, _) => value.push(c),
         }
     }
-    // A quotation mark without another one is an apostrophe.
+    // A single quotation mark is an apostrophe.
     match quote {
         None => (value, text.len()),
         Some(_) => {

@@ -1,4 +1,4 @@
-//! What Tab completes: commands, models, pills, skills and their arguments, tags.
+//! Completion with Tab: commands, models, pills, skills and their arguments, tags.
 
 use super::LEAVING;
 use kiso_agent::session::command::COMMANDS;
@@ -7,17 +7,17 @@ use kiso_sandbox::skill::Skills;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Entries of a directory that are looked through for a file's name.
+/// Maximum entries of a directory to search for a file's name.
 const MAX_FILES: usize = 2_000;
 
-/// The names that there are.
+/// The known names.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     pub models: Vec<String>,
     pub pills: Vec<String>,
-    /// Categories of tools, which are what tags name.
+    /// Categories of tools, which tags can name.
     pub tags: Vec<String>,
-    /// Tools of skills with the names of their arguments.
+    /// Tools of skills, with the names of their arguments.
     pub tools: BTreeMap<String, Vec<String>>,
 }
 
@@ -28,7 +28,7 @@ impl Names {
             pills,
             ..Names::default()
         };
-        // A skill that cannot be read is told of by `kiso skill list`.
+        // `kiso skill list` reports skills that cannot be read.
         for installed in skills.list().into_iter().flatten() {
             names.tags.push(installed.manifest.category.clone());
             for tool in &installed.tools {
@@ -45,7 +45,7 @@ impl Names {
         names
     }
 
-    /// Where the word before `at` begins, and what it may become.
+    /// Returns the start of the word before `at`, and its completions.
     pub(super) fn complete(&self, line: &str, at: usize) -> (usize, Vec<String>) {
         let before = &line[..at];
         let start = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
@@ -77,7 +77,7 @@ impl Names {
     }
 }
 
-/// Files and directories whose path begins like this, with the `@` that attaches a file.
+/// Returns the files and directories whose path begins like this, with the `@` that attaches a file.
 fn list_files(begun: &str) -> Vec<String> {
     let (folder, name) = begun.rsplit_once('/').map_or(("", begun), |(folder, name)| (&begun[..=folder.len()], name));
     let place = match folder.strip_prefix("~/") {

@@ -1,4 +1,4 @@
-//! The state of the run that is under way.
+//! The state of the current run.
 
 use crate::cli::show::told::LastError;
 use kiso_graph::Why;
@@ -8,15 +8,15 @@ use kiso_plan::report::FileNote;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A run that is under way.
+/// The current run.
 #[derive(Debug)]
 pub(super) struct Doing {
     pub id: String,
     pub since_ms: i64,
     pub thought: String,
-    /// Lines of what its models think that were shown.
+    /// Number of shown lines of reasoning.
     pub reasoned: usize,
-    /// The last line that its command has written in this step.
+    /// The last line of its command's output in this step.
     pub output: String,
     pub cancelled: bool,
     /// The error of its last task.
@@ -25,7 +25,7 @@ pub(super) struct Doing {
 }
 
 impl Doing {
-    /// Keeps what matters at its end.
+    /// Records the parts of an event that matter at the end of the run.
     pub(super) fn note(&mut self, event: &Event) {
         self.limit |= matches!(event.result, StepResult::Stopped { .. })
             || event.moves.iter().any(|step| step.why == Why::LimitReached);
@@ -37,7 +37,7 @@ impl Doing {
     }
 }
 
-/// Whether the text of an event was written by a model for the user, or is a notice.
+/// Returns whether the text of an event was written by a model for the user, or is a notice.
 pub(super) fn is_written(event: &Event) -> bool {
     matches!(&event.result, StepResult::Told { .. })
         || matches!(&event.result, StepResult::Executed { report, .. } if report.task.kind == TaskKind::Msg)
@@ -51,7 +51,7 @@ pub(super) fn made_by(event: &Event) -> Vec<FileNote> {
     }
 }
 
-/// A shape that a later daemon may have changed: what cannot be read is left out.
+/// Parses data of the daemon. A later daemon may have changed its form: data that cannot be read is skipped.
 pub(super) fn read<T: DeserializeOwned>(data: Value) -> Option<T> {
     serde_json::from_value(data).ok()
 }

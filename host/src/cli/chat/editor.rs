@@ -1,4 +1,4 @@
-//! Reading lines, in a thread of its own: history, completion, several lines, and the line above that says what goes on.
+//! Reads lines in a separate thread: history, completion, several lines, and the status line above.
 
 use super::complete::Names;
 use super::screen::{StatusLine, width};
@@ -17,7 +17,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use tokio::sync::mpsc;
 
-/// What a person did.
+/// Input from a person.
 #[derive(Debug)]
 pub(super) enum KeyboardInput {
     Line(String),
@@ -27,7 +27,7 @@ pub(super) enum KeyboardInput {
     End,
 }
 
-/// A terminal that is being read.
+/// A reader of lines from a terminal.
 #[derive(Debug)]
 pub(super) struct LineReader {
     typed: mpsc::Receiver<KeyboardInput>,
@@ -35,7 +35,7 @@ pub(super) struct LineReader {
 }
 
 impl LineReader {
-    /// Begins to read. Also returns what prints above the prompt.
+    /// Starts to read. Also returns the printer for output above the prompt.
     pub(super) fn start(
         prompt: String,
         names: Names,
@@ -47,7 +47,7 @@ impl LineReader {
             .auto_add_history(false)
             .max_history_size(LINES)?
             .completion_type(CompletionType::List)
-            // Asked whatever the terminal can do: the line that says what goes on is drawn there.
+            // Colour mode is needed on any terminal: the status line is drawn in its hook.
             .color_mode(ColorMode::Forced)
             .build();
         let lines = MemHistory::with_config(&config);
@@ -56,7 +56,7 @@ impl LineReader {
             let _ = editor.add_history_entry(line.as_str());
         });
         let (submitted, listed) = (AtomicBool::new(false), AtomicUsize::new(0));
-        // The first row is the status's; the editor must know that it is there.
+        // The first row is for the status line; the editor must count it.
         let raw = format!("\n{prompt}");
         editor.set_helper(Some(Prompt { names, status, paint, prompt, submitted, rows: AtomicUsize::new(1), listed }));
         let printer = editor.create_external_printer()?;
@@ -66,7 +66,7 @@ impl LineReader {
             loop {
                 let typed = read(&mut editor, &raw, &history);
                 let ended = matches!(typed, KeyboardInput::End);
-                // The next line is read only when it is clear that there will be one.
+                // The next line is read only after a request for it.
                 if tell.blocking_send(typed).is_err() || ended || gone.recv().is_err() {
                     return;
                 }
@@ -75,13 +75,13 @@ impl LineReader {
         Ok((LineReader { typed, go }, printer))
     }
 
-    /// Waits for what a person does next. After it, [`LineReader::go_on`] has the next line read.
+    /// Waits for a person's input. After it, [`LineReader::go_on`] allows the next line to be read.
     pub(super) async fn typed(&mut self) -> KeyboardInput {
         self.typed.recv().await.unwrap_or(KeyboardInput::End)
     }
 
     pub(super) fn go_on(&self) {
-        // There is one place, and it is free: the reader waits.
+        // The channel has one place, which is free because the reader waits.
         let _ = self.go.try_send(());
     }
 }
@@ -103,22 +103,22 @@ fn read(editor: &mut Editor<Prompt, MemHistory>, prompt: &str, history: &InputHi
     }
 }
 
-/// What the editor asks while a line is typed.
+/// The editor's hooks while a line is typed.
 struct Prompt {
     names: Names,
     status: StatusLine,
     paint: Paint,
     prompt: String,
-    /// The line is at its end: what goes on is not part of what stays on the screen.
+    /// Whether the line is complete: then the status line is removed, so that it does not stay on the screen.
     submitted: AtomicBool,
-    /// Rows that the prompt and the line take below the first one, when Tab was pressed last.
+    /// Rows below the first one that the prompt and the line took when Tab was last pressed.
     rows: AtomicUsize,
     /// Rows to add below a list of candidates that was printed since the last redraw.
     listed: AtomicUsize,
 }
 
 impl Prompt {
-    /// Rows below the status that the prompt and a line take.
+    /// Returns the rows below the status that the prompt and a line take.
     fn rows(&self, line: &str) -> usize {
         let width = width();
         let rows = |text: &str| columns(text) / width + 1;
@@ -151,7 +151,7 @@ impl Validator for Prompt {
             return Ok(ValidationResult::Incomplete);
         }
         self.submitted.store(true, Ordering::Relaxed);
-        // A message, even an empty one, has the editor redraw the prompt, which removes the status.
+        // A message, even an empty one, makes the editor redraw the prompt, which removes the status.
         Ok(ValidationResult::Valid((!self.status.get().is_empty()).then(String::new)))
     }
 }

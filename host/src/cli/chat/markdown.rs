@@ -1,7 +1,7 @@
-//! Markdown on a terminal, as it comes: each block is printed when it is finished, and never touched again.
+//! Streams Markdown to a terminal: each block is printed once, when it is complete.
 //!
-//! The text is taken line by line, so that what comes out does not depend on how it was cut into pieces on its way. A
-//! block is printed by itself; what is inside fences and lists need not wait for their ends.
+//! The text is processed line by line, so that the output does not depend on how it was split into pieces. Blocks are
+//! printed separately; code and list items are printed before their block ends.
 
 mod block;
 mod code;
@@ -14,14 +14,14 @@ use super::super::show::{Paint, printable};
 use kiso_plan::tags::{closes, fence_mark};
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-/// Bytes of a block that are kept until it is finished; a larger one is printed in parts. Also bounds how often the same
-/// text is parsed.
+/// Maximum bytes of an incomplete block; a larger one is printed in parts. This also limits how often the same text is
+/// parsed.
 const MAX_BLOCK: usize = 16 << 10;
 
-/// Columns where the terminal does not say how many it has.
+/// Columns if the terminal does not report them.
 pub(super) const WIDTH: usize = 80;
 
-/// How it is to look.
+/// The appearance of the output.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Looks {
     pub paint: Paint,
@@ -34,22 +34,22 @@ pub(super) struct Looks {
 pub(super) struct Markdown {
     looks: Looks,
     charts: Charts,
-    /// Without its end.
+    /// The unfinished last line.
     line: String,
-    /// Whole lines of what is not finished.
+    /// Complete lines of the unfinished block.
     block: String,
-    /// The marks that opened fenced code, how far they are indented, and its colours.
+    /// The fence that opened code, its indentation, and the colours of the code.
     fence: Option<(String, usize, CodeColours)>,
-    /// Items of this list were printed already; the number that the next one has.
+    /// Set if items of the current list were printed already; contains the number of the next item.
     list: Option<Option<u64>>,
 }
 
-/// A block of the top level.
+/// A top-level block.
 struct Top {
     kind: Kind,
-    /// Where its first line begins.
+    /// The start of its first line.
     start: usize,
-    /// Where the lines of its items begin, if it is a list, and its first number.
+    /// The starts of its items' lines, if it is a list, and its first number.
     items: Vec<usize>,
     number: Option<u64>,
 }
@@ -57,7 +57,7 @@ struct Top {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     List,
-    /// What an empty line may be part of.
+    /// A block that may continue after an empty line.
     Open,
     Text,
 }
@@ -78,12 +78,12 @@ impl Markdown {
         }
     }
 
-    /// What is printed from here on fits so many columns.
+    /// Changes the width of text printed from now on.
     pub(super) fn resize(&mut self, columns: usize) {
         self.looks.width = columns;
     }
 
-    /// Takes a piece; what is finished with it, as whole lines.
+    /// Adds a piece of text. Returns the finished output as complete lines.
     pub(super) fn push(&mut self, piece: &str) -> String {
         let shown = self.charts.push(piece);
         self.push_shown(&shown)
@@ -102,7 +102,7 @@ impl Markdown {
         out
     }
 
-    /// The text is at its end: what is left of it. Another one may follow.
+    /// Ends the text. Returns the rest of its output. Another text may follow.
     pub(super) fn finish(&mut self) -> String {
         let held = std::mem::take(&mut self.charts).finish();
         let mut out = self.push_shown(&held);
@@ -115,7 +115,7 @@ impl Markdown {
         out
     }
 
-    /// The last line of what is not printed yet.
+    /// Returns the last line that is not printed yet.
     pub(super) fn unfinished(&self) -> &str {
         match self.line.trim() {
             "" => self.block.trim_end().lines().next_back().unwrap_or_default(),
@@ -154,7 +154,7 @@ impl Markdown {
         tops(&self.block).iter().all(|top| top.kind == kind)
     }
 
-    /// Prints the blocks that are finished.
+    /// Prints the complete blocks.
     fn cut(&mut self, after_empty_line: bool, out: &mut String) {
         let tops = tops(&self.block);
         let last = tops.last();
@@ -162,7 +162,7 @@ impl Markdown {
             _ if self.block.len() > MAX_BLOCK => self.block.len(),
             Some(last) if last.kind == Kind::Text && after_empty_line => self.block.len(),
             None if after_empty_line => self.block.len(),
-            // The items before the last one.
+            // All items before the last one.
             Some(Top { kind: Kind::List, items, .. }) if items.len() > 1 => items[items.len() - 1],
             Some(last) => last.start,
             None => 0,
@@ -177,13 +177,13 @@ impl Markdown {
         self.list = next;
     }
 
-    /// The number with which a list goes on some of whose items are printed now; `None` if none are.
+    /// Returns the number with which a partly printed list continues; `None` if none of its items is printed.
     fn continued(&self, tops: &[Top], last: &Top) -> Option<Option<u64>> {
         let before = last.items.len().checked_sub(1).filter(|_| last.kind == Kind::List)?;
         if before == 0 {
             return None;
         }
-        // Only the first block of what is kept can have begun earlier.
+        // Only the first remaining block can have begun earlier.
         let number = if tops.len() == 1 { self.list.unwrap_or(last.number) } else { last.number };
         Some(number.map(|number| number.saturating_add(before as u64)))
     }
@@ -194,7 +194,7 @@ impl Markdown {
     }
 }
 
-/// The blocks of the top level.
+/// Returns the top-level blocks.
 fn tops(text: &str) -> Vec<Top> {
     let mut tops: Vec<Top> = Vec::new();
     let mut depth = 0_usize;

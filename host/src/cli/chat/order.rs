@@ -4,26 +4,26 @@
 use crate::cli::client::wire::LiveLine;
 use std::collections::VecDeque;
 
-/// Pieces of a text that wait for events before them. When there are more, nothing waits any longer.
+/// Maximum pieces of text that wait for earlier events. If there are more, all are printed.
 const HELD: usize = 4_096;
 
 /// Holds back the texts of a run until the events before them have arrived.
 #[derive(Debug, Default)]
 pub(super) struct EventOrder {
-    /// The last event of the run that was heard, as far as all before it were. `None` where that is not known: then nothing waits.
+    /// The last event received without gaps. `None` if that is not known: then nothing waits.
     seen: Option<(String, u32)>,
     held: VecDeque<LiveLine>,
 }
 
 impl EventOrder {
-    /// A run begins, or goes on. Its first event is there before anything of it is told.
+    /// A run starts or continues. Its first event is recorded before any text of it arrives.
     pub(super) fn begin(&mut self, run: &str) {
         if self.seen.as_ref().is_none_or(|(known, _)| known != run) {
             self.seen = Some((run.to_owned(), 1));
         }
     }
 
-    /// An event of a run was heard.
+    /// Records that an event of a run was received.
     pub(super) fn hear(&mut self, run: &str, seq: u32) {
         if let Some((known, last)) = &mut self.seen
             && known == run
@@ -32,12 +32,12 @@ impl EventOrder {
         }
     }
 
-    /// Nothing waits any longer: events may be missed, or the reply is there.
+    /// Stops waiting: events may be missed, or the reply has arrived.
     pub(super) fn forget(&mut self) {
         self.seen = None;
     }
 
-    /// Takes a piece of what a run says.
+    /// Adds a piece of a run's text.
     pub(super) fn push(&mut self, live: LiveLine) {
         self.held.push_back(live);
         if self.held.len() > HELD {
@@ -45,7 +45,7 @@ impl EventOrder {
         }
     }
 
-    /// The next piece whose turn it is.
+    /// Returns the next piece that does not have to wait.
     pub(super) fn next(&mut self) -> Option<LiveLine> {
         let next = self.held.front()?;
         let is_early = self.seen.as_ref().is_some_and(|(run, seq)| *run == next.run && next.seq > seq + 1);

@@ -13,7 +13,7 @@ use kiso_base::clock::now_ms;
 use std::io::{BufRead, Read};
 use tokio::sync::mpsc;
 
-/// Reads to the end of standard input, and ends as the last run did.
+/// Reads to the end of standard input. Returns the exit code of the last run.
 pub(super) async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
     let mut talk = Talk::new(TextForm::Raw, place.opened.skills.clone(), place.opened.home.work_dir(place.session));
     let mut client = Client::start("chat", place.opened.home.socket_path(), place.session, false);
@@ -34,7 +34,8 @@ pub(super) async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
                 shown.into_iter().for_each(print);
                 talk.asks().into_iter().for_each(|say| client.say(say));
             }
-            // One after the other: what comes together would be answered together. What a run waits for may be the next one.
+            // Messages are sent one after the other: those sent together would be answered together. The next line may
+            // answer a question of the run.
             line = lines.recv(), if !ended && (talk.is_idle() || asking.waits()) => match line {
                 Some(Ok(line)) if LEAVING.contains(&line.trim()) => ended = true,
                 Some(line) => client.say(talk.say(&line?, new_key("chat")?, now_ms())),
@@ -64,7 +65,7 @@ fn print(shown: ScreenText) {
     }
 }
 
-/// Passes on lines that are not empty.
+/// Sends lines that are not empty.
 fn read(tell: &mpsc::Sender<Result<String, Failure>>) {
     let mut stdin = std::io::stdin().lock();
     loop {

@@ -1,19 +1,19 @@
-//! A text that comes in pieces, as it is shown while it is written.
+//! A text that is shown while it is written.
 
 use super::markdown::{Looks, Markdown};
 use crate::cli::show::{WrittenText, printable, wrap};
 
-/// How texts are shown.
+/// The form of texts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TextForm {
     /// As Markdown, while they are written.
     Rendered(Looks),
-    /// As they are, when they are complete.
+    /// Unchanged, when they are complete.
     Raw,
 }
 
 impl TextForm {
-    /// A line as it is shown: broken between words where it is rendered.
+    /// Returns a line in this form: broken between words if texts are rendered.
     pub(super) fn wrap(self, line: &str) -> String {
         match self {
             TextForm::Rendered(looks) => wrap(line, looks.width),
@@ -40,7 +40,7 @@ impl Stream {
         Stream { run: String::new(), role: String::new(), written: WrittenText::default(), markdown }
     }
 
-    /// Takes a piece of what a role of the run writes.
+    /// Adds a piece of a role's text in the run.
     pub(super) fn push(&mut self, run: &str, role: &str, piece: &str) -> String {
         let Some(markdown) = &mut self.markdown else { return String::new() };
         let mut out = String::new();
@@ -52,7 +52,7 @@ impl Stream {
         out + &markdown.push(&self.written.push(piece))
     }
 
-    /// What is still to be printed of a text that is complete.
+    /// Returns the rest of the output for a complete text.
     pub(super) fn end(&mut self, run: Option<&str>, text: &str) -> String {
         let Some(markdown) = &mut self.markdown else { return format!("{}\n", printable(text).trim_end()) };
         let mut out = String::new();
@@ -65,7 +65,7 @@ impl Stream {
         out + &markdown.finish()
     }
 
-    /// What was written so far is not part of what follows.
+    /// Ends the text so far; it is not part of the following text.
     pub(super) fn leave(&mut self) -> String {
         self.written = WrittenText::default();
         self.markdown.as_mut().map(Markdown::finish).unwrap_or_default()

@@ -1,5 +1,4 @@
-//! The conversation: what was said, what is under way, and what of it a person sees. Without a terminal, a socket or a
-//! clock.
+//! The conversation: sent messages, the current run, and the output for a person. Independent of terminal, socket and clock.
 
 use super::KEYS;
 use super::doing::{Doing, is_written, made_by, read};
@@ -18,28 +17,28 @@ use kiso_sandbox::skill::Skills;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
-/// Answered messages that are remembered, for an `accepted` that comes after its answer.
+/// Answered messages that are remembered, because their `accepted` may arrive after the answer.
 const ANSWERED: usize = 256;
 
-/// Columns of a command's last line beside what is done.
+/// Columns of the last line of a command's output in the activity.
 const OUTPUT: usize = 160;
 
-/// Columns of somebody else's message that are shown.
+/// Columns of another person's message that are shown.
 const STRANGER: usize = 160;
 
-/// Something to print, in whole lines.
+/// Text to print, in complete lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ScreenText {
     /// A reply, an answer, or a part of one.
     Text(String),
-    /// A word about what goes on.
+    /// A note about progress.
     Note(String),
 }
 
-/// What is being done.
+/// The current activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Activity {
-    /// For a person, one line.
+    /// One line for a person.
     pub what: String,
     pub since_ms: i64,
 }
@@ -51,34 +50,34 @@ pub(super) struct Talk {
     paint: Paint,
     skills: Skills,
     work: PathBuf,
-    /// Makes `ref`s.
+    /// Counter for `ref`s.
     said: u64,
-    /// What has no answer yet, by its `ref`.
+    /// Requests without an answer, by their `ref`.
     asked: HashMap<String, Request>,
-    /// Messages that were accepted here and not answered, and since when.
+    /// Messages of this client that were accepted and not answered, and the time of acceptance.
     open: Vec<(i64, i64)>,
     answered: VecDeque<i64>,
     run: Option<Doing>,
-    /// Whether a run may wait for a person, or wait no more, since it was asked last.
+    /// Whether a run may have started or stopped waiting for a person since the last call.
     changed: bool,
-    /// Whether a run has ended since it was asked last.
+    /// Whether a run has ended since the last call.
     ended: bool,
-    /// The last run that has ended: what it still says comes too late.
+    /// The last run that has ended: its later texts are dropped.
     over: String,
-    /// What the last runs made; told of after their reply.
+    /// Files of the last runs; reported after their reply.
     files: Vec<FileNote>,
     reply: Stream,
     planner: Stream,
     order: EventOrder,
     /// Whether kiso is offline.
     away: bool,
-    /// What is to be asked next.
+    /// The next requests.
     asks: Vec<Say>,
-    /// How the last run ended.
+    /// The exit code of the last run.
     exit: Exit,
 }
 
-/// Lines of what the models of a run think that are shown.
+/// Maximum lines of reasoning shown for a run.
 const MAX_REASONED: usize = 12;
 
 #[derive(Debug)]
@@ -90,7 +89,7 @@ enum Request {
     Command {
         name: String,
     },
-    /// Of the run, by Ctrl-C.
+    /// Cancels the run, after Ctrl-C.
     Stop,
 }
 
@@ -124,7 +123,7 @@ impl Talk {
         }
     }
 
-    /// The terminal has another width now: what is printed from here on fits it.
+    /// Changes the width of text printed from now on.
     pub(super) fn resize(&mut self, columns: usize) {
         for stream in [&mut self.reply, &mut self.planner] {
             if let Some(markdown) = &mut stream.markdown {
@@ -136,7 +135,7 @@ impl Talk {
         }
     }
 
-    /// What is to be said of a line that was typed. `key` is a new one.
+    /// Returns the request for a typed line. `key` must be new.
     pub(super) fn say(&mut self, text: &str, key: String, now_ms: i64) -> Say {
         let text = text.trim();
         let reference = self.reference();
@@ -149,8 +148,8 @@ impl Talk {
         Say::Inbound { text: text.to_owned(), key, reference }
     }
 
-    /// What stops the run that is under way, or one that waits for a person where `waits` says so; `None` where none is that was not
-    /// stopped already.
+    /// Returns the request that cancels the current run, or one that waits for a person if `waits` is true; `None` if there
+    /// is nothing to cancel, or it was cancelled already.
     pub(super) fn cancel(&mut self, waits: bool) -> Option<Say> {
         match &mut self.run {
             Some(run) if !run.cancelled => run.cancelled = true,
@@ -162,32 +161,32 @@ impl Talk {
         Some(Say::Command { command: "cancel".to_owned(), args: String::new(), reference })
     }
 
-    /// Whether runs began, ended or came to wait since it was asked last.
+    /// Returns whether runs started, ended or began to wait since the last call.
     pub(super) fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// Whether a run has ended since it was asked last, and its reply is there.
+    /// Returns whether a run has ended since the last call, and its reply has arrived.
     pub(super) fn has_ended(&mut self) -> bool {
         self.is_idle() && std::mem::take(&mut self.ended)
     }
 
-    /// What the conversation itself has to ask.
+    /// Returns the conversation's own requests.
     pub(super) fn asks(&mut self) -> Vec<Say> {
         std::mem::take(&mut self.asks)
     }
 
-    /// Whether nothing that was said here waits, and nothing is running.
+    /// Returns whether nothing is running and all messages are answered.
     pub(super) fn is_idle(&self) -> bool {
         self.asked.is_empty() && self.open.is_empty() && self.run.is_none()
     }
 
-    /// How the last run ended.
+    /// Returns the exit code of the last run.
     pub(super) fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// What is being done at the moment.
+    /// Returns the current activity.
     pub(super) fn busy(&self) -> Option<Activity> {
         if self.away {
             return None;
@@ -208,12 +207,12 @@ impl Talk {
         Some(Activity { what: "waiting".to_owned(), since_ms })
     }
 
-    /// The connection broke.
+    /// Handles a lost connection.
     pub(super) fn lost(&mut self) -> Vec<ScreenText> {
         self.away = true;
-        // Events may be missed from here on.
+        // Events may be missed from now on.
         self.order.forget();
-        // Whether it heard that the run is to be stopped is not known; it can be told again.
+        // The daemon may not have received the request to cancel; it can be sent again.
         if let Some(run) = &mut self.run {
             run.cancelled = false;
         }
@@ -232,13 +231,13 @@ impl Talk {
         shown
     }
 
-    /// The connection stands.
+    /// Handles a new connection.
     pub(super) fn connected(&mut self, again: bool) -> Vec<ScreenText> {
         (self.away, self.changed) = (false, true);
         if again { vec![self.quiet("reconnected")] } else { Vec::new() }
     }
 
-    /// Takes a line of the daemon.
+    /// Handles a line of the daemon.
     pub(super) fn hear(&mut self, heard: ServerLine, now_ms: i64) -> Vec<ScreenText> {
         match heard {
             ServerLine::Accepted { reference, message } => self.accepted(reference.as_deref(), message, now_ms),
@@ -281,7 +280,7 @@ impl Talk {
     fn outbound(&mut self, outbound: Outbound) -> Vec<ScreenText> {
         let asked = outbound.reference.as_ref().and_then(|reference| self.asked.remove(reference));
         let mut shown = Vec::new();
-        // What was stopped says so itself.
+        // A cancelled run reports that itself.
         if let Some(mut answer) = outbound.answer.filter(|_| !matches!(asked, Some(Request::Stop))) {
             if matches!((&asked, self.form), (Some(Request::Command { name }), TextForm::Rendered(_)) if name == "help")
             {
@@ -325,13 +324,13 @@ impl Talk {
         }
     }
 
-    /// The files that were made since it was asked last.
+    /// Returns the files that were created since the last call.
     fn made(&mut self) -> Vec<ScreenText> {
         let files = std::mem::take(&mut self.files);
         told::files(self.paint, &self.work, &files).into_iter().map(ScreenText::Note).collect()
     }
 
-    /// A message that somebody else wrote, or the schedule.
+    /// Handles a message of another person, or of the schedule.
     fn message(&self, message: &MessageLine) -> Vec<ScreenText> {
         let mine = self.open.iter().any(|(id, _)| *id == message.id)
             || self.answered.contains(&message.id)
@@ -351,11 +350,11 @@ impl Talk {
             return Vec::new();
         }
         if line.status == "waiting" {
-            // What it says once it goes on is not late.
+            // Texts of a run that continues later are not dropped.
             drop(self.run.take_if(|run| run.id == line.id));
             return text(self.planner.leave()).into_iter().collect();
         }
-        // Its last events may come behind this; what the step says that is not told of yet waits for them, or for the reply.
+        // Its last events may arrive after this; the rest of the step's text waits for them, or for the reply.
         self.over.clone_from(&line.id);
         self.ended = true;
         let Some(run) = self.run.take_if(|run| run.id == line.id) else { return Vec::new() };
@@ -365,7 +364,7 @@ impl Talk {
             "failed" => LastError::exit(run.last),
             _ => Exit::Failed,
         };
-        // The reply may come after its run has ended, and is compared with what was printed of it.
+        // The reply may arrive after the end of its run, and is compared with the text that was printed already.
         text(self.planner.leave()).into_iter().collect()
     }
 
@@ -404,7 +403,7 @@ impl Talk {
             shown.extend(text(self.reply.leave()));
         }
         shown.extend(told::lines(self.paint, &event, &self.skills).into_iter().map(ScreenText::Note));
-        // What a model wrote for the user was shown while it was written, and notices are among the lines.
+        // A model's text for the user was shown while it was written, and notices are among the lines.
         if let Some(said) = event.notification().filter(|_| !is_written(&event)) {
             shown.push(ScreenText::Text(format!("{}\n", printable(said.trim_end()))));
         }
@@ -431,7 +430,7 @@ impl Talk {
         self.release()
     }
 
-    /// Prints what was held back and whose turn it is now.
+    /// Prints the held back texts that no longer have to wait.
     fn release(&mut self) -> Vec<ScreenText> {
         let mut shown = Vec::new();
         while let Some(live) = self.order.next() {
@@ -447,7 +446,7 @@ impl Talk {
                 match kind.as_str() {
                     "reasoning" if self.paint.is_coloured() => shown.extend(self.reasoning(&thought)),
                     "synthesizing" | "thinking" => self.reply.written.part(),
-                    // What was said on the way to a call is not a part of the reply.
+                    // Text before a call is not part of the reply.
                     "working" if self.reply.role == "actor" => shown.extend(text(self.reply.leave())),
                     _ => {}
                 }
@@ -470,7 +469,7 @@ impl Talk {
         shown
     }
 
-    /// A line of what a model thinks, dimmed; of a run, the first ones.
+    /// Returns a dimmed line of a model's reasoning; only the first lines of a run are shown.
     fn reasoning(&mut self, line: &str) -> Option<ScreenText> {
         let run = self.run.as_mut().filter(|run| run.reasoned <= MAX_REASONED)?;
         run.reasoned += 1;
@@ -481,7 +480,7 @@ impl Talk {
         Some(self.quiet(&line))
     }
 
-    /// A word about what goes on, less bright than the rest.
+    /// Returns a note about progress, less bright than other text.
     pub(super) fn quiet(&self, text: &str) -> ScreenText {
         ScreenText::Note(self.paint.dim(&self.form.wrap(text)))
     }
@@ -526,7 +525,7 @@ mod tests {
     }
 
     impl Scene {
-        /// What a line of the daemon prints.
+        /// Returns the output for a line of the daemon.
         fn hear(&mut self, line: Value) -> String {
             let shown = self.talk.hear(serde_json::from_value(line).unwrap(), 5_000);
             shown
@@ -580,7 +579,7 @@ mod tests {
         assert_eq!(shown, "\nDone.\n/w/pub/a.csv (3 B)\n");
     }
 
-    /// They are dimmed, so they are shown only where a terminal can do that.
+    /// They are dimmed, so they are shown only on a terminal that supports that.
     #[test]
     fn the_first_lines_of_thoughts_are_shown_on_a_terminal() {
         let thought = |text: &str| json!({ "type": "thought", "kind": "reasoning", "text": text, "since_ms": 5 });
@@ -620,7 +619,7 @@ mod tests {
         }
     }
 
-    /// The events of built-in models are recorded together, and told behind the reply that they led to.
+    /// The events of built-in models are recorded together, and sent after the reply that they led to.
     #[test]
     fn the_lines_of_steps_stand_before_the_reply_that_they_led_to() {
         let mut scene = scene();
@@ -711,7 +710,7 @@ mod tests {
         );
         assert!(!scene.talk.is_idle(), "the message waits");
         assert_eq!((scene.talk.busy(), scene.talk.connected(true).len()), (None, 1));
-        // The reply overtakes the confirmation.
+        // The reply arrives before the confirmation.
         scene.reply("Hi");
         scene.hear(json!({ "type": "accepted", "ref": "1", "message": 7, "status": "known" }));
         assert!(scene.talk.is_idle());

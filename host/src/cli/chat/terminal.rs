@@ -26,10 +26,10 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::MissedTickBehavior;
 
-/// How a program ends that a signal ended.
+/// The exit code of a program that a signal ended.
 const ENDED_BY_SIGNAL: u8 = 130;
 
-/// Talks until Ctrl-D, a second Ctrl-C, or a signal.
+/// Chats until Ctrl-D, a second Ctrl-C, or a signal.
 pub(super) async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exit, Failure> {
     let _restored = Restored::new();
     let paint = Paint::new(true);
@@ -41,7 +41,7 @@ pub(super) async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exi
     let prompt = format!("{}> ", place.session);
     let mut signals = Signals::new()?;
     let mut client = Client::start("chat", place.opened.home.socket_path(), place.session, true);
-    // Whoever sees the prompt misses nothing of what others say from then on.
+    // From the prompt on, a person sees all messages of others.
     client.stands().await;
     let started = LineReader::start(prompt, names, history, status.clone(), paint);
     let (reader, printer) =
@@ -61,7 +61,7 @@ pub(super) async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exi
     conversation.hold(&mut signals).await
 }
 
-/// Prints where help is, the first time, and the time of the conversation's last message.
+/// Prints how to get help, the first time, and the time of the conversation's last message.
 async fn greet(place: &ChatSession<'_>, history: &InputHistory, paint: Paint) -> Result<(), Failure> {
     let session = place.session.clone();
     let last = place.opened.store.read(move |view| view.messages_before(&session, None, 1)).await?;
@@ -84,9 +84,9 @@ async fn greet(place: &ChatSession<'_>, history: &InputHistory, paint: Paint) ->
 
 struct Conversation<'a> {
     place: &'a ChatSession<'a>,
-    /// What waits for a word.
+    /// The card that waits for an answer.
     asking: Asking,
-    /// The changes to folders that the person was told of.
+    /// The changes to folders that were reported.
     waiting: WaitingReport,
     talk: Talk,
     client: Client,
@@ -94,7 +94,7 @@ struct Conversation<'a> {
     reader: LineReader,
     /// Files for the next message, by their paths in the workspace.
     attached: Vec<String>,
-    /// Whether the last thing that was typed was a Ctrl-C with nothing to stop.
+    /// Whether the last input was a Ctrl-C with nothing to stop.
     left: bool,
 }
 
@@ -108,7 +108,7 @@ impl Conversation<'_> {
             }
             let busy = self.asking.activity().or_else(|| self.talk.busy());
             let columns = width();
-            // Asked each time: while a line is read, the editor's handler takes the signal of a resize.
+            // The width is read each time: while a line is read, the editor's handler takes the signal of a resize.
             self.talk.resize(columns);
             self.screen.busy(busy.as_ref(), now_ms(), columns);
             let mut shown = tokio::select! {
@@ -147,7 +147,7 @@ impl Conversation<'_> {
         Ok(exit)
     }
 
-    /// Does what was typed; `None` to leave.
+    /// Handles input; `None` to leave.
     async fn take(&mut self, typed: KeyboardInput) -> Result<Option<Vec<ScreenText>>, Failure> {
         let line = match typed {
             KeyboardInput::End => return Ok(None),
@@ -176,7 +176,7 @@ impl Conversation<'_> {
         Ok(Some(shown))
     }
 
-    /// Attaches the files that a line names. Returns what is to be sent, with the files that go with it.
+    /// Attaches the files named in a line. Returns the text to send, and the output.
     async fn attach(&mut self, line: String) -> (Option<String>, Vec<ScreenText>) {
         let is_file = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.is_file());
         let (mut text, mut shown, mut names) = (line.clone(), Vec::new(), Vec::new());
@@ -194,7 +194,7 @@ impl Conversation<'_> {
                 return (None, shown);
             }
             LinePaths::Within(files) => {
-                // From the last on, so that the places of the others stay.
+                // From the last one on, so that the positions of the others stay valid.
                 for PathMention { place, path } in files.into_iter().rev() {
                     match self.upload(&path).await {
                         Ok((name, note)) => {
@@ -234,7 +234,7 @@ impl Conversation<'_> {
         Ok((path, note))
     }
 
-    /// Stops the run; where none is to be stopped, the second time leaves.
+    /// Stops the run; if there is none, the second Ctrl-C leaves.
     fn interrupt(&mut self) -> Option<Vec<ScreenText>> {
         if let Some(cancel) = self.talk.cancel(self.asking.waits() && !self.left) {
             self.client.say(cancel);
@@ -249,14 +249,14 @@ impl Conversation<'_> {
     }
 }
 
-/// What the system said.
+/// A signal from the system.
 enum Signalled {
     End,
     /// Ctrl-C, between two lines.
     Interrupt,
 }
 
-/// What the system may say.
+/// The handled signals.
 struct Signals {
     terminate: Signal,
     hangup: Signal,
@@ -275,7 +275,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     async fn next(&mut self) -> Signalled {
         tokio::select! {
             _ = self.terminate.recv() => Signalled::End,
@@ -285,7 +285,7 @@ impl Signals {
     }
 }
 
-/// Leaves the terminal as it was, also where a line is being typed when the end comes.
+/// Restores the terminal's settings, even if a line is being typed at the end.
 struct Restored(Option<Termios>);
 
 impl Restored {
@@ -300,7 +300,7 @@ impl Drop for Restored {
         let raw = tcgetattr(std::io::stdin()).is_ok_and(|now| now.local_modes != before.local_modes);
         if raw {
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Drain, before);
-            // The editor has pasted text marked, and no longer reads the marks.
+            // The editor enabled the marks around pasted text, and no longer reads them.
             crate::cli::out::end_of_paste();
         }
     }

@@ -1,4 +1,4 @@
-//! The line after a run that says how many changes wait in the session's folders.
+//! The lines after a run about changes that wait in the session's folders.
 
 use super::ChatSession;
 use crate::cli::show::printable_line;
@@ -14,21 +14,21 @@ use std::time::Duration;
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A folder, and how many changes wait there.
+/// A folder, and the number of changes that wait there.
 type WaitingChanges = (PathBuf, usize);
 
-/// The changes that were reported last.
+/// The last reported changes.
 #[derive(Debug, Default)]
 pub(super) struct WaitingReport {
     last: Vec<WaitingChanges>,
 }
 
 impl WaitingReport {
-    /// A line for each folder whose number of waiting changes is another one than before.
+    /// Returns a line for each folder whose number of waiting changes has changed.
     pub(super) async fn lines(&mut self, place: &ChatSession<'_>) -> Vec<String> {
         let (home, session) = (place.opened.home.clone(), place.session.clone());
         let looked = tokio::task::spawn_blocking(move || look(&home, &session)).await;
-        // While the next run works in the session, its end is the time to look.
+        // While the next run works in the session, the check is done at its end.
         let Ok(Ok(Some(now))) = looked else { return Vec::new() };
         let lines = now.iter().filter(|found| found.1 > 0 && !self.last.contains(found)).map(line).collect();
         self.last = now;
@@ -36,7 +36,7 @@ impl WaitingReport {
     }
 }
 
-/// The folders with their changes. `None` while a run works in the session.
+/// Returns the folders with their changes. `None` while a run works in the session.
 fn look(home: &Home, session: &SessionName) -> io::Result<Option<Vec<WaitingChanges>>> {
     let folders = home.folders(session).map_err(io::Error::other)?;
     if folders.is_empty() {
@@ -66,7 +66,7 @@ fn line((path, count): &WaitingChanges) -> String {
     format!("{changes} to {path} {wait}: /diff shows {them}, /diff accept applies {them}")
 }
 
-/// A path as a person writes it.
+/// Returns a short form of a path, such as `~/src`.
 fn short(path: &Path, own: Option<&Path>) -> String {
     let below = own.filter(|own| own.parent().is_some()).and_then(|own| path.strip_prefix(own).ok());
     match below {

@@ -1,4 +1,4 @@
-//! The daemon that a client talks to: that of the home, or one of the client's own where none runs.
+//! The daemon that a client talks to: the home's, or the client's own if none is running.
 
 use super::wire::ServerLine;
 use crate::channel::Port;
@@ -15,13 +15,13 @@ use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How often a daemon is looked for that holds the home and has no socket yet.
+/// Number of checks for a daemon that holds the home and has no socket yet.
 const LOOKS: u32 = 100;
 
-/// Between two looks.
+/// The pause between two checks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A daemon of the client's own, if the home has none. `what` is what the client calls itself before people.
+/// Starts a daemon in the client's process, if the home has none. `what` is the client's name in messages to people.
 pub(crate) async fn begin(opened: &Opened, what: &str, paint: Paint) -> Result<Option<Daemon>, Failure> {
     for _ in 0..LOOKS {
         if is_served(&opened.home)? {
@@ -38,7 +38,7 @@ pub(crate) async fn begin(opened: &Opened, what: &str, paint: Paint) -> Result<O
                 errln!("{}", paint.dim(&wrap_to_terminal(&words)));
                 return Ok(Some(daemon));
             }
-            // Another one is just beginning or ending.
+            // Another daemon is starting or ending.
             Err(StartError::Home(HomeError::Busy { .. })) => tokio::time::sleep(LOOK).await,
             Err(error) => return Err(error.into()),
         }
@@ -50,12 +50,12 @@ pub(crate) async fn begin(opened: &Opened, what: &str, paint: Paint) -> Result<O
     Err(Failure::new(Exit::Failed, message))
 }
 
-/// Whether a daemon listens at the home's socket.
+/// Returns whether a daemon listens at the home's socket.
 pub(crate) fn is_served(home: &Home) -> Result<bool, Failure> {
     let path = home.socket_path();
     match UnixStream::connect(&path) {
         Ok(_) => Ok(true),
-        // One that was killed leaves its socket behind.
+        // A killed daemon leaves its socket behind.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => Ok(false),
         Err(error) => {
             let message = format!("the daemon's socket {} cannot be used: {error}", path.display());
@@ -64,7 +64,7 @@ pub(crate) fn is_served(home: &Home) -> Result<bool, Failure> {
     }
 }
 
-/// The name of a message, by which it is done once however often it is sent.
+/// Returns a new key for a message, by which it is processed once however often it is sent.
 pub(crate) fn new_key(prefix: &str) -> Result<String, Failure> {
     let mut bytes = [0; 16];
     let filled = SystemRandom::new().fill(&mut bytes);
@@ -72,8 +72,7 @@ pub(crate) fn new_key(prefix: &str) -> Result<String, Failure> {
     Ok(format!("{prefix}-{}", HEXLOWER.encode(&bytes)))
 }
 
-/// A line of the daemon with the step that it left out for its size: it stands in the home's store, too. What is sealed
-/// stays so.
+/// Adds the step that the daemon left out because of its size: it is in the home's store, too. Sealed steps stay sealed.
 pub(crate) async fn whole(store: &Store, mut heard: ServerLine) -> ServerLine {
     if let ServerLine::Event(happened) = &mut heard
         && happened.event == "event"

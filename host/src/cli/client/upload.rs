@@ -1,4 +1,4 @@
-//! Sends a file to the workspace of a session, over a connection of its own.
+//! Sends a file to a session's workspace, over a separate connection.
 
 use super::wire::{PROTOCOL, Say, ServerLine};
 use super::{MAX_LINE, STALLED, next, write};
@@ -10,13 +10,13 @@ use std::io::Read;
 use std::path::Path;
 use tokio::net::UnixStream;
 
-/// Bytes of a piece, unless the daemon takes only shorter lines.
+/// Bytes of a piece, unless the daemon accepts only shorter lines.
 const PIECE: usize = 512 << 10;
 
 /// Bytes of a line beside its piece.
 const AROUND: usize = 4 << 10;
 
-/// A file that is in the workspace now.
+/// An uploaded file in the workspace.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UploadReceipt {
     /// Relative to `/work`.
@@ -25,8 +25,8 @@ pub(crate) struct UploadReceipt {
     pub media_type: String,
 }
 
-/// Sends the regular file at `path` to the daemon that listens at `socket` and takes lines of at most `max_line` bytes. An error says
-/// why the file is not there.
+/// Sends the regular file at `path` to the daemon that listens at `socket` and accepts lines of at most `max_line` bytes.
+/// The error says why the file was not stored.
 pub(crate) async fn upload(
     socket: &Path,
     max_line: usize,
@@ -37,7 +37,7 @@ pub(crate) async fn upload(
     let gone = || broken(&"kiso is offline; try again when it is back");
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut file = File::open(path).map_err(|error| broken(&error))?;
-    // Another file may have the name by now.
+    // The path may refer to another file by now.
     if !file.metadata().is_ok_and(|found| found.is_file()) {
         return Err(broken(&"it is not a regular file"));
     }
@@ -60,7 +60,7 @@ pub(crate) async fn upload(
                     return Ok(UploadReceipt { path, bytes, media_type });
                 }
                 ServerLine::File { .. } => break,
-                // What happens in the session is told to this connection, too.
+                // This connection also receives the session's events.
                 _ => {}
             }
         }
@@ -68,7 +68,7 @@ pub(crate) async fn upload(
     }
 }
 
-/// The next bytes of a file, as many as there are up to `size`.
+/// Reads the next bytes of a file, up to `size`.
 fn read(file: &mut File, size: usize) -> std::io::Result<Vec<u8>> {
     let mut piece = Vec::new();
     file.take(size as u64).read_to_end(&mut piece).map(|_| piece)

@@ -1,12 +1,12 @@
-//! The lines of the socket from the client's side; docs/socket.md is the protocol.
+//! The lines of the socket from the client's side; docs/socket.md describes the protocol.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version of the protocol that is spoken.
+/// The supported version of the protocol.
 pub(crate) const PROTOCOL: u64 = 1;
 
-/// What is said. Where no session is named, the one that was registered is meant.
+/// A line to the daemon. Without a session, it belongs to the registered one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Say {
@@ -20,7 +20,7 @@ pub(crate) enum Say {
     },
     Inbound {
         text: String,
-        /// The same when it is sent again, so that it is done once.
+        /// The same if the message is sent again, so that it is processed once.
         key: String,
         #[serde(rename = "ref")]
         reference: String,
@@ -31,7 +31,7 @@ pub(crate) enum Say {
         #[serde(rename = "ref")]
         reference: String,
     },
-    /// A piece of a file; the answers come in order.
+    /// A piece of a file; the answers arrive in order.
     File {
         name: String,
         /// In base64.
@@ -44,7 +44,7 @@ pub(crate) enum Say {
     },
 }
 
-/// What is heard. Types and fields that are not known are left out.
+/// A line from the daemon. Unknown types and fields are ignored.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ServerLine {
@@ -61,7 +61,7 @@ pub(crate) enum ServerLine {
         running: Option<String>,
         queued: u64,
     },
-    /// The answer to a piece of a file; with a path, if it was the last.
+    /// The answer to a piece of a file; has a path if the piece was the last.
     File {
         path: Option<String>,
         #[serde(default)]
@@ -97,7 +97,7 @@ pub(crate) struct Outbound {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct NoticeLine {
-    /// By which a client that was away goes on; what is worth nothing later has none.
+    /// The id with which a client resumes; short-lived lines have none.
     pub id: Option<i64>,
     pub event: String,
     pub data: Value,
@@ -109,7 +109,7 @@ pub(crate) struct MessageLine {
     pub role: String,
     pub text: String,
     pub run: Option<String>,
-    /// Of a reply.
+    /// Only for a reply.
     reply: Option<ReplyLine>,
 }
 
@@ -121,7 +121,7 @@ struct ReplyLine {
 }
 
 impl MessageLine {
-    /// The text without the list of files at its end, which a client that shows these itself leaves out.
+    /// Returns the text without the list of files at its end, for a client that shows the files itself.
     pub(crate) fn without_files(&self) -> &str {
         match self.reply.as_ref().map(|reply| &reply.blocks[..]) {
             Some([block]) if block["type"] == "text" => block["text"].as_str().unwrap_or(&self.text),
@@ -130,7 +130,7 @@ impl MessageLine {
     }
 }
 
-/// A run that has begun or ended.
+/// The start or end of a run.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RunNotice {
     pub id: String,
@@ -145,11 +145,11 @@ pub(crate) struct StepLine {
     /// The number of the event in its run, from 1.
     #[serde(default)]
     pub seq: u32,
-    /// Null where it is too large or sealed.
+    /// Null if it is too large or sealed.
     pub body: Value,
 }
 
-/// What a run says at the moment.
+/// A live text or activity of a run.
 #[derive(Debug, Deserialize)]
 pub(crate) struct LiveLine {
     pub run: String,
@@ -182,7 +182,7 @@ pub(crate) enum LiveText {
 }
 
 impl ServerLine {
-    /// The line that it answers.
+    /// Returns the `ref` of the line that this one answers.
     pub(crate) fn reference(&self) -> Option<&str> {
         match self {
             ServerLine::Accepted { reference, .. }
@@ -192,7 +192,7 @@ impl ServerLine {
         }
     }
 
-    /// The id by which a client that was away goes on.
+    /// Returns the id with which a client resumes.
     pub(crate) fn id(&self) -> Option<i64> {
         match self {
             ServerLine::Outbound(outbound) => outbound.id,

@@ -44,7 +44,7 @@ impl CheckArgs {
     }
 }
 
-/// What the file cannot be blamed for, but what a run would stumble over here and now.
+/// Returns problems that are not mistakes in the file, but would affect a run on this machine now.
 fn notes(config: &Config) -> Vec<String> {
     let mut notes = Vec::new();
     for provider in &config.providers {
@@ -88,7 +88,7 @@ fn notes(config: &Config) -> Vec<String> {
     notes
 }
 
-/// Whether what is sent there can be read on its way.
+/// Returns whether data sent there can be read on its way.
 fn sends_openly(base_url: &str) -> bool {
     let Some(rest) = base_url.strip_prefix("http://") else { return false };
     let host = rest.split('/').next().unwrap_or_default();

@@ -37,7 +37,7 @@ impl PresetArgs {
     }
 }
 
-/// The presets there are, and what to do with one.
+/// Prints the presets, and how to use one.
 fn list(shared: &Shared) {
     for preset in &PRESETS {
         if shared.json {
@@ -56,14 +56,14 @@ fn list(shared: &Shared) {
 
 fn write(preset: &Preset, shared: &Shared) -> Result<Exit, Failure> {
     let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
-    // Writes the file of a fresh home, and says what is wrong with an older one.
+    // Writes the file of a fresh home, and reports the mistakes of an older one.
     Config::load(&home)?;
     let path = home.config_path();
     let shown = path.display().to_string();
     let unreadable = |error| Failure::from(ConfigError::Unreadable { path: path.clone(), error });
     let text = std::fs::read_to_string(&path).map_err(unreadable)?;
     let merged = match preset.merge(&text) {
-        // To write through a link is to write somewhere else.
+        // Writing through a link would change another file.
         Ok(Some(_)) if path.is_symlink() => Err("it is a link".to_owned()),
         Ok(merged) => Ok(merged),
         Err(NotMerged::Invalid(problems)) => return Err(ConfigError::Invalid { path, problems }.into()),

@@ -12,8 +12,8 @@ pub(crate) struct ReloadArgs {}
 impl ReloadArgs {
     pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
-        // What the daemon would refuse is told here, where somebody reads it. A file that is gone is not made anew: the
-        // daemon would take the defaults for what somebody wanted.
+        // Errors that the daemon would report are reported here, where the user sees them. A missing file is not created:
+        // the daemon would use the defaults as if somebody had chosen them.
         if !home.config_path().exists() {
             return Err(Failure::new(Exit::Config, format!("{} is gone", home.config_path().display())));
         }

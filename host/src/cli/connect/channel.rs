@@ -1,4 +1,4 @@
-//! `kiso connect channel`: who may write through the channels in config.toml.
+//! `kiso connect channel`: the senders who may write through the channels in config.toml.
 
 use crate::channel::{pairing, token};
 use crate::cli::show::printable_line;

@@ -1,4 +1,4 @@
-//! `kiso connect hook`: whose events become messages, the secrets that their senders need, and what a template makes of an event.
+//! `kiso connect hook`: lists hooks, prints the secrets for their senders, and renders an event with a template.
 
 use crate::cli::show::printable;
 use crate::cli::trace::time;

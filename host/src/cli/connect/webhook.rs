@@ -1,4 +1,4 @@
-//! `kiso connect webhook`: who is told of replies, what did not arrive, and sending it again.
+//! `kiso connect webhook`: lists and tests receivers of replies, and retries failed deliveries.
 
 use crate::channel::Trouble;
 use crate::channel::webhook::{Webhook, WebhookError};

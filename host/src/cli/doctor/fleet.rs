@@ -1,4 +1,4 @@
-//! The fleet, where the home is in one: whether NATS is as it has to be, and who is there.
+//! The fleet, if the home belongs to one: checks NATS, and lists the members.
 
 use super::{Finding, Report, block_on};
 use crate::cli::{Exit, Failure, fleet};
@@ -12,13 +12,13 @@ use kiso_fleet::status;
 use kiso_plan::report::size;
 use kiso_sandbox::effect::member::{FleetStatus, MemberStatus};
 
-/// The first version of NATS that can write what it confirms to the disk first.
+/// The first version of NATS that can write data to the disk before it confirms it.
 const OLDEST: (u32, u32) = (2, 10);
 
-/// Milliseconds by which a clock may differ without a word.
+/// Tolerated difference between clocks, in milliseconds.
 const CLOCK: u64 = 10_000;
 
-/// Of a home whose store is not the one that counts.
+/// Reports that the home's store is a copy.
 pub(super) fn copy(home: &Home, config: Option<&Config>) -> Option<Finding> {
     if config.is_none_or(|config| config.fleet.url.is_none()) {
         return None;
@@ -29,7 +29,7 @@ pub(super) fn copy(home: &Home, config: Option<&Config>) -> Option<Finding> {
     is_a_copy(home).then(|| Finding::Ok("a copy, which this member makes anew when it takes the home over".to_owned()))
 }
 
-/// Nothing where the home is on one machine.
+/// Checks the fleet; does nothing if the home is on one machine.
 pub(super) fn look(home: &Home, config: &Config, offline: bool, report: &mut Report) -> Result<(), Failure> {
     let settings = match fleet::settings(config) {
         Ok(None) => return Ok(()),
@@ -61,7 +61,7 @@ pub(super) fn look(home: &Home, config: &Config, offline: bool, report: &mut Rep
     };
     report.note("fleet streams", Some(kept(streams, &settings)));
     report.note("fleet sync", Some(synced(&survey.syncs)));
-    // Who connects makes what is missing.
+    // Connecting creates missing streams.
     if streams.iter().any(|stream| stream.found.is_none()) {
         return Ok(());
     }
@@ -96,7 +96,7 @@ fn server(settings: &BusSettings, survey: &BusSurvey) -> Finding {
     }
 }
 
-/// Whether what the fleet keeps is kept for good.
+/// Checks that the fleet's data is kept permanently.
 fn kept(streams: &[SurveyedStream], settings: &BusSettings) -> Finding {
     let replicas = settings.replicas;
     let missing: Vec<&str> =
@@ -138,7 +138,7 @@ fn copies(replicas: usize) -> String {
     }
 }
 
-/// Whether a commit that NATS has confirmed outlives a power failure.
+/// Checks that a commit that NATS has confirmed survives a power failure.
 fn synced(syncs: &[SurveyedSync]) -> Finding {
     let late: Vec<&str> = syncs.iter().filter(|sync| !sync.at_once).map(|sync| sync.server.as_str()).collect();
     if syncs.is_empty() {
@@ -197,7 +197,7 @@ fn log(status: &FleetStatus) -> Finding {
     Finding::Ok(format!("{log_messages} messages since the last copy of the store, {} in all", size(*log_bytes)))
 }
 
-/// A hint only: nothing of the fleet depends on it.
+/// Compares clocks. This is only a hint: nothing in the fleet depends on it.
 fn clocks(members: &[MemberStatus]) -> Option<Finding> {
     let wrong = members.iter().filter(|member| member.is_there() && member.ahead_ms.unsigned_abs() > CLOCK);
     let told = wrong.map(|MemberStatus { name, ahead_ms, .. }| {
@@ -210,7 +210,7 @@ fn clocks(members: &[MemberStatus]) -> Option<Finding> {
     })
 }
 
-/// "12 s", "5 min", "3 h", "4 days".
+/// Formats a long duration: "12 s", "5 min", "3 h", "4 days".
 fn long(ms: u64) -> String {
     match ms / 1_000 {
         seconds @ ..120 => format!("{seconds} s"),

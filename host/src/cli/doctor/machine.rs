@@ -1,4 +1,4 @@
-//! What the machine brings: its clock, the file system of the home, memory.
+//! The machine: its clock, the file system of the home, memory.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use kiso_base::system::{Storage, machine_memory, storage};
 use kiso_plan::report::size;
 use kiso_store::store::{Placement, Store};
 
-/// Milliseconds that a clock may have been put back without a word: time servers do so.
+/// Tolerated milliseconds by which a clock was set back: time servers do so.
 const PUT_BACK: i64 = 60_000;
 
-/// Where systemd-timesyncd says that it has reached a time server.
+/// The directory in which systemd-timesyncd records that it has reached a time server.
 const TIMESYNC: &str = "/run/systemd/timesync";
 
-/// Whether the clock is held by a time server, as far as somebody says so here.
+/// Checks whether a time server sets the clock, if that is known.
 pub(super) fn synchronized() -> Option<Finding> {
     let dir = Path::new(TIMESYNC);
     if !dir.is_dir() {
@@ -32,7 +32,7 @@ pub(super) fn synchronized() -> Option<Finding> {
     })
 }
 
-/// Whether the clock went back since something was last said here.
+/// Checks whether the clock went back since the last recorded message.
 pub(super) fn jumped(store: &Store) -> Option<Finding> {
     let newest = store
         .read_blocking(|view| Ok(view.list_sessions(&Placement::ALL, None, 1)?.first().map(|line| line.active_ms)));
@@ -47,7 +47,7 @@ pub(super) fn jumped(store: &Store) -> Option<Finding> {
     })
 }
 
-/// What the home stands on, where that is known to matter.
+/// Reports the home's file system, if it is known to matter.
 pub(super) fn file_system(home: &Home) -> Option<Finding> {
     let path = home.path();
     let lost = |what: &str| {
@@ -69,7 +69,7 @@ pub(super) fn file_system(home: &Home) -> Option<Finding> {
     })
 }
 
-/// Memory and the size of its pages, and whether what may run at once fits.
+/// Reports memory and page size, and whether the configured parallel work fits.
 pub(super) fn memory(config: Option<&Config>) -> Finding {
     let page = rustix::param::page_size();
     let pages = format!("pages of {} KiB", page >> 10);

@@ -1,4 +1,4 @@
-//! Whether the daemon can be reached, or could be.
+//! Whether the daemon can be reached, or could be after a start.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,13 +9,13 @@ use super::Finding;
 use kiso_base::config::Config;
 use kiso_base::home::Home;
 
-/// Bytes of a socket's path that every system takes; macOS has the fewest.
+/// Maximum bytes of a socket's path on every system; macOS has the lowest limit.
 const MAX_SOCKET_PATH: usize = 103;
 
-/// For a daemon of this machine to answer.
+/// How long to wait for a daemon on this machine.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether the path of the socket can be one.
+/// Checks the length of the socket's path.
 pub(super) fn socket(home: &Home) -> Finding {
     let path = home.socket_path();
     let length = path.as_os_str().as_bytes().len();
@@ -28,7 +28,7 @@ pub(super) fn socket(home: &Home) -> Finding {
     Finding::Ok(path.display().to_string())
 }
 
-/// Whether the daemon of this home answers; where there is none, whether its port is free.
+/// Checks whether this home's daemon answers; if there is none, whether its port is free.
 pub(super) fn port(home: &Home, config: &Config) -> Finding {
     let gateway = &config.gateway;
     let Ok(ip) = gateway.bind.parse::<IpAddr>() else {
@@ -51,7 +51,7 @@ pub(super) fn port(home: &Home, config: &Config) -> Finding {
             )),
         };
     };
-    // An address that stands for all is reached by the first of them.
+    // An unspecified address is reached through loopback.
     let near = if ip.is_unspecified() { SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port) } else { address };
     match health(&near) {
         Ok(()) => Finding::Ok(format!("the daemon (process {pid}) answers on {near}")),
@@ -69,7 +69,7 @@ fn health(address: &SocketAddr) -> Result<(), String> {
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.write_all(format!("GET /health HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").as_bytes())?;
         let mut answer = String::new();
-        // Whoever listens there may not be ours, and may have no end.
+        // The server may not be kiso, and its answer may never end.
         stream.take(4_096).read_to_string(&mut answer)?;
         Ok(answer)
     };

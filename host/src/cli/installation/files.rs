@@ -1,17 +1,17 @@
-//! The files of an installation, and whether each is still what was installed.
+//! The files of an installation, and whether they are unchanged.
 
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use ring::digest::{SHA256, digest};
 use std::path::{Component, Path, PathBuf};
 
-/// One that was installed.
+/// An installed file.
 #[derive(Debug)]
 pub(super) struct InstalledFile {
     pub path: PathBuf,
     sha256: Vec<u8>,
 }
 
-/// One that is not what was installed.
+/// A file that differs from the installed one.
 #[derive(Debug)]
 pub(super) struct FileDifference {
     pub path: PathBuf,
@@ -30,7 +30,8 @@ impl InstalledFile {
     }
 }
 
-/// Those of a file as `sha256sum` writes it. Whoever changed it must not have anything outside the prefix removed.
+/// Returns the files in a list of `sha256sum`. Somebody who changed the list must not make kiso remove files outside the
+/// prefix.
 pub(super) fn listed(prefix: &Path, sums: &Path) -> Result<Vec<InstalledFile>, String> {
     let text = std::fs::read_to_string(sums).map_err(|e| format!("{}: {e}", sums.display()))?;
     let of_line = |line: &str| {
@@ -45,7 +46,7 @@ pub(super) fn listed(prefix: &Path, sums: &Path) -> Result<Vec<InstalledFile>, S
         .collect()
 }
 
-/// Those of the `RECORD` of a wheel that have a digest. What pip itself writes has none.
+/// Returns the files in the `RECORD` of a wheel that have a digest. Those that pip itself writes have none.
 pub(super) fn recorded(record: &Path) -> Result<Vec<InstalledFile>, String> {
     let text = std::fs::read_to_string(record).map_err(|e| format!("{}: {e}", record.display()))?;
     let packages = record.parent().and_then(Path::parent).unwrap_or(Path::new("/"));

@@ -1,4 +1,4 @@
-//! `kiso mcp login` and `kiso mcp logout`: tokens for servers that ask for a login.
+//! `kiso mcp login` and `kiso mcp logout`: tokens for servers that require a login.
 
 use super::super::show::printable_line;
 use super::super::{Exit, Failure, Opened, Shared, block_on, browser};
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-/// Bytes of an address that is pasted.
+/// Maximum bytes of a pasted address.
 const MAX_PASTED: u64 = 16 << 10;
 
 pub(super) const AFTER: &str = "The browser must return to a port on this machine within ten minutes. If it is on another machine (over ssh), it cannot: paste the address it was sent to, http://127.0.0.1:…, here. Tokens are encrypted in the home and valid only for the server's url. See docs/mcp.md.";
@@ -76,10 +76,10 @@ fn possible<T>(name: &str, done: Option<Result<T, McpError>>) -> Result<T, Failu
     done.map_err(|error| Failure::new(Exit::Failed, printable_line(&error.to_string())))
 }
 
-/// The first line of standard input that is not empty; never comes if there is none.
+/// Returns the first line of standard input that is not empty; never completes if there is none.
 async fn pasted() -> String {
     let (sender, pasted) = tokio::sync::oneshot::channel();
-    // A thread of its own: what waits for a terminal cannot be ended, and goes with the process.
+    // A separate thread, because a read from a terminal cannot be cancelled; it ends with the process.
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock().take(MAX_PASTED);
         let mut line = String::new();

@@ -1,4 +1,4 @@
-//! `kiso mcp list` and `kiso mcp allow`: what servers say of their tools, and that an administrator has looked at it.
+//! `kiso mcp list` and `kiso mcp allow`: the tools of servers, and their approval by an administrator.
 
 use super::super::show::{printable, printable_line};
 use super::super::{Exit, Failure, Opened, Shared, block_on};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 use std::sync::Arc;
 
-/// Asks every server. One that cannot be asked is told, and the others are listed all the same.
+/// Lists the tools of every server. Reports a server that fails, and continues with the others.
 pub(super) fn list(shared: &Shared) -> Result<Exit, Failure> {
     let opened = Opened::new(shared, Arc::new(Quiet))?;
     let servers = opened.servers();
@@ -32,17 +32,17 @@ pub(super) fn list(shared: &Shared) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// How the tools of a server stand.
+/// The tools of a server with their state.
 type Looked = Result<Vec<(ToolDefinition, ToolState)>, McpError>;
 
-/// Asks all at once, and ends what was started for that.
+/// Queries all servers at once, and stops those that were started for that.
 async fn look(all: &[McpSettings], servers: &McpServers) -> Vec<Looked> {
     let looked = join_all(all.iter().map(|settings| servers.look(settings))).await;
     servers.stop().await;
     looked
 }
 
-/// A server, and why it could not be asked.
+/// Prints a server, and the error if it failed.
 fn head(shared: &Shared, summary: &ServerSummary, error: Option<&McpError>) {
     if shared.json {
         let ServerSummary { name, kind, source, outside_the_sandbox, about, .. } = summary;
@@ -63,7 +63,7 @@ fn head(shared: &Shared, summary: &ServerSummary, error: Option<&McpError>) {
     if summary.kind != ServerKind::Remote {
         outln!("  {}", printable_line(&summary.about));
     }
-    // Most servers ask for none.
+    // Most servers need no login.
     if let Some(login) = summary.login.as_deref().filter(|login| *login != "not logged in") {
         outln!("  {}", printable_line(login));
     }
@@ -72,7 +72,7 @@ fn head(shared: &Shared, summary: &ServerSummary, error: Option<&McpError>) {
     }
 }
 
-/// The server of this name.
+/// Returns the settings of the server with this name.
 pub(super) fn settings<'a>(opened: &'a Opened, name: &str) -> Result<&'a McpSettings, Failure> {
     opened.config.mcp.iter().find(|settings| settings.name == name).ok_or_else(|| {
         let message = format!("there is no MCP server {name:?}; add it as [mcp.{name}] in config.toml");
@@ -80,7 +80,7 @@ pub(super) fn settings<'a>(opened: &'a Opened, name: &str) -> Result<&'a McpSett
     })
 }
 
-/// Allows what `config.toml` names, or one tool of that.
+/// Allows the tools that `config.toml` names, or one of them.
 pub(super) fn allow(shared: &Shared, name: &str, tool: Option<&str>) -> Result<Exit, Failure> {
     let opened = Opened::new(shared, Arc::new(Quiet))?;
     let settings = settings(&opened, name)?;
@@ -131,7 +131,7 @@ async fn allow_looked(
                 }
             },
         }
-        // Shown as it was until now, so that the difference is seen which was just accepted.
+        // Shown in the state before the change, so that the accepted difference is visible.
         print(shared, settings, tool, state);
         if !shared.json && !matches!(state, ToolState::Missing) {
             outln!("  {}.{} is allowed as it is now", settings.name, tool.name);
@@ -140,7 +140,7 @@ async fn allow_looked(
     Ok(exit)
 }
 
-/// What a tool does, as config.toml says.
+/// Describes the effect of a tool, as in config.toml.
 fn words(effect: &ToolEffect) -> String {
     let roles = match effect {
         ToolEffect::Reads(_) => return "only reads".to_owned(),

@@ -1,4 +1,4 @@
-//! `kiso memory fact`: sentences that are known, one by one.
+//! `kiso memory fact`: single sentences that are remembered.
 
 use super::print_fact;
 use crate::cli::listing::{PageArgs, confirm};
@@ -90,7 +90,7 @@ fn add(opened: &Opened, text: &str, confidence: u8, json: bool) -> Result<Exit, 
     }
     let secrets = environment_secrets();
     let (clean, found) = found::extract(text, &secrets);
-    // What is a fact stands in prompts, in clear.
+    // Facts are part of prompts, unencrypted, so they must not contain secrets.
     if !found.is_empty() || secrets.redact(text) != text {
         let clean = printable(&secrets.redact(&clean));
         let message =
@@ -126,7 +126,7 @@ fn show(opened: &Opened, id: i64, json: bool) -> Result<Exit, Failure> {
 
 fn remove(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, Failure> {
     for id in ids {
-        // Before any is gone.
+        // Checked before any fact is removed.
         opened.store.read_blocking(|view| view.fact(*id))?.ok_or_else(|| no_fact(*id))?;
     }
     let what = if let [id] = ids { format!("fact {id}") } else { format!("{} facts", ids.len()) };

@@ -11,7 +11,7 @@ use std::io::{self, BufReader, BufWriter, Cursor, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Standard input is kept in memory, because it is read twice. More goes through a file.
+/// Maximum bytes of standard input, which is kept in memory because it is read twice. Larger input must be a file.
 const MAX_STDIN: u64 = 64 << 20;
 
 pub(super) fn export(opened: &Opened, file: Option<&Path>) -> Result<Exit, Failure> {
@@ -30,7 +30,7 @@ pub(super) fn export(opened: &Opened, file: Option<&Path>) -> Result<Exit, Failu
         };
         Failure::new(Exit::Failed, format!("{} cannot be written: {why}", path.display()))
     };
-    // For its owner only, as the home.
+    // Readable only by its owner, as the home is.
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
     let mut file = BufWriter::new(file);
     let written = memory::export::<WriteError>(&opened.store, |record| Ok(writeln!(file, "{}", json!(record))?));
@@ -38,7 +38,7 @@ pub(super) fn export(opened: &Opened, file: Option<&Path>) -> Result<Exit, Failu
     match written {
         Ok(()) => Ok(Exit::Done),
         Err(error) => {
-            // Half of an export would look like a whole one.
+            // An incomplete export would look like a complete one.
             let _ = std::fs::remove_file(path);
             Err(match error {
                 WriteError::Io(error) => failed(error),

@@ -1,4 +1,4 @@
-//! Asking for an approval in the terminal in which a run was started. It may be answered from elsewhere as well.
+//! Asks for an approval in the terminal in which a run was started. It can also be answered elsewhere.
 
 use crate::cli::approval::numbers;
 use crate::cli::show::{Show, printable_line};
@@ -11,17 +11,17 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// How often it is seen whether somebody has answered elsewhere.
+/// Interval between checks for an answer from elsewhere.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// How a card is answered from elsewhere.
+/// Returns how to answer a card from elsewhere.
 pub(super) fn how_to_answer(approval: i64) -> String {
     format!(
         "approval {approval} is waiting: `kiso approval accept {approval}` or `kiso approval refuse {approval}` answers it"
     )
 }
 
-/// Returns the run once its card is answered, its time is over, or it is to be stopped.
+/// Returns when the run's card is answered or has expired, or the run is to be stopped.
 pub(super) async fn until_answered(
     drive: &RunExecutor,
     show: &Show,
@@ -37,7 +37,7 @@ pub(super) async fn until_answered(
     }
     show.line(&format!("Approval {id} is needed before this goes on:"));
     asked.card.lines().iter().for_each(|line| show.line(&format!("  {}", printable_line(line))));
-    // Without a person at it, a terminal that nobody reads would be taken for an answer.
+    // If no person is at the terminal, the end of its input would be taken for an answer.
     let mut typed = match !as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         true => Some(listen()),
         false => {
@@ -108,7 +108,7 @@ fn reply(line: &str) -> Option<CardReply> {
     Some(CardReply { accepted, always, by: "terminal".to_owned() })
 }
 
-/// Lines of standard input. In a thread of its own, that nobody waits for: it may be read for ever.
+/// Reads lines of standard input in a separate thread that is never joined, because a read may block forever.
 fn listen() -> mpsc::Receiver<String> {
     let (told, typed) = mpsc::channel(1);
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! The work of one call of `kiso run`: what was cut off, what is asked for, and waiting for a person in between.
+//! The work of one `kiso run`: interrupted runs, the requested run, and waiting for a person in between.
 
 use super::{Reply, RunPrinter, Watched, ask};
 use crate::cli::show::told::LastError;
@@ -8,7 +8,7 @@ use kiso_graph::outcome::Outcome;
 use kiso_plan::plan::CallerScope;
 use kiso_store::store::RunId;
 
-/// Finishes what was cut off in the session, then does what is asked for.
+/// Finishes interrupted runs of the session, then executes the requested one.
 pub(super) async fn perform(
     drive: &RunExecutor,
     at: &Watched<'_>,
@@ -32,7 +32,7 @@ pub(super) async fn perform(
         Ok(ended) => return Ok(ended),
     };
     loop {
-        // Others may work while a person thinks.
+        // Others may use the session while a person thinks.
         drop(place);
         let run = ask::until_answered(drive, at.show, at.json, waits, cancel).await?;
         let again = |_| at.show.busy("waiting for one of the places for runs (daemon.max_jobs)");
@@ -49,7 +49,7 @@ pub(super) async fn perform(
     }
 }
 
-/// Why there is no outcome.
+/// Reasons why there is no outcome.
 enum Stop {
     /// The run waits for this approval.
     Waits(i64),
@@ -62,7 +62,7 @@ impl<E: Into<Failure>> From<E> for Stop {
     }
 }
 
-/// Does what is asked for until it has ended, or waits for a person.
+/// Executes the request until it has ended, or waits for a person.
 async fn begin(
     drive: &RunExecutor,
     at: &Watched<'_>,
@@ -87,7 +87,7 @@ async fn begin(
                 at.show.line(&drive.hold(&run, times).await?);
                 continue;
             }
-            // What cannot be finished must not keep the session from going on.
+            // A run that cannot be finished must not block the session.
             Err(error) if error.is_final() => {
                 at.show.line(&drive.abandon(&run, &error).await?);
                 continue;
@@ -98,7 +98,7 @@ async fn begin(
             }
             watched => watched?,
         };
-        // `kiso cancel` stops the run that it names and not what is asked for here.
+        // `kiso cancel` stops the run that it names, and not the requested one.
         if cancel.is_cancelled() {
             return Ok((outcome, None));
         }

@@ -1,14 +1,14 @@
-//! Reading a value that nobody may see: from a pipe, or key by key from a terminal that shows none of them.
+//! Reads a secret value: from a pipe, or key by key from a terminal without showing it.
 
 use crate::cli::{Exit, Failure};
 use kiso_store::secret::SecretValue;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{self, BufRead, IsTerminal, Read, Stdin};
 
-/// Longest value in bytes, as the vault takes it.
+/// Maximum bytes of a value, as in the vault.
 const MAX_VALUE: usize = 16 << 10;
 
-/// The value, without the line break at its end.
+/// Returns the value without the line break at its end.
 pub(super) fn read(name: &str) -> Result<SecretValue, Failure> {
     let stdin = io::stdin();
     let bytes = if stdin.is_terminal() { typed(&stdin, name)? } else { piped(&stdin)? };
@@ -23,7 +23,7 @@ pub(super) fn read(name: &str) -> Result<SecretValue, Failure> {
 
 fn piped(stdin: &Stdin) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    // A line break more than the longest value.
+    // Room for a line break, and for one byte that shows that the value is too long.
     let read = stdin.lock().take(MAX_VALUE as u64 + 3).read_to_end(&mut bytes);
     read.map_err(|error| Failure::new(Exit::Failed, format!("standard input cannot be read: {error}")))?;
     Ok(bytes)
@@ -40,7 +40,7 @@ fn typed(stdin: &Stdin, name: &str) -> Result<Vec<u8>, Failure> {
     typed.ok_or_else(|| Failure::new(Exit::Failed, "nothing changed"))
 }
 
-/// What was typed up to Enter; `None` after Ctrl-C, and at the end of the input.
+/// Returns the typed text up to Enter; `None` after Ctrl-C, and at the end of the input.
 fn keys(input: impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     for byte in input.bytes() {
@@ -58,7 +58,8 @@ fn keys(input: impl BufRead) -> io::Result<Option<Vec<u8>>> {
     Ok(None)
 }
 
-/// A terminal that shows no keys, and gives each at once, so that Ctrl-C cannot end the process and leave it silent.
+/// A terminal that shows no keys and delivers each at once. Ctrl-C is a key then, so that it cannot end the process and
+/// leave the terminal without echo.
 struct Silent<'a> {
     stdin: &'a Stdin,
     before: Termios,

@@ -1,4 +1,4 @@
-//! `kiso serve` as a member of a fleet: it stands by, and goes on when the home is its own.
+//! `kiso serve` as a member of a fleet: it stands by, and serves when it owns the home.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
@@ -28,47 +28,47 @@ use kiso_fleet::tunnel::{self, TunnelBus, TunnelLimits};
 use kiso_sandbox::effect::member::FleetMember;
 use kiso_store::store::Store;
 
-/// Set for the process that a drained owner becomes: it stands by and takes nothing over until it is started anew.
+/// Set for the process that a drained owner becomes: it stands by and does not take over until it is restarted.
 const DRAINED: &str = "KISO_FLEET_DRAINED";
 
-/// Set for every process that replaces a member: it did reach NATS, and waits until it does again.
+/// Set for every process that replaces a member: the member has reached NATS before, so it waits for NATS.
 const REPLACED: &str = "KISO_FLEET_REPLACED";
 
-/// Between two tries to reach NATS.
+/// The pause between attempts to reach NATS.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a connection waits for somebody who owns the home: as long as a takeover takes.
+/// How long a connection waits for an owner of the home: as long as a takeover takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Connections that other members hand on, and the gateway has not begun with.
+/// Maximum connections from other members that wait for the gateway.
 const HANDED_ON: usize = 64;
 
-/// Connections that wait for an owner or are forwarded to it; more are told 503.
+/// Maximum connections that wait for an owner or are forwarded to it; further ones get status 503.
 const FORWARDED: usize = 256;
 
 const UNANNOUNCED: &str = "could not announce that the home was given up; the others wait for fleet.lease_s";
 
-/// How long the last answers have to reach members that stand by.
+/// How long the last responses may take to reach standby members.
 const LAST: Duration = Duration::from_secs(5);
 
-/// The home, owned.
+/// The ownership of the home.
 pub(super) struct Membership {
     bus: Bus,
     listener: TcpListener,
     lease: Lease,
     files: Arc<MemberFiles>,
     pub store: Store,
-    /// Whether it is given up in good order.
+    /// Whether the home is being released in order.
     ending: Arc<AtomicBool>,
-    /// What other members hand on, while it is taken: how to end that, and when it has ended.
+    /// Accepts connections that other members hand on: the signal that ends it, and its task.
     handed_on: OnceLock<(watch::Sender<bool>, JoinHandle<()>)>,
-    /// What those go by who wait for an owner.
+    /// The current owner, for connections that wait for one.
     known: watch::Sender<Option<String>>,
 }
 
 impl Membership {
-    /// Stands by until the home can be taken, and takes it; `None` for a home of one machine. `listens` is told where clients can
-    /// connect from now on, whoever owns the home.
+    /// Stands by until the home can be taken over, and takes it over; `None` for a home on one machine. Calls `listens` with
+    /// the address where clients can connect from now on, whoever owns the home.
     pub(super) fn join(
         home: &Home,
         config: &Config,
@@ -97,7 +97,8 @@ impl Membership {
                 Some(owner) => tracing::info!("{owner} owns the home; this member stands by"),
                 None => tracing::info!("nobody owns the home"),
             }
-            // What this member was before it started anew serves nobody: who asks waits until somebody takes over.
+            // This member itself, before its restart, does not count as an owner: connections wait until somebody takes
+            // over.
             known.send_replace(owner.filter(|owner| *owner != name).map(str::to_owned));
         };
         let (taken, is_taken) = watch::channel(false);
@@ -107,18 +108,18 @@ impl Membership {
         taken.send_replace(true);
         says.abort();
         tracing::info!("this member takes the home over, with epoch {}", lease.epoch());
-        // Nothing more comes from the owner before. Who waits is served here, as soon as this one serves.
+        // The previous owner sends nothing more. Waiting connections are served here, as soon as this member serves.
         known.send_replace(None);
         forwards.abort();
         let ending = Arc::new(AtomicBool::new(false));
         bus.runtime().spawn(lease.clone().renew(bus.clone()));
         bus.runtime().spawn(replaced_when_lost(lease.clone(), ending.clone()));
         bus.runtime().spawn(MemberState::keep_saying(bus.clone(), true));
-        // Two that restore the same files would be in each other's way. The lease is renewed while this waits.
+        // Two processes that restore the same files would conflict. The lease is renewed during the wait.
         let _ = prepares.join();
         let owned = match member::take_over(&bus, home, &lease, false) {
             Ok(owned) => owned,
-            // Where NATS was away for so long, the lease may be about to end.
+            // If NATS was away for too long, the lease may be about to expire.
             Err(error) if !lease.is_held() || matches!(error, FleetError::Jetstream(_) | FleetError::Append(_)) => {
                 tracing::error!("the home could not be taken over, and this member starts anew: {error}");
                 return Err(become_anew(false));
@@ -138,7 +139,7 @@ impl Membership {
         Ok(Some(Membership { bus, listener, lease, files, store, ending, handed_on: OnceLock::new(), known }))
     }
 
-    /// What the daemon listens on: the port, and what other members hand on. Within its runtime.
+    /// Returns the daemon's listeners: the port, and connections that other members hand on. Called within its runtime.
     pub(super) fn port(&self) -> Result<Port, Failure> {
         let (sender, tunnelled) = mpsc::channel(HANDED_ON);
         let (bus, name) = (tunnel_of(&self.bus), self.bus.settings().member.clone());
@@ -154,28 +155,28 @@ impl Membership {
         Ok(Port::Bound { listener: cloned(&self.listener)?, tunnelled })
     }
 
-    /// What runs need of it.
+    /// Returns the part that runs need.
     pub(super) fn member(&self) -> Arc<dyn FleetMember> {
         self.files.clone()
     }
 
-    /// The next request to give the home up.
+    /// Returns the next request to release the home.
     pub(super) async fn asked(&self) -> GiveUp {
         let (bus, epoch) = (self.bus.clone(), self.lease.epoch());
         let asked = self.bus.runtime().spawn(async move { GiveUp::asked(&bus, epoch).await });
         match asked.await {
             Ok(Ok(asked)) => asked,
-            // Without a connection nothing can be asked.
+            // Without a connection, no request can arrive.
             _ => std::future::pending().await,
         }
     }
 
-    /// Gives the home up, after everything has ended; and stands by again if a request says so.
+    /// Releases the home after everything has ended; stands by again if a request says so.
     pub(super) async fn give_up(self, asked: Option<GiveUp>) -> Result<(), Failure> {
         self.ending.store(true, Ordering::Release);
         if let Some((ending, accepts)) = self.handed_on.into_inner() {
             ending.send_replace(true);
-            // The last bytes of answers are on their way.
+            // The last bytes of responses are still being sent.
             let _ = tokio::time::timeout(LAST, accepts).await;
         }
         let (files, bus) = (self.files.clone(), self.bus.clone());
@@ -196,7 +197,7 @@ impl Membership {
     }
 }
 
-/// Connects to NATS. Whoever starts a member hears what is wrong; one that has lost NATS waits for it.
+/// Connects to NATS. A member that is started by a person reports errors; one that has lost NATS waits for it.
 fn connected(home: &Home, settings: &BusSettings) -> Result<Bus, FleetError> {
     loop {
         match Bus::connect(settings.clone(), Seal::of(home.key(), &settings.fleet)) {
@@ -230,7 +231,7 @@ fn cloned(listener: &TcpListener) -> Result<TcpListener, Failure> {
     listener.try_clone().map_err(|error| Failure::new(Exit::Failed, format!("the port cannot be shared: {error}")))
 }
 
-/// Forwards each connection to whoever owns the home.
+/// Forwards each connection to the owner of the home.
 async fn forward(bus: Bus, listener: TcpListener, owner: watch::Receiver<Option<String>>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
@@ -261,14 +262,14 @@ async fn forward(bus: Bus, listener: TcpListener, owner: watch::Receiver<Option<
                         tracing::debug!("a connection to {name} broke off: {error}");
                     }
                 }
-                // Nothing more comes from there; the client hears of that at once.
+                // The previous owner sends nothing more; the client notices that at once.
                 _ = owner.wait_for(is_another) => {}
             }
         });
     }
 }
 
-/// Replaces the process when the home is somebody else's: nothing that it was about to do is done any more.
+/// Replaces the process when somebody else owns the home, so that none of its work continues.
 async fn replaced_when_lost(lease: Lease, ending: Arc<AtomicBool>) {
     let why = lease.lost().await;
     if ending.load(Ordering::Acquire) {
@@ -280,7 +281,7 @@ async fn replaced_when_lost(lease: Lease, ending: Arc<AtomicBool>) {
     std::process::exit(1);
 }
 
-/// Starts this program anew in the place of the process; returns only if that fails.
+/// Restarts the program in place of this process; returns only if that fails.
 fn become_anew(drained: bool) -> Failure {
     let program = std::env::current_exe().unwrap_or_else(|_| "kiso".into());
     let mut command = Command::new(program);

@@ -1,4 +1,4 @@
-//! What a member does while it stands by: it has the home's skills there, and compiled for its own machine.
+//! The work of a standby member: it fetches the home's skills, and compiles them for its own machine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use kiso_fleet::standby::StandbyFiles;
 use kiso_sandbox::skill::{Quiet, Skills};
 use kiso_store::store::Store;
 
-/// How often the owner's files are looked at: as often as it keeps them.
+/// How often to check the owner's files: as often as the owner saves them.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Goes on until somebody says that the home is taken, or is not waited for any more. Waits on the caller's thread.
+/// Continues until the home is taken over, or is no longer waited for. Blocks the caller's thread.
 pub(super) fn prepare(bus: &Bus, home: &Home, config: &Config, taken: watch::Receiver<bool>) {
     let store = home.cache_dir().join("standby.db");
     follow(bus, home, config, taken, &store);
@@ -33,7 +33,7 @@ fn follow(bus: &Bus, home: &Home, config: &Config, mut taken: watch::Receiver<bo
     while !*taken.borrow() {
         match files.refresh() {
             Ok(true) => {
-                // What is being compiled ends with its future.
+                // Compilation is cancelled with its future.
                 let compiled = bus.runtime().block_on(async {
                     tokio::select! {
                         compiled = compile(home, config, store) => Some(compiled),
@@ -58,9 +58,9 @@ fn follow(bus: &Bus, home: &Home, config: &Config, mut taken: watch::Receiver<bo
     }
 }
 
-/// Compiles what is not compiled yet; how many skills are.
+/// Compiles skills that are not compiled yet. Returns the number of skills.
 async fn compile(home: &Home, config: &Config, store: &Path) -> Result<usize, Failure> {
-    // The home's own is another machine's while this one stands by. Compiling writes nothing into either.
+    // During standby, the home's own store belongs to another machine. Compiling writes to neither store.
     let skills = Skills::new(home.clone(), config.clone(), Store::open(store)?, Arc::new(Quiet));
     let mut compiled = 0;
     for skill in skills.list().into_iter().flatten().filter(|skill| !skill.is_bundled()) {

@@ -1,4 +1,4 @@
-//! `kiso session export`: a session as JSON lines, for other programs and for people who leave.
+//! `kiso session export`: a session as JSON lines, for other programs and for users who leave.
 
 use crate::cli::backup::absolute;
 use crate::cli::{Exit, Failure, Shared, block_on, environment_secrets};
@@ -33,13 +33,13 @@ impl ExportArgs {
             return Err(Failure::new(Exit::Usage, format!("there is no session {session}")));
         }
         let mut secrets = environment_secrets();
-        // With another key, nothing that is sealed can be read, and so it is not in the export either.
+        // With another key, sealed data cannot be read, so it is not part of the export either.
         for (name, value) in block_on(vault.load(&store, &session))?.unwrap_or_default() {
             secrets.add_session(name, value);
         }
         let Some(output) = &self.output else {
             crate::cli::out::is_json();
-            // One snapshot: what is said meanwhile is not in it, and nothing is in it by half.
+            // One snapshot: messages that arrive meanwhile are not included, and nothing is incomplete.
             store.read_blocking(|view| {
                 let print = &mut |line: Value| {
                     outln!("{line}");
@@ -58,7 +58,7 @@ impl ExportArgs {
             _ => {}
         }
         let export = Export::new(&session, secrets);
-        // What was there before stays until all of this is written, and nobody else may read it.
+        // The old file stays until the new one is complete, and others must not be able to read it.
         let part = part_of(&path);
         let written =
             write(&part, |print| store.read_blocking(|view| Ok(session_lines(view, &vault, export, print)))?);
@@ -76,7 +76,7 @@ impl ExportArgs {
     }
 }
 
-/// Writes a private file of the lines that `lines` prints.
+/// Writes the lines that `lines` prints to a private file.
 fn write(path: &Path, lines: impl FnOnce(Print<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
     let failed =
         |error: io::Error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display()));

@@ -1,4 +1,4 @@
-//! `kiso session import`: a session out of what `kiso session export` wrote.
+//! `kiso session import`: creates a session from the output of `kiso session export`.
 
 use crate::cli::{Exit, Failure, Shared, environment_secrets};
 use kiso_agent::session::import::{self, SessionImportError};

@@ -1,4 +1,4 @@
-//! `kiso shell` at a terminal: one line after the other, with history and completion.
+//! `kiso shell` at a terminal: reads and runs lines, with history and completion.
 
 use super::Hand;
 use crate::cli::history::{InputHistory, LINES};
@@ -51,7 +51,7 @@ fn answer(
     let (mut source, mut state, mut code) = (String::new(), Vec::new(), 0);
     loop {
         let cwd = editor.helper().map(|names| names.cwd.clone()).unwrap_or_default();
-        // A command names directories as it likes.
+        // Directories may have any name.
         let prompt = match source.is_empty() {
             true => format!("{}:{}$ ", shell.session, printable_line(&cwd)),
             false => "> ".to_owned(),
@@ -91,7 +91,7 @@ fn answer(
         source.clear();
         shell.tell(&done);
         code = done.code;
-        // What a limit ended leaves the shell as it was before.
+        // A line that a limit ended leaves the shell's state unchanged.
         if !done.state.is_empty() {
             state = done.state;
             if let Some(names) = editor.helper_mut() {
@@ -141,7 +141,7 @@ impl Completer for Names {
 }
 
 impl Names {
-    /// Files whose path begins like the word. A directory ends with a slash.
+    /// Returns files whose path begins with the word. A directory ends with a slash.
     fn files(&self, word: &str) -> Vec<Pair> {
         let (parent, name) = word.rfind('/').map_or(("", word), |slash| word.split_at(slash + 1));
         let whole = if parent.starts_with('/') { parent.to_owned() } else { format!("{}/{parent}", self.cwd) };
@@ -166,7 +166,7 @@ impl Names {
     }
 }
 
-/// A name as a shell reads it back.
+/// Quotes a name for a shell.
 fn quoted(name: &str) -> String {
     let special = |c: char| !(c.is_alphanumeric() || "._-+,:@%/".contains(c));
     name.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()

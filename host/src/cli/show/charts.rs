@@ -1,4 +1,4 @@
-//! Charts in a text for a terminal, which cannot draw them: a line stands for the block of data.
+//! Charts in a text for a terminal, which cannot draw them: one line replaces each block of data.
 
 use super::printable_line;
 use serde_json::Value;
@@ -6,19 +6,19 @@ use serde_json::Value;
 const OPENS: &str = "```chart";
 const CLOSES: &str = "```";
 
-/// A text on its way to the terminal, in pieces.
+/// Replaces charts in a text that arrives in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Charts {
-    /// Whether the next character is not the first of its line.
+    /// Whether the next character is inside of a line.
     within: bool,
     /// The beginning of a line that may open a block.
     held: String,
-    /// The block that was opened, without that line.
+    /// The content of the open block, without its first line.
     block: Option<String>,
 }
 
 impl Charts {
-    /// What is to be shown of the next piece.
+    /// Returns the text to show for the next piece.
     pub(crate) fn push(&mut self, piece: &str) -> String {
         let mut out = String::new();
         for part in piece.split_inclusive('\n') {
@@ -47,7 +47,7 @@ impl Charts {
         out
     }
 
-    /// What is left at the end.
+    /// Returns the rest at the end.
     pub(crate) fn finish(self) -> String {
         match self.block {
             Some(block) if is_closed(&block) => shown(&block),
@@ -57,7 +57,7 @@ impl Charts {
     }
 }
 
-/// A whole text, as its pieces would be shown.
+/// Returns the same for a complete text.
 pub(crate) fn folded(text: &str) -> String {
     let mut charts = Charts::default();
     let out = charts.push(text);
@@ -73,7 +73,7 @@ fn shown(block: &str) -> String {
     line(data).unwrap_or_else(|| format!("{OPENS}\n{}", block.trim_end()))
 }
 
-/// The line that stands for the data of a chart; `None` where it is none.
+/// Returns the line that replaces the data of a chart; `None` if the data is not a chart.
 pub(crate) fn line(data: &str) -> Option<String> {
     let chart: Value = serde_json::from_str(data).ok()?;
     let series = chart.get("series")?.as_array()?;
@@ -85,10 +85,10 @@ pub(crate) fn line(data: &str) -> Option<String> {
     Some(printable_line(&format!("[chart: {title}; {}]", parts.join("; "))))
 }
 
-/// Series that are told of.
+/// Maximum series that are described.
 const MOST: usize = 4;
 
-/// What a series says, in words: its name, how many values, and between what they lie.
+/// Describes a series: its name, the number of values, and their range.
 fn told(series: &Value) -> String {
     let name = series.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or("values");
     let values = series.get("values").and_then(Value::as_array).into_iter().flatten();

@@ -1,26 +1,26 @@
-//! Text that somebody else wrote, made harmless: for a terminal, where a character may move the cursor, fill the
-//! clipboard, turn the direction of a line around or begin one that looks like ours.
+//! Makes foreign text harmless for a terminal, where a character may move the cursor, fill the clipboard, reverse the
+//! direction of a line or begin one that looks like kiso's.
 //!
-//! What acts instead of standing for itself is shown as the page shows it, `⟦U+202E⟧`. Letters stay, those of scripts
-//! that run from right to left too. The log has its own form of the same in `cli/log.rs`, JSON another in `cli/out.rs`.
+//! Active characters are shown as on the page, `⟦U+202E⟧`. Letters stay, including those of scripts that run from right to
+//! left. The log has its own version of this in `cli/log.rs`, JSON another in `cli/out.rs`.
 
 use std::fmt::Write;
 
-/// Whether a terminal does something with the character other than to draw it: a control character, one that turns the
-/// direction of a text, or one that breaks a line.
+/// Returns whether the character has an effect beyond being drawn: a control character, one that changes the direction of
+/// text, or one that breaks a line.
 pub(crate) fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Text of one or several lines. Only the end of a line and the tab keep their meaning.
+/// Makes a text of one or several lines harmless. Only line feeds and tabs keep their meaning.
 pub(crate) fn printable(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '\n' | '\t' => clean.push(c),
-            // As Windows ends a line.
+            // Part of a line end in Windows files.
             '\r' if matches!(chars.peek(), None | Some('\n')) => {}
             c => push(&mut clean, c),
         }
@@ -28,7 +28,7 @@ pub(crate) fn printable(text: &str) -> String {
     clean
 }
 
-/// Text that is a part of one line, such as a name, a title or a summary: it can neither end the line nor begin one.
+/// Makes a part of one line harmless, such as a name, a title or a summary: it can neither end the line nor begin one.
 pub(crate) fn printable_line(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
@@ -37,7 +37,8 @@ pub(crate) fn printable_line(text: &str) -> String {
     clean
 }
 
-/// What kiso itself is about to print on a terminal, for whoever forgot the above: only its own colours act.
+/// The last check of kiso's own terminal output, if a caller forgot the functions above: only kiso's own colours keep their
+/// effect.
 pub(crate) fn backstop(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
@@ -64,10 +65,10 @@ fn push(clean: &mut String, c: char) {
     }
 }
 
-/// Longest sequence that is taken for a colour.
+/// Maximum length of a sequence that is accepted as a colour.
 const LONGEST: usize = 48;
 
-/// The length of the sequence "Select Graphic Rendition" that the bytes begin with, if it only colours.
+/// Returns the length of the sequence "Select Graphic Rendition" that the bytes begin with, if it only sets colours.
 fn colour(bytes: &[u8]) -> Option<usize> {
     let parameters = bytes.strip_prefix(b"\x1b[")?;
     let end = parameters.iter().take(LONGEST).position(|b| !b"0123456789;:".contains(b))?;
@@ -75,7 +76,7 @@ fn colour(bytes: &[u8]) -> Option<usize> {
     (parameters[end] == b'm' && only_colours(text)).then_some(2 + end + 1)
 }
 
-/// All but those that make text invisible (8), and what no terminal agrees on.
+/// Accepts all parameters except invisible text (8), and those that terminals interpret differently.
 fn only_colours(parameters: &str) -> bool {
     let mut codes = parameters.split([';', ':']).map(|code| if code.is_empty() { Ok(0) } else { code.parse::<u32>() });
     while let Some(code) = codes.next() {
@@ -97,11 +98,11 @@ fn only_colours(parameters: &str) -> bool {
     true
 }
 
-/// The output of a command on its way to a terminal, in pieces as they come. Colours act, and end with the command;
-/// everything else that would act is shown. A byte that is not a character is shown as `⟦0x9B⟧`.
+/// Filters the output of a command for a terminal, in pieces. Colours keep their effect until the command ends; all other
+/// active characters are shown. A byte that is not part of a character is shown as `⟦0x9B⟧`.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
-    /// The beginning of what may become a character, a colour or the end of a line.
+    /// The beginning of a possible character, colour or line end.
     held: Vec<u8>,
     coloured: bool,
 }
@@ -112,7 +113,7 @@ impl Output {
         self.take(false)
     }
 
-    /// The rest.
+    /// Returns the rest.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         let mut clean = self.take(true);
         if self.coloured {
@@ -152,7 +153,7 @@ impl Output {
     }
 }
 
-/// Whether what comes next decides what the bytes begin with.
+/// Returns whether the meaning of the bytes depends on what follows.
 fn is_begun(bytes: &[u8]) -> bool {
     match bytes {
         [b'\r'] | [0x1b] => true,
@@ -166,7 +167,7 @@ fn is_begun(bytes: &[u8]) -> bool {
     }
 }
 
-/// The character that the bytes begin with.
+/// Returns the character that the bytes begin with.
 fn character(bytes: &[u8]) -> Option<char> {
     let bytes = &bytes[..bytes.len().min(4)];
     match std::str::from_utf8(bytes) {
@@ -179,7 +180,7 @@ fn character(bytes: &[u8]) -> Option<char> {
 mod tests {
     use super::*;
 
-    /// What a text of somebody else may try, and how it is shown where several lines are allowed.
+    /// Attacks in foreign text, and how they are shown where several lines are allowed.
     const ATTEMPTS: &[(&str, &str)] = &[
         ("plain, äöü, 日本, 👍🏽", "plain, äöü, 日本, 👍🏽"),
         ("two\nlines\tand a tab\r\n", "two\nlines\tand a tab\n"),

@@ -1,11 +1,11 @@
-//! Colour, where it makes sense.
+//! Colours for terminals.
 
-/// Whether and how text is painted. Without colour every method gives the text as it is.
+/// Whether text is coloured. Without colour, every method returns the text unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint(bool);
 
 impl Paint {
-    /// Paints for a terminal, unless `NO_COLOR` or a dumb terminal says otherwise.
+    /// Colours text for a terminal, unless `NO_COLOR` or a dumb terminal disables it.
     pub(crate) fn new(terminal: bool) -> Paint {
         Paint(terminal && std::env::var_os("NO_COLOR").is_none() && !is_dumb())
     }
@@ -15,7 +15,7 @@ impl Paint {
         Paint(true)
     }
 
-    /// Paints nothing.
+    /// Never colours.
     pub(crate) const fn never() -> Paint {
         Paint(false)
     }
@@ -40,13 +40,13 @@ impl Paint {
         self.with("31", text)
     }
 
-    /// Text with the codes of "Select Graphic Rendition", such as "1;36".
+    /// Returns text with the codes of "Select Graphic Rendition", such as "1;36".
     pub(crate) fn with(self, codes: &str, text: &str) -> String {
         if self.0 && !codes.is_empty() { format!("\x1b[{codes}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 
-/// Whether the terminal says that it can do nothing but print.
+/// Returns whether the terminal can only print text.
 pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

@@ -1,4 +1,4 @@
-//! What the steps of a run look like to a person, in `kiso run` and in the chat alike.
+//! Descriptions of a run's steps for a person, in `kiso run` and in the chat.
 
 use super::{Paint, clip, duration, printable, printable_line};
 use crate::cli::Exit;
@@ -19,13 +19,13 @@ const WIDTH: usize = 120;
 /// Columns of one argument among several.
 const ARG: usize = 60;
 
-/// Lines of a command that are shown.
+/// Maximum shown lines of a command.
 const LINES: usize = 3;
 
-/// Lines of a command's output that are shown when it has ended.
+/// Maximum shown lines of a command's output at its end.
 const OUTPUT_LINES: usize = 5;
 
-/// The lines about an event; none for one that shows itself or says nothing to a person.
+/// Returns the lines about an event; none if the event shows itself or does not matter to a person.
 pub(crate) fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
     match &event.result {
         StepResult::Admitted { unknown, .. } => {
@@ -50,7 +50,7 @@ pub(crate) fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String>
     }
 }
 
-/// A call as it is shown while it runs: the first lines of a command line, and of other tools the name and the arguments.
+/// Describes a running call: the first lines of a command line; for other tools, the name and the arguments.
 fn call_lines(call: &ToolCall) -> Vec<String> {
     let args = serde_json::from_str::<Value>(&call.args).unwrap_or(Value::Null);
     if call.name == EXEC
@@ -75,7 +75,7 @@ fn call_lines(call: &ToolCall) -> Vec<String> {
         Some(args) => {
             let mut args: Vec<String> =
                 args.iter().map(|(name, value)| format!("{name}={}", of_value(value))).collect();
-            // A path says more than the beginning of a text.
+            // Paths come first, because they say more than the beginning of a text.
             args.sort_by_key(|arg| (!arg.starts_with("path="), arg.len()));
             args.join(" ")
         }
@@ -84,7 +84,7 @@ fn call_lines(call: &ToolCall) -> Vec<String> {
     vec![clip(&format!("→ {} {shown}", printable_line(&call.name)), WIDTH).trim_end().to_owned()]
 }
 
-/// The value of an argument, in a part of a line.
+/// Returns the value of an argument as a part of a line.
 fn of_value(value: &Value) -> String {
     let text = match value {
         Value::String(text) => first_line(text),
@@ -93,14 +93,14 @@ fn of_value(value: &Value) -> String {
     clip(&text, ARG)
 }
 
-/// The first line of a text that has something in it; "…" says that there are more.
+/// Returns the first line of a text that is not empty; "…" means that there are more.
 fn first_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = printable_line(lines.next().unwrap_or_default());
     if lines.next().is_some() { format!("{first} …") } else { first }
 }
 
-/// The lines about a call that has ended: how, how long it took, which files it changed, and the last lines of a command's output.
+/// Describes a finished call: its result and duration, the changed files, and the last lines of a command's output.
 fn call_end(paint: Paint, result: &ToolResult) -> Vec<String> {
     let trouble = trouble(result);
     let mark = if trouble.is_none() { paint.green("✓") } else { paint.red("✗") };
@@ -131,7 +131,7 @@ fn call_end(paint: Paint, result: &ToolResult) -> Vec<String> {
     lines
 }
 
-/// Why a result is not what was wanted, with the first line of the reason.
+/// Returns the kind of a failure, with the first line of its reason.
 fn trouble(result: &ToolResult) -> Option<String> {
     let (how, why) = match (result.status, result.exit_code) {
         (reflection::Status::Ok, None | Some(0)) => return None,
@@ -142,13 +142,13 @@ fn trouble(result: &ToolResult) -> Option<String> {
     Some(format!("{how}{why}"))
 }
 
-/// The plan; no line for one that is nothing but the reply, or a command line that was typed.
+/// Describes the plan; no lines for a plan that is only the reply, or a typed command line.
 fn plan_lines(paint: Paint, goal: &str, tasks: &[Task], skills: &Skills) -> Vec<String> {
     if matches!(tasks, [only] if only.kind == TaskKind::Msg) {
         return Vec::new();
     }
     let head = format!("{} {}", paint.bold("Plan:"), printable_line(goal));
-    // That there is a reply at the end is no news.
+    // Every plan ends with a reply, so that is not shown.
     let tasks = match tasks {
         [before @ .., last] if last.kind == TaskKind::Msg => before,
         all => all,
@@ -163,7 +163,7 @@ fn plan_lines(paint: Paint, goal: &str, tasks: &[Task], skills: &Skills) -> Vec<
     std::iter::once(head).chain(tasks).collect()
 }
 
-/// The line of a task that has ended. What is written for the user shows itself.
+/// Returns the line of a finished task. Text for the user shows itself.
 pub(crate) fn task(paint: Paint, report: &TaskReport) -> Option<String> {
     if report.task.kind == TaskKind::Msg || report.task.kind == TaskKind::Act && report.task.notify {
         return None;
@@ -176,7 +176,7 @@ pub(crate) fn task(paint: Paint, report: &TaskReport) -> Option<String> {
     Some(format!("{mark} {}  {time}{rest}", printable_line(&report.task.label())))
 }
 
-/// A line for each file that comes with a reply: where it is on this machine, how large, and its title.
+/// Returns a line for each file of a reply: its path on this machine, its size and its title.
 pub(crate) fn files(paint: Paint, work: &Path, files: &[FileNote]) -> Vec<String> {
     let line = |file: &FileNote| {
         let title = file.title.as_deref().map(|title| format!(": {title}")).unwrap_or_default();
@@ -193,13 +193,13 @@ pub(crate) fn status_of(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// A task on one line: "data file=weather.csv group=month(date)".
+/// Describes a task on one line: "data file=weather.csv group=month(date)".
 fn describe(task: &Task, skills: &Skills) -> String {
     let text = match task.kind {
         TaskKind::Skill => {
             let name = task.skill.as_deref().unwrap_or("skill");
             let args = task.args.as_ref().and_then(|a| a.as_object()).into_iter().flatten();
-            // What the schema filled in says nothing about this task.
+            // Defaults of the schema say nothing about this task.
             let default =
                 |key: &str| skills.find_tool(name).ok().and_then(|(s, i)| s.tools[i].args.default_of(key).cloned());
             let args = args
@@ -214,7 +214,7 @@ fn describe(task: &Task, skills: &Skills) -> String {
     clip(&text, WIDTH)
 }
 
-/// What the last task of a run that was more than a message ran into.
+/// The error of a run's last task that was more than a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LastError {
     Limit,
@@ -230,7 +230,7 @@ impl LastError {
         })
     }
 
-    /// How a command ends whose run has failed.
+    /// Returns the exit code of a command whose run has failed.
     pub(crate) fn exit(last: Option<LastError>) -> Exit {
         match last {
             Some(LastError::Limit) => Exit::Limit,

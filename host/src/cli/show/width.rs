@@ -1,11 +1,11 @@
-//! How many columns of a terminal a text takes.
+//! The width of text on a terminal.
 
-/// Columns of a text without control characters, as terminals count them.
+/// Returns the columns of a text without control characters, as terminals count them.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
-/// The beginning of a text that fits into so many columns; "…" says that there is more.
+/// Shortens a text to so many columns; "…" means that there is more.
 pub(crate) fn clip(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -24,7 +24,7 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
     clipped
 }
 
-/// Breaks a line between words into lines of at most so many columns. They are indented like the first.
+/// Breaks a line between words into lines of at most so many columns, all with the same indentation.
 pub(crate) fn wrap(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -56,7 +56,7 @@ pub(crate) fn wrap_to_terminal(text: &str) -> String {
     }
 }
 
-/// Two for East Asian wide characters and emoji, none for what is drawn onto the character before.
+/// Returns two for East Asian wide characters and emoji, zero for characters that combine with the one before.
 fn columns_of(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036F | 0x200B..=0x200F | 0x20D0..=0x20FF | 0xFE00..=0xFE0F | 0x1F3FB..=0x1F3FF => 0,

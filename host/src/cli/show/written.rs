@@ -1,17 +1,17 @@
-//! What stands there already of a text that is streamed.
+//! The part of a streamed text that was already written.
 
-/// The text as far as it was written, so that its end can be told from all of it.
+/// The text written so far, so that its end can be found in the complete text.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenText {
     text: String,
     /// Space at the end, which is only written when more follows.
     held: String,
-    /// Whether something that is not a part of the text stands there, too.
+    /// Whether other text was written as well.
     beside: bool,
 }
 
 impl WrittenText {
-    /// What is to be written of the next piece.
+    /// Returns the output for the next piece.
     pub(crate) fn push(&mut self, piece: &str) -> String {
         let mut out = std::mem::take(&mut self.held);
         // The text begins with its first word.
@@ -26,14 +26,14 @@ impl WrittenText {
         out
     }
 
-    /// What is to be written of something that stands between the parts of the text.
+    /// Returns the output for a message between the parts of the text.
     pub(crate) fn say(&mut self, text: &str) -> String {
         let before = if self.is_empty() { "" } else { "\n\n" };
         self.beside = true;
         format!("{before}{}", text.trim())
     }
 
-    /// What is to be written so that the text is the whole of `reply`.
+    /// Returns the output that completes the text to `reply`.
     pub(crate) fn end(&mut self, reply: &str) -> String {
         let written = std::mem::take(self);
         match reply.trim_end().strip_prefix(written.text.as_str()) {
@@ -47,12 +47,12 @@ impl WrittenText {
         self.text.is_empty() && !self.beside
     }
 
-    /// Whether nothing of the text itself was written.
+    /// Returns whether nothing of the text itself was written.
     pub(crate) fn has_no_text(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Another text follows.
+    /// Starts another text.
     pub(crate) fn part(&mut self) {
         self.held = if self.text.is_empty() { String::new() } else { "\n\n".to_owned() };
     }

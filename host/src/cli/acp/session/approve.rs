@@ -1,4 +1,4 @@
-//! A run of the prompt waits for an approval: the editor asks for it.
+//! Asks the editor when a run waits for an approval.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use kiso_base::rpc::{self, RequestId, RpcError};
 use kiso_store::store::{ApprovalLine, StoreError};
 
 impl AcpSession {
-    /// Asks the editor about the card that the run of the prompt waits for, once.
+    /// Asks the editor once about the card that the prompt's run waits for.
     pub(super) async fn ask_card(&mut self) -> Result<(), StoreError> {
         let session = self.session.clone();
         let Some(run) = self.prompt.as_ref().and_then(|prompt| prompt.run.clone()) else { return Ok(()) };
@@ -25,13 +25,13 @@ impl AcpSession {
         Ok(())
     }
 
-    /// What a person said to it.
+    /// Handles a person's answer about the card.
     pub(super) async fn answer_card(&mut self, request: &str, result: Result<Value, RpcError>) {
         let Some(prompt) = &mut self.prompt else { return };
         let Some((card, _)) = prompt.asked.as_ref().filter(|(_, asked)| asked == request) else { return };
         let card = *card;
         let outcome = result.map(|result| result["outcome"].clone()).unwrap_or_default();
-        // Only what is plainly a yes is one; a prompt that is cancelled ends by itself.
+        // Only an explicit yes accepts; a cancelled prompt ends by itself.
         let (accepted, always) = match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
             (Some("selected"), Some("accept")) => (None, None),
             (Some("selected"), Some("always")) => (None, Some(AlwaysScope::Session)),
@@ -53,7 +53,7 @@ fn permission(request: &str, card: &ApprovalLine) -> Value {
         effects => format!("{} calls that need your approval", effects.len()),
     };
     let mut options = vec![json!({ "optionId": "accept", "name": "Approve", "kind": "allow_once" })];
-    // A question about the source of words is asked each time.
+    // A question about the origin of text is asked each time.
     if card.card.effects.iter().any(|effect| effect.because.is_empty()) {
         options.push(
             json!({ "optionId": "always", "name": "Approve, always in this conversation", "kind": "allow_always" }),

@@ -1,4 +1,4 @@
-//! The editor's project: what a prompt has changed is shown as one difference, and brought into the project if a person agrees.
+//! The editor's project: a prompt's changes are shown as one difference, and applied to the project if a person agrees.
 
 use std::io::Read;
 
@@ -10,13 +10,13 @@ use kiso_base::home::{PROJECT, SessionName};
 use kiso_base::rpc::{self, RequestId, RpcError};
 use kiso_sandbox::effect::overlay::{EntryKind, EntryLook, FolderChange, FolderSelection, ListedChange};
 
-/// Bytes of a file whose text is shown.
+/// Maximum bytes of a file whose text is shown.
 const MAX_TEXT: u64 = 64 << 10;
 
-/// Files that are shown at once.
+/// Maximum files shown at once.
 const MAX_SHOWN: usize = 50;
 
-/// The end of a prompt, held back until a person has answered.
+/// The end of a prompt, delayed until a person has answered.
 #[derive(Debug)]
 pub(super) struct HeldEnd {
     /// The id of the request for permission.
@@ -30,7 +30,7 @@ impl HeldEnd {
         self.request == request
     }
 
-    /// Ends the prompt.
+    /// Returns the response that ends the prompt.
     pub(super) fn ended(&self) -> Value {
         stopped(&self.prompt, self.reason)
     }
@@ -41,7 +41,7 @@ impl HeldEnd {
 }
 
 impl AcpSession {
-    /// Ends a prompt, or asks first whether its changes are brought into the project.
+    /// Ends a prompt, or first asks whether its changes are applied to the project.
     pub(super) async fn end(&mut self, prompt: RequestId, reason: &'static str) {
         let number = self.next_id();
         let request = format!("{}/{number}", self.session);
@@ -68,7 +68,7 @@ impl AcpSession {
         Ok(view.map(|view| question(request, &self.session, view)))
     }
 
-    /// The answer of a person. Only a plain yes brings the changes into the project; without one they wait.
+    /// Handles a person's answer. Only an explicit yes applies the changes; otherwise they wait.
     pub(super) async fn answer_changes(&mut self, held: HeldEnd, result: Result<Value, RpcError>) {
         let outcome = result.map(|result| result["outcome"].clone()).unwrap_or_default();
         let option = outcome["optionId"].as_str().filter(|_| outcome["outcome"] == "selected");
@@ -86,7 +86,7 @@ impl AcpSession {
         }
     }
 
-    /// The editor is gone: nobody is left who would see changes to the project. Those that wait are kept.
+    /// The editor has gone, so nobody can review changes to the project. Waiting changes are kept.
     pub(super) async fn close_project(&self) {
         if self.project.is_none() {
             return;
@@ -151,7 +151,7 @@ fn question(request: &str, session: &SessionName, view: &FolderView) -> Value {
     rpc::request(&RequestId::Text(request.to_owned()), "session/request_permission", params)
 }
 
-/// A change as the editor shows it: both texts, or a sentence.
+/// Returns a change for the editor: both texts, or a sentence.
 fn shown(view: &FolderView, change: &FolderChange) -> Value {
     let text = |look: Option<EntryLook>, file: std::io::Result<std::fs::File>| {
         let Some(look) = look else { return Some(None) };

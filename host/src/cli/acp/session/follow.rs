@@ -1,4 +1,4 @@
-//! What the daemon says of a prompt, told to the editor: plan, tool calls, text, and the end.
+//! Forwards the daemon's events about a prompt to the editor: plan, tool calls, text, and the end.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use kiso_plan::report::{TaskReport, TaskStatus};
 use kiso_store::store::{JobState, RunId, StoreError};
 
 impl AcpSession {
-    /// A line of the daemon.
+    /// Handles a line of the daemon.
     pub(super) async fn hear(&mut self, heard: ServerLine) -> Result<(), StoreError> {
         let Some(prompt) = &mut self.prompt else { return Ok(()) };
         let is_own = heard.reference() == Some(prompt.reference.as_str());
@@ -49,7 +49,7 @@ impl AcpSession {
         match event.as_str() {
             "run" if self.is_own(&data["id"]).await? => {
                 let is_cancelled = self.prompt.as_ref().is_some_and(|prompt| prompt.cancelled);
-                // It was cancelled before it had begun.
+                // The prompt was cancelled before its run started.
                 if is_cancelled && data["status"] == "running" {
                     self.say_cancel();
                 }
@@ -64,7 +64,7 @@ impl AcpSession {
         Ok(())
     }
 
-    /// Whether this is the run that answers the prompt.
+    /// Returns whether this is the run that answers the prompt.
     async fn is_own(&mut self, run: &Value) -> Result<bool, StoreError> {
         let Some(prompt) = &mut self.prompt else { return Ok(false) };
         if prompt.run.is_none()
@@ -75,7 +75,7 @@ impl AcpSession {
         Ok(prompt.run.as_ref().is_some_and(|own| run.as_str() == Some(own.as_str())))
     }
 
-    /// Ends the prompt if it is answered, or waits for somebody.
+    /// Ends the prompt if it is answered, or if it waits for a person.
     async fn settle(&mut self) -> Result<(), StoreError> {
         let Some(message) = self.prompt.as_ref().and_then(|prompt| prompt.message) else { return Ok(()) };
         match standing(&self.drive.store, &self.drive.vault, message, Some(&self.session)).await? {
@@ -107,7 +107,7 @@ impl AcpSession {
         Ok(if is_limit { "max_turn_requests" } else { "end_turn" })
     }
 
-    /// A step of the run.
+    /// Handles a step of the run.
     async fn step(&mut self, mut data: Value) {
         let kind = data["kind"].as_str().unwrap_or_default().to_owned();
         let event = serde_json::from_value::<Event>(data["body"].take());
@@ -153,7 +153,7 @@ impl AcpSession {
         self.write(&piece).await;
     }
 
-    /// A task has ended. What is said to the user is a part of the reply, and no tool call.
+    /// Reports a finished task. Text for the user is part of the reply, and not a tool call.
     async fn executed(&mut self, report: &TaskReport) {
         let Some(prompt) = &mut self.prompt else { return };
         prompt.board.end();
@@ -177,9 +177,9 @@ impl AcpSession {
         self.send(update::called(&self.session, &id, is_done, &output, changes)).await;
     }
 
-    /// Tools that the actor called have answered.
+    /// Reports the results of the actor's tool calls.
     async fn called(&mut self, results: &[ToolResult]) {
-        // What one of them changed cannot be told from what another did.
+        // The changes of parallel calls cannot be told apart, so the first result gets all of them.
         let mut changes = Some(self.changes().await);
         for result in results {
             let begun = self.prompt.as_mut().and_then(|prompt| prompt.calls.remove(&result.id));
@@ -241,7 +241,7 @@ fn task_input(task: &Task) -> Value {
     }
 }
 
-/// The kind of a built-in tool; what an installed skill does is not known.
+/// Returns the kind of a built-in tool; it is not known for installed skills.
 fn tool_kind(name: &str) -> &'static str {
     match name {
         "exec" => "execute",

@@ -1,4 +1,4 @@
-//! Finished blocks as lines.
+//! Prints complete blocks as lines.
 
 use super::code::CodeColours;
 use super::inline::{Inline, Style};
@@ -10,13 +10,13 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
 /// How far code stands to the right.
 const CODE_INDENT: &str = "    ";
 
-/// Columns of a line that divides.
+/// Columns of a horizontal rule.
 const RULE: usize = 24;
 
-/// Columns that a text has at least, however deep it stands.
+/// Minimum columns of a text, however deep it is nested.
 const NARROWEST: usize = 16;
 
-/// A line of code.
+/// Returns a line of code.
 pub(super) fn code_line(looks: Looks, line: &str, colours: &mut CodeColours) -> String {
     if line.is_empty() {
         return String::new();
@@ -24,8 +24,8 @@ pub(super) fn code_line(looks: Looks, line: &str, colours: &mut CodeColours) -> 
     format!("{CODE_INDENT}{}", colours.line(looks.paint, &line.replace('\t', "    ")))
 }
 
-/// Prints blocks, each with an empty line before it. `list` says that the first one goes on with a list whose beginning
-/// was printed, and the number of its next item.
+/// Prints blocks, each after an empty line. `list` is set if the first one continues a partly printed list, and contains the
+/// number of its next item.
 pub(super) fn render(looks: Looks, text: &str, list: Option<Option<u64>>, out: &mut String) {
     if text.trim().is_empty() {
         return;
@@ -48,13 +48,13 @@ pub(super) fn render(looks: Looks, text: &str, list: Option<Option<u64>>, out: &
     }
     page.flush();
     if page.empty {
-        // Definitions of links, which say something where no link is resolved by them.
+        // The text consists of definitions of links. It is printed unchanged, because links in other blocks do not use them.
         out.push('\n');
         text.trim().lines().for_each(|line| out.extend([line, "\n"]));
     }
 }
 
-/// What stands at the beginning of lines: of the first, and of those that follow.
+/// The prefix of lines: of the first one, and of those that follow.
 struct Stand {
     first: Option<String>,
     rest: String,
@@ -65,17 +65,17 @@ struct Page<'a> {
     looks: Looks,
     out: &'a mut String,
     stands: Vec<Stand>,
-    /// The number of the next item of each list that is open.
+    /// The number of the next item of each open list.
     lists: Vec<Option<u64>>,
     continued: Option<Option<u64>>,
     inline: Inline,
     table: Option<Table>,
     code: Option<(String, CodeColours)>,
-    /// Where the text of a link or image begins, and where it leads.
+    /// The start of the text of a link or image, and its target.
     links: Vec<(usize, String)>,
-    /// Whether the next block inside of an item stands apart from what was before.
+    /// Whether the next block inside of an item needs an empty line before it.
     apart: bool,
-    /// Whether nothing was printed.
+    /// Whether nothing was printed yet.
     empty: bool,
 }
 
@@ -98,7 +98,7 @@ impl Page<'_> {
                     self.inline.end_line();
                 }
             }
-            // The lines of the source are kept: what is not Markdown at all keeps its form.
+            // Line breaks of the source are kept, so that text that is not Markdown keeps its form.
             Event::SoftBreak | Event::HardBreak => self.inline.end_line(),
             Event::Rule => {
                 self.block();
@@ -178,7 +178,7 @@ impl Page<'_> {
             }
             TagEnd::Item => {
                 self.flush();
-                // An item without a text has its marker all the same.
+                // An item without text still has its marker.
                 if self.stands.last().is_some_and(|stand| stand.first.is_some()) {
                     self.line("");
                 }
@@ -257,14 +257,14 @@ impl Page<'_> {
         self.mark(mark);
     }
 
-    /// Without colour the marks of the source stay.
+    /// Without colour, the marks of the source are printed.
     fn mark(&mut self, mark: &str) {
         if !self.looks.paint.is_coloured() {
             self.inline.text(mark);
         }
     }
 
-    /// A block begins: an empty line stands before it, unless it is the first of an item or a quote.
+    /// Starts a block, after an empty line unless it is the first of an item or a quote.
     fn block(&mut self) {
         self.flush();
         if self.stands.is_empty() {
@@ -276,13 +276,13 @@ impl Page<'_> {
         self.apart = true;
     }
 
-    /// Columns beside what stands at the beginning of lines.
+    /// Returns the columns left by the prefix of lines.
     fn room(&self) -> usize {
         let taken: usize = self.stands.iter().map(|stand| stand.columns).sum();
         self.looks.width.saturating_sub(taken).max(NARROWEST)
     }
 
-    /// Prints the text that was collected.
+    /// Prints the collected text.
     fn flush(&mut self) {
         let inline = std::mem::take(&mut self.inline);
         if inline.is_empty() {

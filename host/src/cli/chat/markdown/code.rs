@@ -1,5 +1,5 @@
-//! Colours for code in a terminal: comments, strings, numbers and the words of a language, by a few rules for each family of
-//! languages. A line is coloured when it comes, so nothing is looked up behind it.
+//! Colours for code in a terminal: comments, strings, numbers and keywords, by a few rules for each family of languages. A
+//! line is coloured when it arrives, without looking ahead.
 
 use crate::cli::show::Paint;
 
@@ -7,13 +7,13 @@ const COMMENT: &str = "2";
 const STRING: &str = "32";
 const NUMBER: &str = "33";
 const WORD: &str = "35";
-/// Of code in a language that is not known.
+/// The colour of code in an unknown language.
 const PLAIN: &str = "36";
 
-/// Bytes of a line that is coloured; longer ones are data.
+/// Maximum bytes of a coloured line; longer ones are data.
 const MAX_LINE: usize = 2_000;
 
-/// How a family of languages is written.
+/// The syntax of a family of languages.
 struct Language {
     names: &'static [&'static str],
     /// The start of a comment that ends with the line.
@@ -21,9 +21,9 @@ struct Language {
     /// The start and the end of a comment over several lines.
     block: Option<(&'static str, &'static str)>,
     quotes: &'static [char],
-    /// Whether a quote three times begins a text over several lines.
+    /// Whether a triple quote begins a text over several lines.
     triple: bool,
-    /// In lower case where `any_case`.
+    /// The keywords; in lower case if `any_case`.
     words: &'static str,
     any_case: bool,
 }
@@ -136,7 +136,7 @@ impl std::fmt::Debug for CodeColours {
 }
 
 impl CodeColours {
-    /// By what stands behind the mark that opens the block: "rust", "python title=a.py".
+    /// Chooses the language by the text after the opening fence: "rust", "python title=a.py".
     pub(super) fn of(info: &str) -> Self {
         let name = info.trim().split(|c: char| c.is_whitespace() || ",{".contains(c)).next().unwrap_or_default();
         let name = name.to_ascii_lowercase();
@@ -144,7 +144,7 @@ impl CodeColours {
         Self { language, open: None }
     }
 
-    /// A line of the block.
+    /// Colours a line of the block.
     pub(super) fn line(&mut self, paint: Paint, line: &str) -> String {
         let Some(language) = self.language.filter(|_| paint.is_coloured() && line.len() <= MAX_LINE) else {
             return paint.with(PLAIN, line);
@@ -164,7 +164,8 @@ impl CodeColours {
         out
     }
 
-    /// The bytes of the next token of a line that is not empty, and its colour. A word or number begins only at its `start`.
+    /// Returns the length of the next token of a line that is not empty, and its colour. A word or number begins only if
+    /// `start` is true.
     fn token(&mut self, language: &'static Language, rest: &str, start: bool) -> (usize, Option<&'static str>) {
         if let Some((end, colour)) = self.open.take() {
             return match rest.find(&end) {
@@ -217,12 +218,12 @@ impl CodeColours {
     }
 }
 
-/// Whether a word goes on behind this text.
+/// Returns whether the text ends inside of a word, so that no word begins after it.
 fn ends_word(text: &str) -> bool {
     text.chars().next_back().is_some_and(|c| c.is_alphanumeric() || "_$".contains(c))
 }
 
-/// The bytes of a text in quotes: up to its end, or that of the line.
+/// Returns the length of a quoted text: up to its end, or that of the line.
 fn quoted(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {

@@ -1,8 +1,8 @@
-//! Text with emphasis, code and links, and its lines.
+//! Text with emphasis, code and links, broken into lines.
 
 use crate::cli::show::{Paint, columns};
 
-/// How a piece of text looks; several at once.
+/// The style of a piece of text; styles can be combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Style(u8);
 
@@ -18,7 +18,7 @@ impl Style {
         Style(self.0 | other.0)
     }
 
-    /// For "Select Graphic Rendition".
+    /// Returns the codes for "Select Graphic Rendition".
     fn codes(self) -> String {
         let all = [(1, "1"), (2, "3"), (4, "36"), (8, "9"), (16, "4"), (32, "2")];
         let set: Vec<_> = all.iter().filter(|(bit, _)| self.0 & bit != 0).map(|(_, code)| *code).collect();
@@ -44,12 +44,12 @@ impl Inline {
         self.pieces.is_empty()
     }
 
-    /// How many pieces it has.
+    /// Returns the number of pieces.
     pub(super) fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// The text since it had so many pieces.
+    /// Returns the text from this piece on.
     pub(super) fn from(&self, start: usize) -> String {
         let texts = self.pieces.iter().skip(start).map(|piece| match piece {
             Piece::Text(_, text) => text.as_str(),
@@ -83,12 +83,12 @@ impl Inline {
         self.open.last().copied().unwrap_or_default()
     }
 
-    /// Columns that it takes in one line.
+    /// Returns the columns of the text in one line.
     pub(super) fn columns(&self) -> usize {
         columns(&self.from(0))
     }
 
-    /// All in one line.
+    /// Returns the text as one line.
     pub(super) fn line(&self, paint: Paint) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(style, text) => paint.with(&style.codes(), text),
@@ -97,7 +97,7 @@ impl Inline {
         pieces.collect()
     }
 
-    /// Its lines, broken between words. A word that is wider than a line has one of its own and is not cut.
+    /// Returns lines broken between words. A word that is wider than a line gets its own line and is not cut.
     pub(super) fn wrapped(&self, paint: Paint, width: usize) -> Vec<String> {
         let mut lines = Lines { paint, width, done: Vec::new(), line: Vec::new(), used: 0, word: Vec::new(), wide: 0 };
         for piece in &self.pieces {
@@ -127,7 +127,7 @@ struct Lines {
     done: Vec<String>,
     line: Vec<(Style, String)>,
     used: usize,
-    /// The word that is not at its end; its parts may look different.
+    /// The unfinished word; its parts may have different styles.
     word: Vec<(Style, String)>,
     wide: usize,
 }

@@ -1,20 +1,20 @@
-//! Tables: in columns where they fit, and otherwise a line for each cell.
+//! Tables: in columns if they fit, otherwise one line for each cell.
 
 use super::inline::Inline;
 use crate::cli::show::{Paint, columns};
 use pulldown_cmark::Alignment;
 
-/// Between two columns.
+/// The gap between two columns.
 const GAP: &str = "  ";
 
-/// Columns that a cell has at least beside its label.
+/// Minimum columns of a cell beside its label.
 const NARROWEST: usize = 16;
 
 /// A table that is being collected.
 #[derive(Debug)]
 pub(super) struct Table {
     alignments: Vec<Alignment>,
-    /// The first one is the head.
+    /// The rows; the first one is the head.
     rows: Vec<Vec<Inline>>,
     row: Vec<Inline>,
 }
@@ -63,7 +63,7 @@ impl Table {
         lines
     }
 
-    /// "Head: cell", with an empty line between rows.
+    /// Prints "Head: cell" lines, with an empty line between rows.
     fn as_list(&self, paint: Paint, width: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let heads: Vec<String> = self.rows.first().into_iter().flatten().map(|head| head.from(0)).collect();

@@ -16,7 +16,7 @@ fn coloured(text: &str) -> String {
     whole(text, Looks { paint: Paint::always(), width: 40 })
 }
 
-/// What each piece prints, and what is printed at the end.
+/// Returns the output of each piece, and of the end.
 fn printed(pieces: &[&str]) -> Vec<String> {
     let mut markdown = Markdown::new(Looks { paint: Paint::never(), width: 40 });
     let mut printed: Vec<_> = pieces.iter().map(|piece| markdown.push(piece)).collect();
@@ -97,7 +97,7 @@ fn a_block_without_end_is_printed_in_parts() {
     assert!(out.matches("and").count() > 1_000, "{}", out.len());
 }
 
-/// Whether there are no control characters but ends of lines and the colours that kiso itself puts in.
+/// Returns whether the only control characters are ends of lines and kiso's own colours.
 fn harmless(out: &str) -> bool {
     let has_controls = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
     let mut rest = out;
@@ -111,7 +111,7 @@ fn harmless(out: &str) -> bool {
     !has_controls(rest)
 }
 
-/// Texts that look like Markdown, with what is dangerous in them.
+/// Texts that look like Markdown, with dangerous characters in them.
 fn texts() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         "[a-z ]{0,12}",
