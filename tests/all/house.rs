@@ -159,6 +159,7 @@ fn writes(code: &str) -> Option<&'static str> {
         "std::io::stdout().is_terminal()",
         "std::io::stderr().is_terminal()",
         "tcgetwinsize(std::io::stdout())",
+        "tcgetwinsize(std::io::stderr())",
     ] {
         code = code.replace(harmless, "");
     }

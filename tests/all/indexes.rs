@@ -118,7 +118,7 @@ impl Hosted {
     fn refused(&self, exit: i32, code: &str) {
         let ran = self.home.kiso(&["skill", "search"]);
         ran.exit(exit).says(&[code]);
-        let shown: Vec<_> = ran.stdout.lines().filter(|line| !line.contains("  (kiso; ")).collect();
+        let shown: Vec<_> = ran.stdout.lines().filter(|line| !line.contains(" (kiso; ")).collect();
         assert!(shown.is_empty(), "nothing of it is shown: {shown:?}");
         self.home.kiso(&["skill", "add", "echo", "--grant", "all"]).exit(exit).says(&[code]);
     }

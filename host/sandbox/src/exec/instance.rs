@@ -37,7 +37,7 @@ pub(super) struct Components {
     curl: Loaded<CommandPre<ProcessCtx>>,
     image: Loaded<CommandPre<ProcessCtx>>,
     js: Loaded<CommandPre<ProcessCtx>>,
-    programs: Programs,
+    programs: Programs<ProcessCtx>,
 }
 
 impl std::fmt::Debug for Components {
@@ -82,7 +82,7 @@ impl Components {
     }
 
     /// The programs that sessions have in files.
-    pub(super) fn programs(&self) -> &Programs {
+    pub(super) fn programs(&self) -> &Programs<ProcessCtx> {
         &self.programs
     }
 }

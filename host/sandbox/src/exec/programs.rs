@@ -6,7 +6,6 @@
 //! in the compiler's own process, and the code is found again by the file's digest.
 
 use super::channel::{Channel, IoError, TaskEnded};
-use super::instance::ProcessCtx;
 use super::process::Process;
 use super::task::ExecTask;
 use super::wit::kiso::exec::spawn::Mode;
@@ -34,15 +33,15 @@ const MAX_LOADED: usize = 16;
 const MAGIC: &[u8] = b"\0asm";
 
 /// A program that is ready to be instantiated, made by the first who needs it, while others wait.
-type Program = Arc<OnceCell<CommandPre<ProcessCtx>>>;
+type Program<T> = Arc<OnceCell<CommandPre<T>>>;
 
-/// Compiles programs and keeps their code.
-pub(super) struct Programs {
-    linker: Linker<ProcessCtx>,
+/// Compiles programs and keeps their code. `T` is the data of a process's store.
+pub(super) struct Programs<T: 'static> {
+    linker: Linker<T>,
     compiler: Compiler,
     code: Arc<CodeCache>,
     /// The last that was used comes first.
-    loaded: Mutex<Vec<(Digest, Program)>>,
+    loaded: Mutex<Vec<(Digest, Program<T>)>>,
 }
 
 /// Why a file was not run.
@@ -63,9 +62,9 @@ impl From<IoError> for NotRun {
     }
 }
 
-impl Programs {
+impl<T: 'static> Programs<T> {
     /// Programs may import what `linker` defines.
-    pub(super) fn new(linker: Linker<ProcessCtx>, skills: &Skills) -> Self {
+    pub(super) fn new(linker: Linker<T>, skills: &Skills) -> Self {
         let dir = skills.home().cache_dir().join("programs");
         let code = CodeCache::new(linker.engine(), skills.home(), dir, MAX_CODE);
         let compiler = skills.compiler(EXEC_RESERVATION >> 20);
@@ -73,12 +72,7 @@ impl Programs {
     }
 
     /// The program in a file, for a process of the task that is to run it.
-    pub(super) async fn load(
-        &self,
-        task: &ExecTask,
-        process: &Process,
-        path: &str,
-    ) -> Result<CommandPre<ProcessCtx>, NotRun> {
+    pub(super) async fn load(&self, task: &ExecTask, process: &Process, path: &str) -> Result<CommandPre<T>, NotRun> {
         let wasm = read(task, process, path)?;
         let digest = Digest::of(&wasm);
         let program = self.find(digest);
@@ -86,7 +80,7 @@ impl Programs {
         made.cloned()
     }
 
-    fn find(&self, digest: Digest) -> Program {
+    fn find(&self, digest: Digest) -> Program<T> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let known = loaded.iter().position(|(known, _)| *known == digest);
         let program = known.map_or_else(|| (digest, Program::default()), |at| loaded.remove(at));
@@ -95,7 +89,7 @@ impl Programs {
         program.1
     }
 
-    async fn make(&self, digest: &Digest, wasm: Vec<u8>) -> Result<CommandPre<ProcessCtx>, NotRun> {
+    async fn make(&self, digest: &Digest, wasm: Vec<u8>) -> Result<CommandPre<T>, NotRun> {
         let (code, wanted) = (self.code.clone(), *digest);
         let component = match blocking(move || Ok(code.read(&wanted))).await? {
             Some(component) => component,
@@ -112,7 +106,7 @@ impl Programs {
         self.instantiable(&component).map_err(|error| cannot_run(&format!("{error:#}")))
     }
 
-    fn instantiable(&self, component: &Component) -> wasmtime::Result<CommandPre<ProcessCtx>> {
+    fn instantiable(&self, component: &Component) -> wasmtime::Result<CommandPre<T>> {
         CommandPre::new(self.linker.instantiate_pre(component)?)
     }
 }

@@ -23,7 +23,9 @@ pub const FUNCTIONS: &[(&str, Function)] = &[
     ("cwd", |_, _, _| Ok(string(&std::env::current_dir().unwrap_or_default().to_string_lossy()))),
     ("chdir", |_, arguments, context| {
         let path = text(arguments, 0, context)?;
-        std::env::set_current_dir(&path).map_err(|e| failed("chdir", &path, None, &e, context))?;
+        // The library for WASI keeps `..` and links in the directory's name.
+        let moved = std::fs::canonicalize(&path).and_then(std::env::set_current_dir);
+        moved.map_err(|e| failed("chdir", &path, None, &e, context))?;
         Ok(JsValue::undefined())
     }),
     ("milliseconds", |_, _, _| {
