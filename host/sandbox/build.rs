@@ -14,19 +14,20 @@ use wasmtime::Engine;
 /// In the order of a listing.
 const BUNDLED: [&str; 6] = ["chart", "data", "document", "feed", "fetch", "search"];
 
-/// Channels, which no plan can call.
+/// Channels. No plan can call them.
 const CHANNELS: [&str; 2] = ["ntfy", "telegram"];
 
 /// The components of exec tasks: the shell, and those that hold commands.
 const COMMANDS: [&str; 5] = ["coreutils", "curl", "image", "js", "shell"];
 
-/// Those of them that lie in the program as they are mapped: what is rarely used is unpacked when it is.
+/// The commands that are stored in the program in their mapped form. The others are rarely used, and unpacked when they are
+/// needed.
 const UNPACKED: [&str; 2] = ["coreutils", "shell"];
 
 fn main() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = root.canonicalize().expect("the host lies in the workspace");
-    // Their sources are watched by the package that builds them.
+    // The package that builds the guests watches their sources.
     let components = std::env::var_os("DEP_KISO_GUESTS_COMPONENTS").expect("kiso-guests says where they are");
     let components = PathBuf::from(components);
     for name in BUNDLED.iter().chain(&CHANNELS).chain(&COMMANDS) {
@@ -78,7 +79,7 @@ fn packages(dir: &Path) -> String {
     format!("static BUNDLED_FILES: &[(&str, &[u8])] = &[\n{list}];\n")
 }
 
-/// An entry of a list: a component with its digest, and the same compiled.
+/// An entry of a list: a component with its digest, and its compiled code.
 fn bundled(compiler: &Engine, components: &Path, out: &Path, name: &str, manifest: &str) -> String {
     let wasm = components.join(format!("{name}.wasm"));
     let bytes = read(&wasm);
@@ -93,8 +94,8 @@ fn bundled(compiler: &Engine, components: &Path, out: &Path, name: &str, manifes
 /// The beginning of the export that a component of the command shape has, and no other.
 const COMMAND: &[u8] = b"wasi:cli/run@0.2.";
 
-/// The commands as statics. Those that most lines need lie in the program as they are mapped; the others are unpacked when
-/// they are first used.
+/// The commands as statics. Those that most lines need are stored in their mapped form; the others are unpacked at their first
+/// use.
 fn commands(components: &Path, out: &Path) -> String {
     let compiler = compiler(compile::EXEC_RESERVATION);
     let mut list = String::new();
@@ -114,7 +115,7 @@ fn commands(components: &Path, out: &Path) -> String {
     list
 }
 
-/// Deflates a file: the expression for what is in the program of it.
+/// Deflates a file. Returns the expression that includes it in the program.
 fn packed(file: &Path, out: &Path) -> String {
     let bytes = read(file);
     let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());

@@ -13,9 +13,11 @@
 //!                                               └───────────┘
 //! ```
 //!
-//! In reading order, each above those that follow: [`spawn`] is what guests ask for ([`wit`]), [`start`] starts a process,
-//! [`requests`] is what those ask for that know WASI alone, [`instance`] is a process as an instance of a component ([`embedded`]), [`task`] what all processes of a line share ([`dirs`]), [`engine`] the threads they run on, [`commands`] finds what implements a name, [`process`] is what others
-//! know of one, [`channel`] and [`streams`] are what processes read and write, and [`watch`] tells of it meanwhile.
+//! In reading order, each above those that follow: [`spawn`] has the functions that guests call ([`wit`]), [`start`] starts a
+//! process, [`requests`] has the requests of guests that know only WASI, [`instance`] is a process as an instance of a component
+//! ([`embedded`]), [`task`] has the state that all processes of a line share ([`dirs`]), [`engine`] the threads that they run on,
+//! [`commands`] finds the implementation of a name, [`process`] is a process as others see it, [`channel`] and [`streams`] are
+//! its inputs and outputs, and [`watch`] reports output while a line runs.
 
 mod channel;
 mod commands;
@@ -88,12 +90,12 @@ struct Inner {
     components: OnceLock<Arc<Components>>,
 }
 
-/// A command line and what it is run with.
+/// A command line and its environment.
 pub struct Line<'a> {
     /// One or more lines of shell.
     pub source: &'a str,
     pub session: &'a SessionName,
-    /// Whose it is: an administrator's sees the mounts of `config.toml` that are theirs.
+    /// The role of its caller: an administrator's line sees the mounts of `config.toml` for administrators.
     pub role: CallerScope,
     /// Whether it sees the files that all sessions share.
     pub shared: bool,
@@ -109,11 +111,11 @@ pub struct Line<'a> {
     pub partial: bool,
     /// Where standard output and standard error go instead of being kept.
     pub outputs: Option<(Channel, Channel)>,
-    /// Who hears of its output while it runs, where that is kept.
+    /// Receives the output while the line runs, if the output is kept.
     pub watch: Option<Watch>,
     /// The line's `/tmp`.
     pub scratch: &'a Scratch,
-    /// The work that it is a part of, if that can be undone.
+    /// The transaction that it belongs to, if it can be undone.
     pub transaction: Option<Arc<Transaction>>,
     /// The access that a person has approved for the skills that it calls.
     pub accepted: Option<Arc<[CardAccess]>>,
@@ -126,7 +128,7 @@ pub struct Line<'a> {
 /// How a line ended.
 #[derive(Debug)]
 pub struct CommandResult {
-    /// Start and end where it was more than `[exec] output_kib`.
+    /// The beginning and the end, if it was longer than `[exec] output_kib`.
     pub stdout: String,
     pub stderr: String,
     /// 0 to 255. 137 when a limit ended it.
@@ -138,7 +140,7 @@ pub struct CommandResult {
     pub used: LimitUse,
     /// The limits that it had.
     pub allowed: Allowance,
-    /// For the next line.
+    /// The state for the next line.
     pub state: Vec<u8>,
     /// Nothing was run: the line ends in the middle of a command.
     pub incomplete: bool,
@@ -146,7 +148,7 @@ pub struct CommandResult {
     pub exited: bool,
     /// The working directory after it.
     pub cwd: String,
-    /// Of all that it says.
+    /// The label of its output and exit code.
     pub label: LabelId,
 }
 
@@ -168,7 +170,7 @@ impl ExecError {
 }
 
 impl Exec {
-    /// For the home that these skills belong to. Starts nothing yet.
+    /// Makes one for the home of these skills. Starts nothing yet.
     pub fn new(home: Home, config: Config, skills: Skills) -> Self {
         Self(Arc::new(Inner { home, config, skills, components: OnceLock::new() }))
     }
@@ -279,7 +281,7 @@ impl Exec {
             output_bytes: stdout.total() + stderr.total(),
             ..LimitUse::default()
         };
-        // Its exit code is the shell's word.
+        // The shell chose the exit code, so its label applies.
         let label = shell.map_or(line.permit.read().get(), |shell| shell.label.get());
         let label = label.join(stdout.label().get()).join(stderr.label().get()).join(task.cut_off());
         let result = CommandResult { allowed, label, ..done(&task, ended, (&stdout, &stderr), used) };
@@ -287,7 +289,7 @@ impl Exec {
         Ok(result)
     }
 
-    /// Loads the shell and all bundled commands, and tells how many commands there are.
+    /// Loads the shell and all bundled commands, and returns the number of commands.
     pub fn check(&self) -> Result<usize, ExecError> {
         let load = || {
             let components = self.components()?;
@@ -307,7 +309,7 @@ impl Exec {
         &self.0.config.exec
     }
 
-    /// Every command there is, for completion.
+    /// The names of all commands, for completion.
     pub fn commands(&self) -> Vec<String> {
         commands::names(&self.0.skills)
     }
@@ -331,7 +333,7 @@ impl Exec {
         let mounts = mounts.map(|mount| (mount.at.as_str(), mount.path.clone(), mount.write));
         let folders = self.0.config.visible_folders(&self.0.home, session, role);
         let folders = folders.map_err(|error| ExecError(error.to_string()))?;
-        // Checked here too: where it leads may have changed since the configuration was read.
+        // Checked here too: a link in the path may have changed since the configuration was read.
         let opened = folders.iter().map(|folder| (folder.at.as_str(), folder.path.clone(), folder.write));
         let mut given = mounts.clone().chain(opened);
         if let Some((at, path, _)) = given.find(|(_, path, _)| self.0.home.overlaps(path)) {
@@ -364,7 +366,7 @@ impl Exec {
     }
 }
 
-/// Waits for the deadline; how busy each process was shortly before.
+/// Waits for the deadline. Returns how long threads had worked for each process shortly before it.
 async fn busy_at_the_end(task: &ExecTask, timeout: Duration) -> BTreeMap<u32, Duration> {
     let look = task::LAST_LOOK.min(timeout / 2);
     tokio::time::sleep(timeout - look).await;

@@ -1,5 +1,5 @@
-//! Where foreign code runs: [`skill::Skills`] for skills and [`exec`] for command lines, each as WASI components, with what they
-//! may reach and what is kept before they change a file.
+//! Runs foreign code: [`skill::Skills`] for skills and [`exec`] for command lines, each as WASI components with limited access.
+//! Files are kept before they are changed.
 
 pub mod effect;
 pub mod engine;

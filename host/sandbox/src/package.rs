@@ -26,16 +26,16 @@ use kiso_base::home::Home;
 use std::io::Result;
 use std::path::PathBuf;
 
-/// The name of a file among those that a command sees beside the workspace: what it asks for in it, the host answers in it.
+/// The name of a file beside the workspace through which a command sends requests to the host and reads the replies.
 pub const CONTROL_FILE: &str = "kiso-commands";
 
-/// The source of an installed skill that is a package begins with this.
+/// The beginning of the source of an installed skill that is a package.
 const SOURCE: &str = "package:";
 
 /// A command that is fetched when somebody asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
-    /// That of its skill.
+    /// The name of its skill.
     pub name: String,
     /// The program's version, and behind a plus sign the revision of kiso's packing. `kiso skill add` replaces an installed package of
     /// another version.
@@ -54,12 +54,12 @@ impl Package {
         Ok(Self { name: name.to_owned(), version: version.to_owned(), spec })
     }
 
-    /// The source by which its skill is known.
+    /// The source that identifies its skill.
     pub fn source(&self) -> String {
         format!("{SOURCE}{}", self.name)
     }
 
-    /// The source of skills that are packages of kiso begins with this.
+    /// Whether this is the source of a package of kiso.
     pub(crate) fn is_source_of_kiso(source: &str) -> bool {
         source.starts_with(SOURCE)
     }
@@ -74,13 +74,13 @@ impl Package {
         self.spec.models.iter().map(|line| (first_word(line), line.as_str()))
     }
 
-    /// Where the publishers have the component and its parts, and how many bytes each address sends.
+    /// The addresses of the component and its parts, each with the number of bytes that it sends.
     pub fn addresses(&self) -> Vec<(&str, u64)> {
         let elsewhere = self.spec.parts.iter().filter_map(|part| Some((part.url.as_deref()?, part.size)));
         std::iter::once((self.spec.component.url.as_str(), self.spec.component.size)).chain(elsewhere).collect()
     }
 
-    /// How many bytes all addresses together send.
+    /// The number of bytes that all addresses send together.
     pub fn fetched_bytes(&self) -> u64 {
         self.addresses().iter().map(|(_, size)| size).sum()
     }

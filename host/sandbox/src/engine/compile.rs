@@ -1,4 +1,4 @@
-//! How components are compiled.
+//! The settings for compiling components.
 //!
 //! `host/sandbox/build.rs` includes this file too: what it compiles is only accepted by an engine with the very same settings.
 
@@ -19,8 +19,8 @@ pub(crate) fn settings(memory_reservation: u64) -> Config {
         .wasm_component_model(true)
         .concurrency_support(false)
         .epoch_interruption(true)
-        // Programs of C++ throw, and programs of C jump, with exceptions. Each lies in memory until its instance ends, which counts
-        // as the instance's own; so no collector is needed, and nothing else that would need one is let in.
+        // Programs in C++ throw, and programs in C jump, with exceptions. Each stays in memory until its instance ends and counts
+        // as the instance's memory. So no collector is needed, and no other feature that needs one is enabled.
         .wasm_exceptions(true)
         .collector(Collector::Null)
         .wasm_gc(false)

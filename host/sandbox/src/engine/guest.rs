@@ -8,7 +8,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView};
 /// Most random bytes that one call of the guest into the host gets: more only makes the host work.
 const RANDOM_BYTES: u64 = 1 << 20;
 
-/// The WASI context of an instance, its handles, and the meter of what it uses.
+/// The WASI context of an instance, its handles, and its meter.
 pub(crate) struct Guest {
     wasi: WasiCtx,
     pub table: ResourceTable,
@@ -16,7 +16,7 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Completes a context. A guest has no sockets: what it sends goes through functions that check where to.
+    /// Completes a context. A guest has no sockets: it sends data through functions that check the destination.
     pub(crate) fn new(wasi: &mut WasiCtxBuilder, meter: Meter) -> Self {
         wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(RANDOM_BYTES);
         let mut table = ResourceTable::new();
@@ -24,13 +24,13 @@ impl Guest {
         Self { wasi: wasi.build(), table, meter }
     }
 
-    /// As functions of WASI get it.
+    /// The view for functions of WASI.
     pub(crate) fn wasi(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
 }
 
-/// A store with the limits of its guest. It stops at the first tick unless it is told how to go on.
+/// Makes a store with the limits of its guest. It stops at the first tick unless the caller sets what happens then.
 pub(crate) fn store<T: 'static>(engine: &Engine, data: T, guest: fn(&mut T) -> &mut Guest) -> Store<T> {
     let mut store = Store::new(engine, data);
     store.limiter(move |data| &mut guest(data).meter);

@@ -116,8 +116,8 @@ impl fmt::Display for LimitHit {
 
 impl std::error::Error for LimitHit {}
 
-/// The first limit that a call reached. Shared by everything that enforces one, because a trap that passes through
-/// guest and host frames may lose its type on the way.
+/// The first limit that a call reached. Everything that enforces a limit shares it, because a trap may lose its type on its way
+/// through frames of guest and host.
 #[derive(Debug, Clone, Default)]
 pub struct HitCell(Arc<OnceLock<LimitHit>>);
 
@@ -147,7 +147,7 @@ pub enum BudgetKind {
 /// The limits of one call: `config.toml`, narrowed or widened by what the skill was granted.
 #[derive(Debug, Clone)]
 pub struct Budget {
-    /// Whose limits these are: what a person is told depends on it.
+    /// The kind of work. Messages for people depend on it.
     pub of: BudgetKind,
     pub timeout: Duration,
     /// MiB over all memories.
@@ -222,7 +222,7 @@ impl Budget {
         }
     }
 
-    /// The limits of a file that is uploaded: those of the workspace. How large one may be is the gateway's to say.
+    /// The limits of an uploaded file: those of the workspace. The gateway limits its size.
     pub fn upload(engine: &EngineConfig) -> Self {
         Self { write_mib: engine.workspace_mib, ..Self::new(engine, 0, 0) }
     }

@@ -1,4 +1,4 @@
-//! Who counts what instances use: memory, tables, and calls into the host.
+//! Counts the resources that instances use: memory, tables, and calls into the host.
 
 use super::limits::{Budget, HitCell, Limit, LimitHit, MEMORIES};
 use std::sync::Arc;
@@ -29,8 +29,8 @@ impl MemoryUse {
     }
 }
 
-/// Counts what one instance uses. Growth over a cap ends the call: a guest that is told "no" would only turn it into an abort
-/// that says nothing. Its share of the memory is given back when it is dropped.
+/// Counts the resources that one instance uses. Growth over a cap ends the call: a guest whose growth failed would only abort
+/// without a message. The instance's memory is given back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Meter {
     budget: Budget,
@@ -42,7 +42,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Of an instance that shares `memory` with others of the same budget.
+    /// Makes the meter of an instance that shares `memory` with others of the same budget.
     pub(crate) fn new(budget: Budget, hit: HitCell, memory: Arc<MemoryUse>) -> Self {
         Self { budget, hit, memory, held: 0, elements: 0, host_calls: 0 }
     }

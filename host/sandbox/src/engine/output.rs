@@ -23,9 +23,9 @@ struct Inner {
     cap: usize,
     budget: Budget,
     hit: HitCell,
-    /// Told of what comes, where somebody watches.
+    /// Notified of each write, if somebody watches.
     came: Option<Arc<Notify>>,
-    /// Of all that was written.
+    /// The label of everything that was written.
     label: LabelCell,
 }
 
@@ -43,7 +43,7 @@ impl std::fmt::Debug for OutputBuffer {
 }
 
 impl OutputBuffer {
-    /// Keeps all that may be written.
+    /// Keeps all bytes that may be written.
     pub fn whole(budget: Budget, hit: HitCell) -> Self {
         Self::new(usize::MAX, budget, hit, None)
     }
@@ -53,7 +53,7 @@ impl OutputBuffer {
         Self(Arc::new(Inner { kept: Mutex::default(), cap, budget, hit, came, label: LabelCell::default() }))
     }
 
-    /// Takes bytes; fails when it was more than may be written at all.
+    /// Takes bytes. Fails if there were more than may be written.
     pub fn push(&self, bytes: &[u8]) -> Result<(), LimitHit> {
         let Inner { cap, budget, .. } = &*self.0;
         let mut kept = self.lock();
@@ -88,7 +88,7 @@ impl OutputBuffer {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of all that was written.
+    /// The label of everything that was written.
     pub fn label(&self) -> &LabelCell {
         &self.0.label
     }
@@ -164,7 +164,7 @@ impl Pollable for OutputBuffer {
     async fn ready(&mut self) {}
 }
 
-/// The streams of `wasi:cli` 0.2 are made by `p2_stream`; this is for those of later versions, which are not offered.
+/// `p2_stream` makes the streams of `wasi:cli` 0.2; this is for those of later versions, which are not offered.
 pub(crate) struct LaterStream;
 
 impl AsyncRead for LaterStream {

@@ -4,8 +4,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use wasmtime::{Engine, EngineWeak};
 
-/// How often a spinning guest gives its thread back, and how long a turn of one is. Ten a second would do for deadlines; a hundred
-/// lets ten spinning guests go on beside each other.
+/// The interval at which a spinning guest yields its thread. Ten a second would do for deadlines; a hundred lets ten spinning
+/// guests run beside each other.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Advances the engine's epoch while calls are running, and sleeps without waking otherwise.
@@ -18,7 +18,7 @@ pub(crate) struct Ticker {
 #[derive(Debug, Default)]
 struct Running {
     calls: usize,
-    /// Whether the thread waits for a call. Waking one that does not costs as much.
+    /// Whether the thread waits for a call. Waking it needlessly would cost as much.
     waits: bool,
     ended: bool,
 }
@@ -49,7 +49,7 @@ impl Ticker {
         }
     }
 
-    /// A call begins.
+    /// Records that a call begins.
     pub(crate) fn enter(&self) {
         let mut running = self.lock();
         running.calls += 1;
@@ -60,7 +60,7 @@ impl Ticker {
         }
     }
 
-    /// A call has ended.
+    /// Records that a call has ended.
     pub(crate) fn leave(&self) {
         self.lock().calls -= 1;
     }

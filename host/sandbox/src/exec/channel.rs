@@ -36,7 +36,7 @@ pub enum Channel {
     Output(OutputBuffer),
 }
 
-/// Why a channel did not do what it was asked.
+/// The reason why an operation on a channel failed.
 #[derive(Debug)]
 pub enum IoError {
     /// The process may handle it.
@@ -67,7 +67,7 @@ impl IoError {
     }
 }
 
-/// Why a process goes no further: another one of its task reached a limit.
+/// A process ends because another one of its task reached a limit.
 #[derive(Debug, thiserror::Error)]
 #[error("the task has reached a limit")]
 pub(super) struct TaskEnded;
@@ -111,7 +111,7 @@ impl Channel {
         }
     }
 
-    /// Somebody with this label is about to write to it.
+    /// Records that somebody with this label is about to write to it.
     pub fn mark(&self, label: LabelId) -> Result<(), IoError> {
         if label == LabelId::default() {
             return Ok(());
@@ -125,7 +125,7 @@ impl Channel {
         Ok(())
     }
 
-    /// A process has it open from now on, perhaps to write to it.
+    /// Records that a process has it open, perhaps to write to it.
     pub(super) fn held_by(&self, process: &LabelCell) {
         match self {
             Self::Writer(writer) => process.holds(OpenPipe(Arc::downgrade(&writer.0))),
@@ -135,7 +135,7 @@ impl Channel {
         }
     }
 
-    /// Waits until `try_read` has something to say.
+    /// Waits until `try_read` returns something.
     pub async fn readable(&self) {
         if let Self::Reader(reader) = self {
             reader.0.pipe.readable().await;
@@ -152,7 +152,7 @@ impl Channel {
         }
     }
 
-    /// Like [`Channel::read`], and leaves what follows the first newline.
+    /// Like [`Channel::read`], but stops after the first newline.
     pub async fn read_line(&self, max: usize) -> Result<Bytes, IoError> {
         let max = max.min(READ_BYTES);
         match self {
@@ -167,7 +167,7 @@ impl Channel {
         }
     }
 
-    /// How many bytes [`Channel::put`] takes now; 0 when that means waiting.
+    /// The number of bytes that [`Channel::put`] takes now; 0 if the caller must wait.
     pub fn room(&self) -> Result<usize, IoError> {
         match self {
             Self::Writer(writer) => writer.0.pipe.room(),
@@ -176,14 +176,14 @@ impl Channel {
         }
     }
 
-    /// Waits until `room` has something to say.
+    /// Waits until `room` returns something.
     pub async fn writable(&self) {
         if let Self::Writer(writer) = self {
             writer.0.pipe.writable().await;
         }
     }
 
-    /// Writes at once, what [`Channel::room`] allowed.
+    /// Writes bytes without waiting, as many as [`Channel::room`] allowed.
     pub fn put(&self, bytes: &[u8]) -> Result<(), IoError> {
         match self {
             Self::Null | Self::Zero | Self::Random => Ok(()),
@@ -243,7 +243,7 @@ impl Drop for ReadEnd {
     fn drop(&mut self) {
         let mut state = self.pipe.lock();
         state.unread = true;
-        // Nobody will ever take it.
+        // Nobody will ever read these bytes.
         state.bytes = VecDeque::new();
         drop(state);
         self.pipe.taken.notify_waiters();
@@ -269,7 +269,7 @@ impl OpenToWrite for OpenPipe {
     }
 }
 
-/// The output of a task, which ends with it.
+/// The output of a task, which is closed with the task.
 #[derive(Debug)]
 struct OpenOutput(OutputBuffer);
 
@@ -301,7 +301,7 @@ struct Pipe {
     /// The limit that ended the task. The other end of the pipe is not told that an end closed since then: it would take half a
     /// result for a whole one.
     hit: HitCell,
-    /// Of all that was written to it.
+    /// The label of everything that was written to it.
     label: LabelCell,
 }
 
@@ -353,7 +353,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Why nothing can be written to a pipe without a reader.
+    /// The error when nobody can read from the pipe.
     fn unread(&self) -> IoError {
         self.hit.get().map_or(Errno::Closed.into(), |_| IoError::Ended)
     }
@@ -379,7 +379,7 @@ impl Pipe {
     }
 }
 
-/// Waits for a notification unless it is `true` already; nothing that comes in between is missed.
+/// Waits for a notification unless `is_so` returns true. Notifications in between are not missed.
 async fn wait(notify: &Notify, is_so: impl Fn() -> bool) {
     let notified = notify.notified();
     tokio::pin!(notified);
@@ -400,9 +400,9 @@ pub struct OpenFile {
     pub writable: bool,
     pub position: Mutex<u64>,
     pub quota: Arc<Quota>,
-    /// Where it lies, if that is not the session's.
+    /// Its mount, if it does not belong to the session.
     pub machine: Option<MountSink>,
-    /// That somebody below the user writes to it.
+    /// Records that somebody below the user writes to it.
     pub tainted: Mutex<Option<TaintedFile>>,
 }
 

@@ -1,4 +1,4 @@
-//! Which commands there are: those of the bundled components, and installed skills of the command shape.
+//! The commands: those of the bundled components, and installed skills of the command shape.
 
 use super::channel::Channel;
 use super::dirs::Dirs;
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 /// The implementation of a command.
 #[derive(Debug, Clone)]
 pub(super) enum Program {
-    /// A shell of its own, started by a command such as `xargs sh -c`.
+    /// A separate shell, started by a command such as `xargs sh -c`.
     Shell,
     Coreutils,
     Curl,
@@ -45,13 +45,13 @@ pub(super) struct Commands {
     pub session: SessionName,
     pub locale: String,
     pub secrets: Secrets,
-    /// The work that the line is a part of, if that can be undone.
+    /// The transaction that the line belongs to, if it can be undone.
     pub transaction: Option<Arc<Transaction>>,
     /// The access that a person has approved for the skills that the line calls.
     pub accepted: Option<Arc<[CardAccess]>>,
     /// Skills of this task that run as commands.
     pub running: AtomicUsize,
-    /// Whether any was started.
+    /// Whether any such skill was started.
     pub skill_ran: AtomicBool,
     /// Effects outside of the sandbox that the line is allowed.
     pub permit: Permit,
@@ -59,22 +59,22 @@ pub(super) struct Commands {
     pub network: Network,
 }
 
-/// Names that scripts call a shell by.
+/// The names by which scripts start a shell.
 const SHELLS: [&str; 3] = ["bash", "dash", "sh"];
 
-/// The names that `skills/curl` answers to.
+/// The commands of `skills/curl`.
 const CURL_NAMES: [&str; 2] = ["curl", "wget"];
 
-/// The names that `skills/image` answers to.
+/// The commands of `skills/image`.
 const IMAGE_NAMES: [&str; 7] = ["convert", "exiftool", "identify", "image", "magick", "mogrify", "montage"];
 
-/// The names that `skills/js` answers to.
+/// The commands of `skills/js`.
 const JS_NAMES: [&str; 5] = ["js", "node", "nodejs", "npm", "npx"];
 
-/// The bundled skill that is a command by more names than its own.
+/// The bundled skill with more command names than its own.
 const DOCUMENT: &str = "document";
 
-/// These.
+/// The names of that skill's commands.
 const DOCUMENT_NAMES: [&str; 12] = [
     "csv2xlsx",
     "docx2txt",
@@ -90,7 +90,7 @@ const DOCUMENT_NAMES: [&str; 12] = [
     "xlsx2csv",
 ];
 
-/// The builtins of the shell, which it finds before all commands.
+/// The builtins of the shell, which take precedence over all commands.
 const BUILTINS: [&str; 60] = [
     "alias",
     "bg",
@@ -154,7 +154,7 @@ const BUILTINS: [&str; 60] = [
     ":",
 ];
 
-/// A name without the directory that a habit put before it: `/bin/ls`, `/usr/bin/env`.
+/// Removes the directory that some people write before a name: `/bin/ls`, `/usr/bin/env`.
 pub(super) fn plain_name(name: &str) -> &str {
     ["/usr/local/bin/", "/usr/bin/", "/bin/"].iter().find_map(|dir| name.strip_prefix(dir)).unwrap_or(name)
 }
@@ -189,7 +189,7 @@ pub(super) fn names(skills: &Skills) -> Vec<String> {
     names
 }
 
-/// The installed package that has this command. One of kiso counts before others; of several of kiso the last of the list.
+/// The installed package that has this command. Packages of kiso take precedence; among those, the last in the list.
 pub fn installed_package(skills: &Skills, name: &str) -> Option<Arc<InstalledSkill>> {
     let has_command = |skill: &Arc<InstalledSkill>| skill.package().is_some_and(|package| package.has_command(name));
     let known = package::bundled().iter().rev().filter(|folder| folder.package.has_command(name));
@@ -198,7 +198,7 @@ pub fn installed_package(skills: &Skills, name: &str) -> Option<Arc<InstalledSki
     installed.find(|skill| has_command(skill) && skill.is_of_kiso()).or_else(of_others)
 }
 
-/// Why a package of somebody else cannot have its commands here: one of them is a command of kiso or of another skill.
+/// The reason why a package of somebody else cannot have its commands: one of them belongs to kiso or to another skill.
 pub fn refuse_commands(skills: &Skills, package: &Package) -> Option<String> {
     let skill_of = |name: &str| skills.list().into_iter().flatten().find(|skill| skill.name().as_str() == name);
     package.spec.commands.iter().find_map(|command| {
@@ -302,7 +302,7 @@ impl Commands {
         };
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
-        // Others were promised one session's files, and may have been granted hosts for those.
+        // Other skills may see the files of one session only, and may have been granted hosts for those.
         let sees_shared = skill.is_of_kiso();
         let mut shared = dirs.shared().filter(|_| sees_shared).map(|layer| (layer.to_owned(), true));
         let mut folders = dirs.folders();
@@ -310,7 +310,7 @@ impl Commands {
         let (mut asks, mut unkept) = (false, None);
         if let Some(package) = skill.package() {
             asks = package.asks_for_commands() && skill.is_of_kiso();
-            // An interpreter that was kept knows no directories but those that it was kept with, and one folder in its usual place is among them.
+            // A kept interpreter knows only the directories that it was kept with. One folder in its usual place is among them.
             let are_known = folders.len() <= 1 && folders.iter().all(|(at, ..)| at == PROJECT);
             unkept = package.start(&mut argv, &mut env, &given.cwd);
             goes_on = unkept.is_some() && are_known;
@@ -339,7 +339,7 @@ impl Commands {
             }
         }
         if !goes_on {
-            // Empty but for the device that every guest can open. A kept interpreter knows its directories by number.
+            // This contains only the device that every guest can open. A kept interpreter knows its directories by number.
             let dev = self.home.exec_root(std::iter::empty());
             if std::fs::create_dir_all(&dev).is_ok() {
                 support.push((dev, "/dev".to_owned()));
@@ -362,7 +362,7 @@ impl Commands {
             stdout: Stdio::new(given.channel(1), label.clone()),
             stderr: Stdio::new(given.channel(2), label.clone()),
         };
-        // The first may wait for others to end. One that others of the same line wait for must not: they would all wait.
+        // The first one may wait for others to end. If others of the same line waited too, each could wait for the other.
         let first = self.running.fetch_add(1, Relaxed) == 0;
         self.skill_ran.store(true, Relaxed);
         let _counted = Counted(&self.running);
@@ -376,7 +376,7 @@ impl Commands {
                 Ok(ended.code)
             }
             Err(SkillError { limit: Some(hit), .. }) => Err(*hit),
-            // As a bundled command says it, and below whatever it has said itself.
+            // As bundled commands report a crash, behind the command's own output.
             Err(SkillError { code: ErrorCode::Trap, skill, message, .. }) => {
                 let why = message.strip_prefix("it ").unwrap_or(&message);
                 let _ = stderr.write(format!("{skill}: {why}\n").as_bytes()).await;
@@ -400,7 +400,7 @@ pub(super) fn hosts_named(argv: &[String]) -> BTreeSet<String> {
     argv.iter().filter_map(host).collect()
 }
 
-/// Counts one less when it goes away: a command that is killed is dropped in the middle.
+/// Counts one less when it is dropped, also when a command is killed.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl Drop for Counted<'_> {

@@ -24,9 +24,9 @@ use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 /// A directory that processes see.
 #[derive(Debug)]
 pub(super) struct MountPoint {
-    /// Where they see it, such as "/work".
+    /// Its path for processes, such as "/work".
     pub at: String,
-    /// Where it is on this machine.
+    /// Its path on this machine.
     path: PathBuf,
     pub write: bool,
     pub dir: Dir,
@@ -46,7 +46,7 @@ impl MountPoint {
         Ok(Self { overlay: Some(Arc::new(overlay)), ..mounted })
     }
 
-    /// Whether tasks may write to it and it is not the session's.
+    /// Whether tasks may write to it although it does not belong to the session.
     pub(super) fn is_of_machine(&self) -> bool {
         self.write && self.overlay.is_none() && !OWN.contains(&self.at.as_str())
     }
@@ -70,7 +70,7 @@ const DEV: &str = "/dev";
 const OWN: [&str; 2] = ["/work", "/tmp"];
 
 impl Dirs {
-    /// Where a directory is seen that tasks may write to and that is not of the session; none for every other.
+    /// The mount of a directory that tasks may write to and that does not belong to the session; `None` for every other.
     pub(super) fn machine(&self, dir: &std::fs::File) -> Option<&str> {
         use std::os::unix::fs::MetadataExt;
         if !self.mounted.iter().any(MountPoint::is_of_machine) {
@@ -81,14 +81,14 @@ impl Dirs {
         let mounts = self.mounted.iter().filter(|mounted| mounted.is_of_machine());
         let mut mounts = mounts.filter(|mounted| match &path {
             Some(path) => mounted.path.canonicalize().is_ok_and(|root| path.starts_with(root)),
-            // Without a name for it, what is on the same file system could be there.
+            // The directory has no path any more. It may be any on the same file system.
             None => mounted.dir.dir_metadata().is_ok_and(|found| cap_std::fs::MetadataExt::dev(&found) == device),
         });
         mounts.next().map(|mounted| mounted.at.as_str())
     }
 
-    /// Beside these a task sees `/` itself: a read-only directory in which each of them has its name and nothing else is.
-    /// It is made at `root`, where it stays from one line to the next: no task can change it.
+    /// Beside these, a task sees `/` itself: a read-only directory that contains only their names. It is made at `root`, where it
+    /// stays from one line to the next: no task can change it.
     pub(super) fn new(
         (root, dev): (PathBuf, PathBuf),
         mut mounted: Vec<MountPoint>,
@@ -109,7 +109,7 @@ impl Dirs {
         Ok(Self { mounted, roots, published, overlays, dev })
     }
 
-    /// Where `/tmp` is on this machine.
+    /// The path of `/tmp` on this machine.
     pub(super) fn tmp(&self) -> &Path {
         self.mounted
             .iter()
@@ -117,7 +117,7 @@ impl Dirs {
             .map_or(Path::new("/nonexistent"), |mounted| &mounted.path)
     }
 
-    /// Where the folders of Agent Skills are on this machine, where the task sees them.
+    /// The path of the folders of Agent Skills on this machine, if the task sees them.
     pub(super) fn skills(&self) -> Option<&Path> {
         self.mounted
             .iter()
@@ -125,12 +125,12 @@ impl Dirs {
             .map(|mounted| mounted.path.as_path())
     }
 
-    /// Where a line begins: in the first folder that the session has open, or else in its workspace.
+    /// The directory in which a line begins: the first folder that the session has open, or else its workspace.
     pub(super) fn start(&self) -> &str {
         self.overlays.iter().find(|overlay| overlay.at() != SHARED).map_or("/work", |overlay| overlay.at())
     }
 
-    /// A sentence for each file of a folder that was not shown since this was last asked.
+    /// Takes a sentence for each file of a folder that was hidden since the last call.
     pub(super) fn take_refusals(&self) -> Vec<String> {
         let refusals = |overlay: &Arc<Overlay>| {
             let at = overlay.at().to_owned();
@@ -147,7 +147,7 @@ impl Dirs {
         &self.overlays
     }
 
-    /// The folders as a skill sees them that runs as a command: where each is, its upper layer, and whether it may be changed.
+    /// The folders for a skill that runs as a command: path, upper layer, and whether it may be changed.
     pub(super) fn folders(&self) -> Vec<(String, PathBuf, bool)> {
         let folders = self.mounted.iter().filter(|mounted| mounted.overlay.is_some() && mounted.at != SHARED);
         folders.map(|mounted| (mounted.at.clone(), mounted.path.clone(), mounted.write)).collect()
@@ -158,7 +158,7 @@ impl Dirs {
         self.mounted.iter().find(|mounted| mounted.at == SHARED).map(|mounted| mounted.path.as_path())
     }
 
-    /// The labels of the files in there.
+    /// The labels of the files of Agent Skills.
     pub(super) fn published(&self) -> &PublishedFiles {
         &self.published
     }
@@ -177,7 +177,7 @@ impl Dirs {
         &self.roots
     }
 
-    /// Gives a process all of them.
+    /// Mounts all directories for a process.
     pub(super) fn give(&self, wasi: &mut WasiCtxBuilder) -> wasmtime::Result<()> {
         for mounted in &self.mounted {
             let perms = if mounted.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
@@ -186,7 +186,7 @@ impl Dirs {
         Ok(())
     }
 
-    /// Gives a process `/dev`, and its working directory as `.`, where there is such a directory. To a C library, `.` is the same as `/`, so
+    /// Mounts `/dev` for a process, and its working directory as `.`, if that exists. To a C library, `.` is the same as `/`, so
     /// that it finds nothing else below that.
     pub(super) fn give_cwd(&self, wasi: &mut WasiCtxBuilder, cwd: &str) {
         let _ = wasi.preopened_dir(&self.dev, DEV, FsPerms::ReadOnly);
@@ -199,12 +199,12 @@ impl Dirs {
         };
         let opened = match &mounted.overlay {
             Some(_) => self.overlays.open_dir(cwd).map(File::from),
-            // It may be a link by now, and is looked up without leaving its root.
+            // It may be a link by now, so it is opened without leaving its root.
             None => mounted.dir.open_dir(relative).ok().map(Dir::into_std_file),
         };
         let Some(dir) = opened else { return };
         let perms = if mounted.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
-        // Where the system has no path for it, the process has no `.`.
+        // If the system has no path for it, the process has no `.`.
         if let Some(path) = path_to_open(&dir) {
             let _ = wasi.preopened_dir(path, ".", perms);
         }
@@ -289,7 +289,7 @@ impl Dirs {
                 .custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
             dir.open_with(&relative, &options)
         };
-        // Only a file that was not there in the moment of opening is nobody else's.
+        // Only a file that this call creates can belong to nobody else.
         let mut fresh = writable && !there;
         let opened = match open(fresh || how.is_first) {
             Err(error) if fresh && !how.is_first && error.kind() == io::ErrorKind::AlreadyExists => {
@@ -354,7 +354,7 @@ impl Dirs {
     }
 }
 
-/// Where a file of a folder is to be opened.
+/// The place in a folder where a file is to be opened.
 fn open_in_folder(
     overlay: &Arc<Overlay>,
     path: &Path,
@@ -373,17 +373,17 @@ fn open_in_folder(
     slot.map_err(|error| IoError::of_overlay(error, quota))
 }
 
-/// Keeps what is about to be emptied, in a run that can be undone.
+/// Keeps the content of a file that is about to be emptied, if the work can be undone.
 fn opening(dir: &File, path: &Path, empties: bool, quota: &Quota) -> Result<Opening, IoError> {
     let Some(work) = quota.transaction() else { return Ok(Opening::Plain) };
     match target(dir, path, true) {
         Some((dir, name)) => work.opening(&dir, &name, empties).map_err(|refusal| IoError::of_undo(refusal, quota)),
-        // Whoever opens it finds the same error.
+        // The later call that opens it returns the same error.
         None => Ok(Opening::Plain),
     }
 }
 
-/// An absolute path without `.` and `..`, resolved by its letters as the shell's `cd` does.
+/// An absolute path without `.` and `..`, resolved without following links, as the shell's `cd` does.
 fn lexical(path: &str) -> Option<PathBuf> {
     if !path.starts_with('/') || path.contains('\0') {
         return None;

@@ -14,7 +14,7 @@ pub(super) struct PageAligned<T: ?Sized> {
 #[repr(align(65536))]
 struct Page;
 
-/// Makes code executable where it lies in the program. wasmtime changes only memory that it has mapped itself.
+/// Makes code executable in place. wasmtime changes only memory that it has mapped itself.
 #[derive(Debug)]
 pub(super) struct InPlace;
 

@@ -18,7 +18,7 @@ use wasmtime::component::Component;
 
 /// Stack of a process. Larger than a skill's: parsers and `sort` recurse.
 pub(super) const STACK_BYTES: usize = 4 << 20;
-/// Core modules in a component: the program, and what binds it to its imports.
+/// Core modules in a component: the program, and the ones that connect it to its imports.
 const MODULES: u32 = 8;
 /// Elements of a table: the functions whose address is taken, some ten thousand in `coreutils`.
 const TABLE_ELEMENTS: usize = 64 << 10;
@@ -30,7 +30,7 @@ pub(super) struct Engine {
     pub ticker: Arc<Ticker>,
     /// Tasks at once.
     pub tasks: Arc<Semaphore>,
-    /// Of its own, because file access of guests blocks its threads: a slow disk must not hold up anything else.
+    /// A separate runtime, because file access of guests blocks its threads: a slow disk must not hold up anything else.
     runtime: Option<Runtime>,
 }
 
@@ -53,7 +53,7 @@ impl Engine {
             .thread_name("kiso-exec")
             // Two more than cores, because some of them wait for files.
             .worker_threads(cores + 2)
-            // Installed commands send requests, where that was granted.
+            // Installed commands send requests, if that was granted.
             .enable_all()
             .build()?;
         let ticker = Ticker::start(&engine)?;
@@ -72,7 +72,7 @@ impl Engine {
         &self.engine
     }
 
-    /// Where processes run.
+    /// The runtime of processes.
     #[expect(clippy::expect_used, reason = "the runtime ends with the engine")]
     pub(super) fn runtime(&self) -> &Runtime {
         self.runtime.as_ref().expect("the runtime ends with the engine")
@@ -80,7 +80,7 @@ impl Engine {
 
     /// One of the embedded components that is unpacked when it is used.
     pub(super) fn unpacked(&self, code: &DeflatedBytes) -> wasmtime::Result<Component> {
-        // SAFETY: as below; wasmtime keeps a copy of its own.
+        // SAFETY: as below; wasmtime makes its own copy.
         unsafe { Component::deserialize(&self.engine, code.unpack()) }
     }
 
@@ -108,7 +108,7 @@ impl Drop for Engine {
     }
 }
 
-/// Whether some engine of this process uses the embedded code where it lies.
+/// Whether some engine of this process uses the embedded code in place.
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 
 /// Sized for all processes of all tasks, so that a process that may be started never finds the pool empty.

@@ -1,4 +1,4 @@
-//! Why something did not work that a process asked for, as it can handle it.
+//! Errors of a process's requests that it can handle.
 
 /// As in `wit/exec`, where each is described.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Errno {
 }
 
 impl Errno {
-    /// As programs know it.
+    /// The name for programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotFound => "ENOENT",
@@ -39,7 +39,7 @@ impl Errno {
         }
     }
 
-    /// As people know it.
+    /// The text for people.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::NotFound => "No such file or directory",
@@ -60,7 +60,7 @@ impl Errno {
     }
 }
 
-/// An error of this machine as a guest knows it.
+/// The error for a guest that corresponds to an error of this machine.
 impl From<&std::io::Error> for Errno {
     fn from(error: &std::io::Error) -> Self {
         use std::io::ErrorKind as Kind;

@@ -22,10 +22,10 @@ const fn ways(
     Hint { names, ways, otherwise }
 }
 
-/// The command that there is where Python has the libraries of science and documents.
+/// The command with Python's libraries for science and documents.
 const SCIENCE: &str = "python3-sci";
 
-/// By name; only asked for names that no command has.
+/// Sorted by name. Looked up only if no command has the name.
 const HINTS: &[Hint] = &[
     hint(&["bun", "deno"], "run JavaScript with `node FILE` or `node -e CODE`"),
     hint(&["ts-node", "tsx"], "run TypeScript with `node FILE.ts`; types are not checked"),
@@ -237,14 +237,14 @@ pub fn instead(name: &str, is_there: impl Fn(&str) -> bool) -> Option<&'static s
     Some(way.map_or(hint.otherwise, |(_, way)| way))
 }
 
-/// Commands for documents and pictures, as models are told of them. The description of the tool `exec` names those that reach hosts.
+/// Commands for documents and pictures, for models. The description of the tool `exec` names those that reach hosts.
 const DOCUMENTS: &str = "pdftotext, pandoc (makes PDF, DOCX), csv2xlsx, convert";
 
-/// Tells models which commands there are beside the usual ones, and which are missing. `packages` are those that are installed.
+/// Describes to models the commands beside the usual ones, and those that are missing. `packages` are the installed ones.
 pub fn commands(packages: &[Arc<Package>]) -> String {
     let known = package::bundled();
     let rank = |package: &Package| known.iter().position(|folder| folder.package.name == package.name);
-    // Of two packages with one command, only one is reached.
+    // If two packages have the same command, only one can be started.
     let has =
         |name: &str| packages.iter().filter(|package| package.has_command(name)).max_by_key(|package| rank(package));
     let is_reached = |of: &Package, name: &str| has(name).is_some_and(|first| first.name == of.name);
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
     use crate::exec::embedded::COREUTILS_NAMES;
 
-    /// Commands and skills that a hint may lead to, where they are there or anyway.
+    /// The commands and skills that hints name.
     const KNOWN: [&str; 19] = [
         "COMMAND", "cc", "chart", "curl", "data", "document", "fetch", "getopts", "git", "help", "image", "jobs", "js",
         "kiso", "node", "npm", "sh", "soffice", "wget",
@@ -304,7 +304,7 @@ mod tests {
         }
     }
 
-    /// Names that models type, each with what its hint leads to where that is there, and where it is not.
+    /// Names that models type, with the hint if the alternative is installed and the hint if it is not.
     #[test]
     fn a_hint_leads_to_what_is_there() {
         let all = ["document", "cc", "pip", "python3", "python3-sci", "resvg", "ruby", "sqlite3", "git"];

@@ -1,4 +1,5 @@
-//! Requests of a line's processes: one door for each process, with the rules of the line and the label of what the process has read.
+//! Requests of a line's processes: one gate for each process, with the rules of the line and the label of the data that the
+//! process has read.
 
 use super::channel::Channel;
 use super::commands::hosts_named;
@@ -9,7 +10,7 @@ use crate::engine::limits::{Limit, LimitHit};
 use crate::skill::{HttpGate, OpenNetwork, RefusedRequest, TellRefused};
 use std::sync::Arc;
 
-/// The door of a process that was started with these words.
+/// Makes the gate of a process with these arguments.
 pub(super) fn gate(task: &Arc<ExecTask>, process: &Process, argv: &[String], stderr: Channel) -> HttpGate {
     let name = argv.first().map_or("", String::as_str);
     let (network, of_task) = (task.network.network.clone(), task.clone());
@@ -27,7 +28,7 @@ pub(super) fn gate(task: &Arc<ExecTask>, process: &Process, argv: &[String], std
     }
 }
 
-/// Says on a process's standard error what was refused, once for each host.
+/// Reports refused requests on a process's standard error, once for each host.
 fn tell(network: Network, stderr: Channel) -> TellRefused {
     Arc::new(move |refused: RefusedRequest| {
         let said = refused.hint("kiso");
@@ -35,7 +36,7 @@ fn tell(network: Network, stderr: Channel) -> TellRefused {
         let stderr = stderr.clone();
         Box::pin(async move {
             if is_first {
-                // Nobody may read it any more.
+                // Nobody may read standard error any more.
                 let _ = stderr.write(format!("kiso: {said}\n").as_bytes()).await;
             }
         })

@@ -1,5 +1,5 @@
-//! HTTP requests of programs that know WASI alone: their bodies at once or piece by piece, the answer's head at once or when it is there,
-//! its body piece by piece.
+//! HTTP requests of programs that know only WASI. A body is sent at once or piece by piece, a program waits for the response's
+//! head or asks for it later, and reads its body piece by piece.
 
 use super::errno::Errno;
 use super::http_upload::RequestUpload;
@@ -17,10 +17,10 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-/// Requests that are not answered yet, and bodies that are read, at once.
+/// Requests without a response yet, and bodies that are being read, at most.
 const MAX_OPEN: usize = 64;
 
-/// Most milliseconds that somebody waits for at once; a line ends long before.
+/// The longest wait in milliseconds; a line ends long before.
 const MAX_MILLIS: u64 = 86_400_000;
 
 /// Header fields of a request.
@@ -29,7 +29,7 @@ const MAX_HEADERS: usize = 200;
 /// Bytes of a piece, at most.
 const MAX_PIECE: usize = 1 << 20;
 
-/// A connection that goes on by itself: a server can answer before it has the whole body, which the program still sends.
+/// The task of a connection: a server can respond before it has the whole body, which the program still sends.
 #[derive(Debug)]
 struct Connection(AbortHandle);
 
@@ -81,12 +81,12 @@ pub(super) struct RequestHead {
     method: String,
     url: String,
     headers: Vec<(String, String)>,
-    /// Longest wait for the answer.
+    /// The longest wait for the response.
     millis: Option<u64>,
-    /// The program asks for the answer later.
+    /// Whether the program asks for the response later.
     #[serde(default)]
     later: bool,
-    /// Bytes of a body that comes piece by piece, where the program knows.
+    /// The size of a body that is sent piece by piece, if the program knows it.
     size: Option<u64>,
 }
 
@@ -96,7 +96,8 @@ impl HttpRequests {
         Self { gate, pending, bodies, uploads, opened: 0 }
     }
 
-    /// Sends a request. Returns the head of the answer, or the request's number where the program asks later; or an error number and words.
+    /// Sends a request. Returns the head of the response, or the request's number if the program asks later; or an error number
+    /// and words.
     pub(super) async fn send(&mut self, head: RequestHead, body: Bytes) -> Result<Value, Errno> {
         let (millis, later) = (head.millis, head.later);
         let has_length = !body.is_empty() || matches!(&head.method[..], "POST" | "PUT" | "PATCH");
@@ -112,7 +113,7 @@ impl HttpRequests {
         }))
     }
 
-    /// Begins a request whose body comes piece by piece, and returns its number.
+    /// Begins a request whose body is sent piece by piece, and returns its number.
     pub(super) fn open(&mut self, head: RequestHead) -> Result<Value, Errno> {
         let size = head.size;
         let (upload, body) = RequestUpload::new(size).ok_or(Errno::Invalid)?;
@@ -121,8 +122,8 @@ impl HttpRequests {
         Ok(json!({ "request": number }))
     }
 
-    /// Sends a piece of a body, as soon as there is room for it. Says so where there was none in time (`full`), and where nobody takes any more
-    /// of it (`over`): then there is an answer, or an error.
+    /// Sends a piece of a body, as soon as there is room for it. Returns `full` if there was no room in time, and `over` if the
+    /// connection takes no more: then a response or an error is available.
     pub(super) async fn write(
         &mut self,
         number: u32,
@@ -157,7 +158,7 @@ impl HttpRequests {
         Ok(self.opened)
     }
 
-    /// Waits for the answer to one of these requests; none where the time is over.
+    /// Waits for the response to one of these requests. Returns `None` after the timeout.
     pub(super) async fn wait(&mut self, requests: &[u32], millis: Option<u64>) -> Result<Option<Value>, Errno> {
         let mut pending: Vec<_> = self.pending.iter_mut().filter(|(number, _)| requests.contains(number)).collect();
         if pending.is_empty() || pending.len() != requests.len() {
@@ -178,7 +179,7 @@ impl HttpRequests {
         Ok(Some(told))
     }
 
-    /// The head of an answer, whose body has the number of the request.
+    /// Returns the head of a response. Its body gets the number of the request.
     fn answered(&mut self, number: u32, response: Response<WasiBody>, connection: Connection) -> Value {
         let (parts, body) = response.into_parts();
         self.bodies.insert(number, OpenBody { body, rest: Bytes::new(), _connection: connection });
@@ -201,7 +202,7 @@ impl HttpRequests {
                     self.close(number);
                     return Ok((json!({}), Bytes::new()));
                 }
-                // It can be asked for again.
+                // The program can ask for it again.
                 None => return Ok((failure(&Error::ConnectionReadTimeout), Bytes::new())),
             }
         }
@@ -223,7 +224,7 @@ async fn within<T>(millis: Option<u64>, future: impl Future<Output = T>) -> Opti
     }
 }
 
-/// `length` is that of the body, where it is known and said.
+/// `length` is the size of the body, if it is known and sent.
 fn request(head: &RequestHead, length: Option<u64>, body: WasiBody) -> Option<Request<WasiBody>> {
     let uri: Uri = head.url.parse().ok()?;
     let method = Method::from_bytes(head.method.as_bytes()).ok()?;
@@ -246,7 +247,7 @@ fn request(head: &RequestHead, length: Option<u64>, body: WasiBody) -> Option<Re
     Some(request)
 }
 
-/// Each byte as the character with its number, as HTTP has always had it.
+/// Converts each byte to the character with its number: header fields of HTTP are Latin-1.
 fn latin1(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
@@ -284,7 +285,7 @@ mod tests {
         serde_json::from_value(json!({ "method": "POST", "url": url, "headers": [], "size": BODY })).unwrap()
     }
 
-    /// A server that answers as soon as it has the head of a request, then reads its body and says how many bytes came.
+    /// A server that responds as soon as it has the head of a request, then reads its body and reports how many bytes came.
     fn early() -> (String, mpsc::Receiver<u64>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (host, (sender, taken)) = (listener.local_addr().unwrap().to_string(), mpsc::channel());

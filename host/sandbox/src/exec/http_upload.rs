@@ -1,4 +1,5 @@
-//! The body of a request that a program sends piece by piece: a few pieces on their way, and no more than the program said.
+//! The body of a request that a program sends piece by piece: a few pieces wait at a time, and not more bytes than the program
+//! announced.
 
 use super::errno::Errno;
 use bytes::Bytes;
@@ -11,7 +12,7 @@ use wasmtime_wasi_http::Error;
 /// Bytes of a piece, at most.
 const MAX_PIECE: usize = 256 << 10;
 
-/// Pieces on their way.
+/// Pieces that wait to be sent.
 const PIECES: usize = 2;
 
 /// Bytes of a body, at most.
@@ -36,14 +37,14 @@ pub(super) struct UploadBody {
 }
 
 impl RequestUpload {
-    /// With the size of the body, where it is known; `None` where that is too large.
+    /// Makes both ends. `size` is the size of the body, if it is known. Returns `None` if that is too large.
     pub(super) fn new(size: Option<u64>) -> Option<(Self, UploadBody)> {
         let (sender, receiver) = mpsc::channel(PIECES);
         let upload = Self { pieces: sender, sent: 0, size };
         (size.unwrap_or(0) <= MAX_BODY).then_some((upload, UploadBody { pieces: receiver, ended: false }))
     }
 
-    /// Sends a piece when there is room; false where nobody takes it any more. Cancelled, it has sent nothing.
+    /// Sends a piece when there is room. Returns false if nobody reads any more. If it is cancelled, nothing was sent.
     pub(super) async fn send(&mut self, piece: Bytes, is_last: bool) -> Result<bool, Errno> {
         let sent = self.sent + piece.len() as u64;
         let fits = piece.len() <= MAX_PIECE && sent <= self.size.unwrap_or(MAX_BODY);
@@ -70,7 +71,7 @@ impl Body for UploadBody {
                 self.ended = is_last;
                 (!is_last || !bytes.is_empty()).then(|| Ok(Frame::data(bytes)))
             }
-            // The program has ended or closed it: the host must not take it for whole.
+            // The program has ended or closed it, so the host must not take the body for complete.
             None => Some(Err(Error::ConnectionTerminated)),
         })
     }
@@ -119,7 +120,7 @@ mod tests {
         upload.sent = MAX_BODY;
         assert_eq!(upload.send(piece(1), false).await, Err(Errno::Invalid));
         upload.sent = 0;
-        // As many pieces as there is room for, and no more until one is taken.
+        // The channel takes `PIECES` pieces, and more only after one was read.
         for _ in 0..PIECES {
             assert_eq!(upload.send(piece(1), false).await, Ok(true));
         }

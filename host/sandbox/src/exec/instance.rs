@@ -1,4 +1,4 @@
-//! A process as an instance of a component: what its store holds, and the components that it can be of.
+//! A process as an instance of a component: the data of its store, and its component.
 
 use super::channel::Channel;
 use super::embedded;
@@ -137,7 +137,7 @@ pub(super) struct ProcessCtx {
 }
 
 impl ProcessCtx {
-    /// The channels that it was started with. A shell takes them over; a command's standard streams hold them anyway.
+    /// The channels that it was started with. A shell takes them over; a command's standard streams keep them anyway.
     pub(super) fn inherited(&mut self) -> BTreeMap<u32, Channel> {
         match self.hands_over {
             true => std::mem::take(&mut self.channels),
@@ -236,7 +236,7 @@ pub(super) fn store(
 ) -> wasmtime::Result<Store<ProcessCtx>> {
     let mut wasi = WasiCtx::builder();
     match streams {
-        // It would hold the ends of pipes open that it closes itself. A panic can still be heard.
+        // This would keep the ends of pipes open that the shell closes itself. A panic is still printed.
         Streams::Shell => wasi.stderr(Stdio::new(given.channel(2), process.label.clone())),
         Streams::Command | Streams::Program => wasi
             .stdin(Stdio::new(given.channel(0), process.label.clone()))
@@ -268,7 +268,7 @@ pub(super) fn store(
         plain_dirs: HashSet::new(),
     };
     let mut store = guest::store(task.engine.wasmtime(), ctx, |ctx| &mut ctx.guest);
-    // A process that spins gives its thread back at every tick; kill and deadline are then seen.
+    // A process that spins yields its thread at every tick. Kills and deadlines take effect then.
     store.epoch_deadline_async_yield_and_update(1);
     Ok(store)
 }

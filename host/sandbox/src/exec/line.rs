@@ -6,7 +6,7 @@ use kiso_plan::plan::CallerScope;
 use std::sync::Arc;
 
 impl<'a> Line<'a> {
-    /// The command line of a task or a call, as it was written.
+    /// The command line of a task or a call.
     pub fn for_caller(source: &'a str, caller: &Caller<'a>, role: CallerScope, scratch: &'a Scratch) -> Line<'a> {
         Line {
             source,

@@ -1,4 +1,4 @@
-//! Permission bits of files, which WASI knows nothing of.
+//! Permission bits of files, which WASI does not have.
 
 use super::channel::IoError;
 use super::dirs::{Dirs, MountPoint};
@@ -13,21 +13,21 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Every directory's.
+/// The permissions of every directory.
 const OF_DIRECTORY: u32 = 0o755;
 
-/// Every link's.
+/// The permissions of every link.
 const OF_LINK: u32 = 0o777;
 
-/// Permissions that files may be given. The host itself has to read and write them, and nobody else is let in to change them.
+/// Permissions that files may be given. The host itself must be able to read and write them, and nobody else may change them.
 const SETTABLE: u32 = 0o755;
 const ALWAYS: u32 = 0o600;
 
-/// Those of writing.
+/// The write permissions.
 const WRITE: u32 = 0o222;
 
 impl Dirs {
-    /// The permission bits of what stands at an absolute path.
+    /// Returns the permission bits of the entry at an absolute path.
     pub(super) fn permissions(
         &self,
         (path, follows): (&str, bool),
@@ -58,14 +58,14 @@ impl Dirs {
         Ok(bits(&found?, mounted))
     }
 
-    /// Sets those of a file.
+    /// Sets the permission bits of a file.
     pub(super) fn set_permissions(
         &self,
         (path, bits): (&str, u32),
         quota: &Arc<Quota>,
         (writer, permit): (&LabelCell, &Permit),
     ) -> Result<(), IoError> {
-        // Who changes something learns that it is there.
+        // A process that changes a file learns that it exists.
         self.permissions((path, true), quota, writer)?;
         let Some((mounted, mut relative)) = self.inside(path)? else { return Ok(()) };
         if !mounted.write {
@@ -79,7 +79,7 @@ impl Dirs {
             let slot = slot.map_err(|error| IoError::of_overlay(error, quota))?;
             (dir, relative) = (Dir::from_std_file(slot.dir.into()), slot.name.into());
         }
-        // A pipe that a person left there does not hold anybody up.
+        // `NONBLOCK`: a pipe that a person left there would block the call.
         let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
         let file = dir.open_with(&relative, OpenOptions::new().read(true).custom_flags(nonblock))?.into_std();
         let found = file.metadata()?;

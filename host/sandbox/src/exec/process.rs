@@ -1,4 +1,4 @@
-//! One process, as the others know it: what it is started with, and how it is waited for and killed.
+//! One process as the others see it: how it is started, waited for and killed.
 
 use super::channel::Channel;
 use crate::effect::label::LabelCell;
@@ -23,11 +23,11 @@ pub(super) const CANNOT_RUN: u8 = 126;
 #[expect(unreachable_pub, reason = "a part of `Child`")]
 pub struct Process {
     pub id: u32,
-    /// The process that started it; a number, because a chain of children that each start one must not keep the dead.
+    /// The process that started it. It is a number, because references in a chain of children would keep the dead ones.
     pub parent: Option<u32>,
     /// Its name and arguments, cut, for people.
     pub title: String,
-    /// Of all that it has read.
+    /// The label of everything that it has read.
     pub label: LabelCell,
     /// Nanoseconds for which a thread has worked for it.
     busy: AtomicU64,
@@ -35,13 +35,13 @@ pub struct Process {
     abort: Mutex<Abort>,
 }
 
-/// How far a process is on its way to be killed.
+/// The state of a process's kill.
 #[derive(Debug, Default)]
 enum Abort {
-    /// It has no future yet.
+    /// The process has no future yet.
     #[default]
     Unborn,
-    /// It was killed before it had one.
+    /// The process was killed before it had one.
     Wanted,
     With(AbortHandle),
 }
@@ -59,13 +59,13 @@ impl Process {
         })
     }
 
-    /// For how long a thread has worked for it.
+    /// How long threads have worked for it.
     pub(super) fn busy(&self) -> Duration {
         Duration::from_nanos(self.busy.load(Relaxed))
     }
 
-    /// The same work, with the time that it takes a thread counted. A process that spins gives its thread back at every tick, and
-    /// one that waits is not polled.
+    /// The same work, with its thread time counted. A process that spins yields its thread at every tick, and one that waits is
+    /// not polled.
     pub(super) async fn counted(self: Arc<Self>, work: impl Future<Output = ()>) {
         let mut work = pin!(work);
         poll_fn(|context| {
@@ -90,12 +90,12 @@ impl Process {
         *self.ended.borrow()
     }
 
-    /// It has ended, with this code.
+    /// Records that it has ended, with this code.
     pub(super) fn ended(&self, code: u8) {
         self.ended.send_replace(Some(code));
     }
 
-    /// Ends it alone; what it started goes on.
+    /// Kills this process only; its children continue.
     pub(super) fn kill(&self) {
         let mut abort = self.abort.lock().unwrap_or_else(PoisonError::into_inner);
         match &*abort {
@@ -104,7 +104,7 @@ impl Process {
         }
     }
 
-    /// Says how its future is aborted; at once if somebody wanted that already.
+    /// Sets the handle that aborts its future, and aborts it at once if it was killed already.
     pub(super) fn aborts_with(&self, handle: AbortHandle) {
         let mut abort = self.abort.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*abort, Abort::Wanted) {
@@ -114,7 +114,7 @@ impl Process {
     }
 }
 
-/// A process in the hands of its parent.
+/// A process, as its parent holds it.
 #[expect(unreachable_pub, reason = "the generated bindings export it again")]
 pub type Child = Arc<Process>;
 
@@ -135,7 +135,7 @@ impl ProcessSpec {
         self.channels.get(&number).cloned().unwrap_or(Channel::Null)
     }
 
-    /// As people write it, cut.
+    /// Its command line for people, cut.
     pub(super) fn title(&self) -> String {
         let mut title = self.argv.join(" ");
         title.truncate(title.floor_char_boundary(200));

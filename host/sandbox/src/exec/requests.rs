@@ -28,38 +28,38 @@ use tokio::time::Instant;
 /// Most pipes that are open at once, each of 64 KiB at most.
 const MAX_PIPES: usize = 256;
 
-/// Most commands that were started and of whose end nobody has heard.
+/// Most commands that were started and whose exit code nobody has read.
 const MAX_CHILDREN: usize = 4_096;
 
 /// Most bytes that are read at once.
 const READ: usize = 256 << 10;
 
-/// Most milliseconds that somebody waits for at once; a line ends long before.
+/// The longest wait in milliseconds; a line ends long before.
 const MAX_MILLIS: u64 = 86_400_000;
 
-/// Who asks for a command.
+/// The process that asks for a command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parent<'a> {
     pub components: &'a Arc<Components>,
     pub task: &'a Arc<ExecTask>,
     pub process: &'a Arc<Process>,
-    /// Whether it is a shell, which looks for files itself.
+    /// Whether it is a shell. A shell looks for files itself.
     pub is_shell: bool,
 }
 
-/// Why a command was not started.
+/// The reason why a command was not started.
 #[derive(Debug)]
 pub(super) enum StartRefusal {
-    /// There is none of that name; what may help, as a phrase.
+    /// No command has this name. Contains a hint, as a phrase, if there is one.
     Unknown(Option<String>),
     /// As a sentence without a dot.
     Failed(&'static str),
 }
 
-/// Starts what the first word names, as a child of whoever asks.
+/// Starts the command that the first word names, as a child of `Parent`.
 pub(super) type StartCommand = fn(Parent<'_>, ProcessSpec) -> Result<Result<Child, StartRefusal>, LimitHit>;
 
-/// The commands of one process, and what it has of them.
+/// The commands, pipes and requests of one process.
 pub(super) struct ChildRequests {
     components: Arc<Components>,
     task: Arc<ExecTask>,
@@ -89,17 +89,17 @@ enum Request {
         cwd: String,
         streams: [Plug; 3],
     },
-    /// Waits until bytes could be written or read, the command has ended, or the time is over; and does what can be done then.
+    /// Waits until bytes can be written or read, the command has ended, or the time is over. Then does as much as is possible.
     Move {
-        /// Where the bytes of the request go.
+        /// The pipe that the request's bytes are written to.
         write: Option<u32>,
         read: Vec<u32>,
-        /// Most bytes to be read.
+        /// Bytes to read, at most.
         max: Option<usize>,
         child: Option<u32>,
         millis: Option<u64>,
     },
-    /// Ends a command and everything that it started.
+    /// Kills a command and everything that it started.
     Kill {
         child: u32,
     },
@@ -107,14 +107,14 @@ enum Request {
     Alive {
         child: u32,
     },
-    /// Nobody will ask for it.
+    /// Drops a command that nobody will wait for.
     Forget {
         child: u32,
     },
     Close {
         pipe: u32,
     },
-    /// Whether there is such a command.
+    /// Whether a command of this name exists.
     Exists {
         name: String,
     },
@@ -122,20 +122,20 @@ enum Request {
     Http(RequestHead),
     /// Begins an HTTP request whose body comes piece by piece.
     HttpOpen(RequestHead),
-    /// The next piece of a request's body is the bytes.
+    /// Sends the bytes as the next piece of a request's body.
     HttpWrite {
         request: u32,
         #[serde(default)]
         last: bool,
         millis: Option<u64>,
     },
-    /// Reads on in the body of an answer.
+    /// Reads the next piece of a response's body.
     HttpRead {
         body: u32,
         max: usize,
         millis: Option<u64>,
     },
-    /// Waits for the answer to one of the requests that were sent so.
+    /// Waits for the response to one of the requests that were sent in this way.
     HttpWait {
         requests: Vec<u32>,
         millis: Option<u64>,
@@ -150,24 +150,24 @@ enum Request {
 #[serde(rename_all = "kebab-case")]
 enum Plug {
     Null,
-    /// A new pipe to the process that asks.
+    /// A new pipe to the process that makes the request.
     Pipe,
-    /// A stream of the process that asks, by number.
+    /// A stream of the process that makes the request, by number.
     Own(usize),
-    /// A pipe that it has.
+    /// An open pipe, by number.
     Of(u32),
-    /// Standard error as standard output.
+    /// Standard error goes to standard output.
     Stdout,
-    /// A file, to be read from there on.
+    /// A file, read from this offset on.
     From(String, u64),
-    /// A file, to whose end it writes.
+    /// A file, to which output is appended.
     To(String),
 }
 
 /// The reply to the guest, or the error that ends it.
 type Answer = wasmtime::Result<Result<(Value, Bytes), Errno>>;
 
-/// Returns what the guest is told.
+/// Returns from the function with the reply to the guest.
 macro_rules! told {
     ($result:expr) => {
         match $result {
@@ -249,7 +249,7 @@ impl ChildRequests {
         }
     }
 
-    /// As the shell opens it for a redirection.
+    /// Opens a file as the shell does for a redirection.
     fn open(&self, path: &str, mode: Mode) -> Result<Channel, IoError> {
         let (dirs, permit) = (&self.task.dirs, &self.task.commands.permit);
         dirs.open_file(path, mode, &self.task.quota, (&self.process.label, permit))
@@ -336,7 +336,7 @@ impl ChildRequests {
                     Err(IoError::Errno(Errno::Closed)) => answer["closed"] = true.into(),
                     Err(error) => return self.failed(error),
                 }
-                // How much room there is depends on what its reader has taken.
+                // The free room depends on how much the reader has read, so its label applies.
                 self.children.values().for_each(|child| self.process.label.join(child.label.get()));
             }
             for (number, pipe) in &moved.read {
@@ -352,7 +352,7 @@ impl ChildRequests {
                 }
             }
             let ended = moved.child.as_ref().and_then(|child| Some((child, child.code()?)));
-            // Whether and how it ended is told by what it has read.
+            // The end of a command and its code depend on the data that it has read.
             moved.child.iter().for_each(|child| self.process.label.join(child.label.get()));
             if let Some((child, code)) = ended {
                 if let Some(hit) = self.task.limit() {
@@ -369,7 +369,7 @@ impl ChildRequests {
         }
     }
 
-    /// The same, unless the line was stopped meanwhile.
+    /// Returns `answer`, unless the line was stopped meanwhile.
     fn going_on(&self, answer: Result<(Value, Bytes), Errno>) -> Answer {
         match self.task.limit() {
             Some(hit) => Err(hit.into()),
@@ -400,7 +400,7 @@ impl Moved<'_> {
         self.write.is_none() && self.read.is_empty() && self.child.is_none()
     }
 
-    /// Waits until some of it can be done.
+    /// Waits until one of the operations is possible.
     async fn possible(&self, until: Option<Instant>) {
         let mut any: Vec<Pin<Box<dyn Future<Output = ()> + Send + '_>>> = Vec::new();
         any.extend(self.write.iter().map(|pipe| Box::pin(pipe.writable()) as _));
@@ -416,7 +416,7 @@ impl Moved<'_> {
     }
 }
 
-/// Writes what there is room for; how much.
+/// Writes as many bytes as there is room for, and returns the number.
 fn put(pipe: &Channel, bytes: &[u8], process: &Process) -> Result<usize, IoError> {
     let room = pipe.room()?.min(bytes.len());
     if room > 0 {

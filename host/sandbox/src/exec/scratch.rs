@@ -1,4 +1,4 @@
-//! A directory of its own that the processes of a line see as `/tmp`.
+//! A line's `/tmp`, a directory that only its processes see.
 
 use crate::effect::files::FileLabels;
 use kiso_base::home::{Home, HomeError, SessionName};
@@ -12,7 +12,7 @@ pub struct Scratch {
     home: Home,
     session: SessionName,
     dir: PathBuf,
-    /// Lines that were begun and of which something may still reach it.
+    /// Lines that were begun and whose processes may still use it.
     at_work: AtomicUsize,
 }
 
@@ -26,17 +26,17 @@ impl Scratch {
         &self.dir
     }
 
-    /// A line begins that uses it.
+    /// Records that a line begins to use it.
     pub(super) fn enter(&self) {
         self.at_work.fetch_add(1, Relaxed);
     }
 
-    /// It has ended, and every process of it by itself: none is left in the middle of a write.
+    /// Records that a line has ended and all its processes have exited by themselves: none was cut off in the middle of a write.
     pub(super) fn leave(&self) {
         self.at_work.fetch_sub(1, Relaxed);
     }
 
-    /// Writes a file into a directory of it, before a line has seen it. Neither name may have a separator.
+    /// Writes a file into a directory of it, before a line has used it. Neither name may have a separator.
     pub fn put(&self, dir: &str, name: &str, text: &str) -> std::io::Result<()> {
         debug_assert!(!dir.contains('/') && !name.contains('/'));
         let dir = self.dir.join(dir);
@@ -47,7 +47,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Most lines leave nothing. A label stays with a directory, so where there are any, the next line gets another one.
+        // Most lines leave nothing. Labels stay with the directory, so if there are any, the next line gets another directory.
         let is_clean = *self.at_work.get_mut() == 0 && FileLabels::of_session(&self.home, &self.session).is_empty();
         let is_kept = is_clean && self.home.keep_scratch(&self.session, &self.dir);
         if is_kept || std::fs::remove_dir(&self.dir).is_ok() {

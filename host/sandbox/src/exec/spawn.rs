@@ -1,4 +1,4 @@
-//! `kiso:exec/spawn`: what the shell and some commands ask of the host.
+//! `kiso:exec/spawn`: the host functions for the shell and some commands.
 
 use super::channel::{Channel, IoError, TaskEnded};
 use super::errno::Errno;
@@ -17,10 +17,10 @@ use wasmtime_wasi::I32Exit;
 
 type Answer<T> = wasmtime::Result<Result<T, WitErrno>>;
 
-/// Channels of a process: those of 0 to 9, and what scripts number themselves.
+/// Channels of a process: 0 to 9, and those that scripts number themselves.
 const MAX_CHANNELS: usize = 64;
 
-/// Splits what the guest may handle from what ends it.
+/// Separates errors that the guest may handle from those that end it.
 fn answer<T>(result: Result<T, IoError>) -> Answer<T> {
     match result {
         Ok(value) => Ok(Ok(value)),
@@ -52,7 +52,7 @@ impl From<Errno> for WitErrno {
 }
 
 impl ProcessCtx {
-    /// Fails when the task has reached a limit: what waited for the command that did must not go on to the next one.
+    /// Fails if the task has reached a limit: a shell that waited for the command that did must not go on to the next one.
     fn go_on(&self) -> wasmtime::Result<()> {
         self.task.limit().map_or(Ok(()), |_| Err(TaskEnded.into()))
     }
@@ -177,7 +177,7 @@ impl HostChannel for ProcessCtx {
 
     fn is_terminal(&mut self, channel: Resource<Channel>) -> wasmtime::Result<bool> {
         self.guest.table.get(&channel)?;
-        // Nobody sits at the other end of a task.
+        // A task has no terminal.
         Ok(false)
     }
 
@@ -199,7 +199,7 @@ impl HostProcess for ProcessCtx {
     async fn wait(&mut self, process: Resource<Child>) -> wasmtime::Result<u8> {
         let process = self.guest.table.get(&process)?.clone();
         let code = process.wait().await;
-        // How it ended is told by what it has read.
+        // The exit code depends on the data that the process has read.
         self.process.label.join(process.label.get());
         self.go_on()?;
         Ok(code)
@@ -220,7 +220,7 @@ impl HostProcess for ProcessCtx {
     }
 
     fn drop(&mut self, process: Resource<Child>) -> wasmtime::Result<()> {
-        // It goes on: a background job outlives the variable that held it.
+        // The process continues: a background job outlives the variable that held it.
         self.guest.table.delete(process)?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! How a process is started, runs, and comes to its exit code.
+//! Starts a process, runs it, and returns its exit code.
 
 use super::channel::{Channel, TaskEnded};
 use super::commands::{Program, plain_name};
@@ -34,13 +34,13 @@ pub(super) enum ShellWork {
 /// Most bytes of arguments and environment together, with a pointer for each as on Linux: each process holds them a second time.
 const MAX_ARGUMENTS: usize = 2 << 20;
 
-/// The working directory, as a program finds it that WASI does not tell.
+/// The variable with the working directory, for programs that cannot get it from WASI.
 const PWD: &str = "PWD";
 
-/// Most directories of `PATH` that are looked into.
+/// Directories of `PATH` that are searched, at most.
 const MAX_PLACES: usize = 64;
 
-/// Starts what the first word names, as a child of the process that asks.
+/// Starts the command that the first word names, as a child of `parent`.
 pub(super) fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<Arc<Process>, StartRefusal>, LimitHit> {
     let program = match spec.program.take() {
         Some(path) => Program::File(path),
@@ -65,7 +65,7 @@ pub(super) fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<
     }
     match program {
         Program::Shell => {
-            // It reads its own options: `sh -c`, `sh FILE`.
+            // The shell reads its own options: `sh -c`, `sh FILE`.
             let (source, args) = (format!("{} \"$@\"", spec.argv[0]), spec.argv[1..].to_vec());
             let work = ShellWork::Line { source, state: Vec::new(), args, partial: false };
             let Parent { components, task, process, .. } = parent;
@@ -77,7 +77,7 @@ pub(super) fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<
     }
 }
 
-/// Whether the first word leads to a file as it does in a shell: by its path, or along `PATH`.
+/// Whether the first word is a file, as in a shell: by its path, or along `PATH`.
 fn leads_to_file(parent: Parent<'_>, spec: &ProcessSpec) -> bool {
     let Parent { task, process, .. } = parent;
     let is_there = |path: &str| task.dirs.permissions((path, true), &task.quota, &process.label).is_ok();
@@ -96,7 +96,7 @@ fn leads_to_file(parent: Parent<'_>, spec: &ProcessSpec) -> bool {
     })
 }
 
-/// Starts a shell that gives its place to a script or a program: it knows which of them a file is.
+/// Starts a shell that replaces itself with a script or a program: the shell finds out which of them a file is.
 fn start_by_shell(parent: Parent<'_>, spec: ProcessSpec) -> Result<Arc<Process>, LimitHit> {
     let (source, args) = ("exec \"$@\"".to_owned(), spec.argv.clone());
     let work = ShellWork::Line { source, state: Vec::new(), args, partial: false };
@@ -107,11 +107,11 @@ fn start_by_shell(parent: Parent<'_>, spec: ProcessSpec) -> Result<Arc<Process>,
 fn start_program(parent: Parent<'_>, program: Program, spec: ProcessSpec) -> Result<Arc<Process>, LimitHit> {
     let process = parent.task.admit(Some(parent.process), spec.title())?;
     spec.channels.values().for_each(|channel| channel.held_by(&process.label));
-    // Made here: a future that is dropped before it was polled runs nothing of its body.
+    // Made here, not in the block: if the future is dropped before it was polled, nothing in the block runs.
     let running = EndGuard::new(parent.task.clone(), process.clone());
     let components = parent.components.clone();
     parent.task.spawn(&process, async move {
-        // As a whole: the block would otherwise take a copy of its code alone.
+        // Moves the whole guard: otherwise the block would capture only the fields that it uses.
         let mut running = running;
         let task = running.task.clone();
         let stderr = spec.channel(2);
@@ -138,7 +138,7 @@ fn start_program(parent: Parent<'_>, program: Program, spec: ProcessSpec) -> Res
     Ok(process)
 }
 
-/// Starts a shell. What it came to arrives at the receiver if it was given a line.
+/// Starts a shell. If it was given a line, the result is sent to the receiver.
 pub(super) fn start_shell(
     components: &Arc<Components>,
     task: &Arc<ExecTask>,
@@ -158,7 +158,7 @@ pub(super) fn start_shell(
         let result = shell(&running, &components, work, spec).await;
         let result = result.map(|(code, ended)| {
             if let Some(ended) = ended {
-                // Nobody may wait any more.
+                // Nobody may be waiting any more.
                 let _ = sender.send(ended);
             }
             code
@@ -211,7 +211,7 @@ async fn file(
         }
         Err(NotRun::Ended(error)) => Err(error),
     };
-    // Other than a panic of a bundled command, it has not said why.
+    // Unlike a bundled command that panicked, the program has not printed a reason.
     if ran.as_ref().is_err_and(|error| matches!(error.downcast_ref(), Some(Trap::UnreachableCodeReached))) {
         let _ = stderr.write(format!("{name}: aborted\n").as_bytes()).await;
     }
@@ -238,9 +238,9 @@ async fn shell(
     }
 }
 
-/// The code of what a process came to; the first that reached a limit is to blame.
+/// The exit code of a process's result. The first process that reached a limit is blamed.
 async fn close(task: &ExecTask, title: &str, stderr: &Channel, result: wasmtime::Result<u8>) -> u8 {
-    // Those who wait for it, read from it or write to it end too.
+    // Processes that wait for it, read from it or write to it end, too.
     let blamed = result.as_ref().is_err_and(|error| {
         error.downcast_ref::<BrokenPipe>().is_none() && error.downcast_ref::<TaskEnded>().is_none()
     });
@@ -251,7 +251,7 @@ async fn close(task: &ExecTask, title: &str, stderr: &Channel, result: wasmtime:
     code
 }
 
-/// The exit code of what a process came to, with a word on its standard error where it said none itself.
+/// The exit code of a process's result. Prints the reason on its standard error if the process has not.
 async fn exit_code(task: &ExecTask, title: &str, stderr: &Channel, result: wasmtime::Result<u8>) -> u8 {
     let error = match result {
         Ok(code) => return code,
@@ -271,7 +271,7 @@ async fn exit_code(task: &ExecTask, title: &str, stderr: &Channel, result: wasmt
         return KILLED;
     }
     if is_out_of_files(&error) {
-        // It never began: what the others of the line make of nothing would pass for its output.
+        // The process never began. Others of the line would take its missing output for an empty one.
         task.hit_with(LimitHit {
             limit: Limit::OpenFiles,
             value: "limit for all of kiso".to_owned(),
@@ -288,7 +288,7 @@ async fn exit_code(task: &ExecTask, title: &str, stderr: &Channel, result: wasmt
         Some(Trap::StackOverflow) => {
             (format!("it recursed deeper than its stack of {} KiB", STACK_BYTES >> 10), CRASHED)
         }
-        // A panic of a bundled command; it has said why.
+        // A bundled command panicked; it has printed the reason.
         Some(Trap::UnreachableCodeReached) => return CRASHED,
         Some(trap) => (trap::in_words(*trap).to_owned(), CRASHED),
         _ if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) => {
@@ -301,24 +301,24 @@ async fn exit_code(task: &ExecTask, title: &str, stderr: &Channel, result: wasmt
     code
 }
 
-/// Descriptors that a process and its first steps take, of directories above all.
+/// Descriptors that a process and its first steps need, mostly for directories.
 const DESCRIPTORS: usize = 16;
 
-/// Fails where kiso has not that many left: a process that begins without them does not get far enough to say so itself, and what it
-/// never wrote would pass for its output.
+/// Fails if kiso has fewer descriptors left: without them, a process cannot even report the error, and others would take its
+/// missing output for an empty one.
 fn check_descriptors() -> std::io::Result<()> {
     let stdin = std::io::stdin();
     let spare = (0..DESCRIPTORS).map(|_| stdin.as_fd().try_clone_to_owned());
     spare.collect::<Result<Vec<_>, _>>().map(drop)
 }
 
-/// Whether kiso itself had no descriptor left for what it was to open.
+/// Whether kiso itself had no descriptor left to open something.
 fn is_out_of_files(error: &wasmtime::Error) -> bool {
     let code = error.root_cause().downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
     code.is_some_and(|code| [Errno::MFILE, Errno::NFILE].iter().any(|errno| errno.raw_os_error() == code))
 }
 
-/// Marks a process as ended, however its future goes away.
+/// Marks a process as ended when its future is dropped, for whatever reason.
 struct EndGuard {
     task: Arc<ExecTask>,
     process: Arc<Process>,

@@ -1,4 +1,4 @@
-//! A channel as the standard stream of a component.
+//! A channel as a standard stream of a component.
 
 use super::channel::{Channel, IoError, TaskEnded};
 use super::errno::Errno;
@@ -20,9 +20,9 @@ pub(super) struct WriteError(pub Errno);
 #[derive(Debug, Clone)]
 pub struct Stdio {
     channel: Channel,
-    /// Of the process that it belongs to.
+    /// The label of its process.
     label: LabelCell,
-    /// Bytes that `write` may still take: what `check_write` allowed last.
+    /// Bytes that `write` may still take, as `check_write` last allowed.
     permit: usize,
 }
 
@@ -39,7 +39,7 @@ fn write_error(refused: IoError) -> StreamError {
     match refused {
         IoError::Limit(hit) => StreamError::Trap(hit.into()),
         IoError::Ended => StreamError::Trap(TaskEnded.into()),
-        // As SIGPIPE does: a command that nobody listens to any more has nothing to say about it.
+        // As with SIGPIPE: a command without a reader ends without a message.
         IoError::Errno(Errno::Closed) => StreamError::Trap(BrokenPipe.into()),
         IoError::Errno(errno) => StreamError::Trap(WriteError(errno).into()),
     }
@@ -83,7 +83,7 @@ impl StdoutStream for Stdio {
 impl InputStream for Stdio {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         let read = self.channel.try_read(size).map_err(read_error)?;
-        // That nothing comes any more says something, too.
+        // The end of the input is information, too.
         if read.is_some() {
             self.label.join(self.channel.label());
         }
@@ -106,7 +106,7 @@ impl InputStream for Stdio {
 #[wasmtime_wasi::async_trait]
 impl OutputStream for Stdio {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        // The guest's word is not taken for it: what does not fit would pile up in the host.
+        // The guest may ignore its permit, and bytes beyond it would pile up in the host.
         self.permit = self
             .permit
             .checked_sub(bytes.len())

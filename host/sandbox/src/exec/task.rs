@@ -25,30 +25,30 @@ pub(super) struct ExecTask {
     pub dirs: Dirs,
     pub commands: Commands,
     pub network: LineNetwork,
-    /// Those that run, by number.
+    /// Running processes, by number.
     processes: Mutex<BTreeMap<u32, Arc<Process>>>,
     /// A process ended, or a limit was reached.
     changed: Notify,
-    /// Nothing more is started.
+    /// Whether new processes are refused.
     closing: AtomicBool,
     most_at_once: AtomicU64,
     started: AtomicU32,
     hit: HitCell,
     culprit: OnceLock<String>,
-    /// Of the processes that a limit ended: what is said of that names one of them, by words that it was started with.
+    /// The label of the processes that a limit ended: the message names one of them by its words.
     cut_off: LabelCell,
     memory: Arc<MemoryUse>,
-    /// Its place among the tasks that run at once: free when the last process is gone.
+    /// Its place among the running tasks. It becomes free when the last process is gone.
     _place: OwnedSemaphorePermit,
 }
 
 /// The name of a shell's process, as people know it.
 pub(super) const SHELL: &str = "sh";
 
-/// The end of a task's time in which it is seen who works.
+/// The end of a task's time in which the work of each process is measured.
 pub(super) const LAST_LOOK: Duration = Duration::from_secs(1);
 
-/// Work in it that makes a process one that spins rather than one that waits.
+/// Work in that time from which on a process counts as spinning, not waiting.
 const AT_WORK: Duration = Duration::from_millis(50);
 
 /// The parts of a task.
@@ -87,8 +87,7 @@ impl ExecTask {
         })
     }
 
-    /// Records that a limit was reached; the task ends then.
-    /// Keeps others from changing the tree of a folder meanwhile. Without folders there is nothing to wait for.
+    /// Locks the trees of all folders against changes by others. Returns `None` without folders.
     pub(super) async fn alone_in_folders(&self) -> Option<tokio::sync::OwnedMutexGuard<()>> {
         if self.dirs.overlays().is_empty() {
             return None;
@@ -96,6 +95,7 @@ impl ExecTask {
         Some(self.quota.structure().lock_owned().await)
     }
 
+    /// Records that a limit was reached, which ends the task.
     pub(super) fn hit(&self, limit: Limit) -> LimitHit {
         self.hit_with(self.budget.hit(limit))
     }
@@ -117,7 +117,7 @@ impl ExecTask {
         self.changed.notify_waiters();
     }
 
-    /// Of what may be said of a limit that was reached; complete when the last process is gone.
+    /// The label of the message about a limit; complete when the last process is gone.
     pub(super) fn cut_off(&self) -> LabelId {
         self.cut_off.get()
     }
@@ -127,12 +127,12 @@ impl ExecTask {
         self.culprit.get().map(String::as_str)
     }
 
-    /// A new pipe, which tells nobody of an end that a limit made.
+    /// A new pipe. If a limit ends the task, its readers do not see an end.
     pub(super) fn pipe(&self) -> (PipeReader, PipeWriter) {
         pipe_of(self.hit.clone())
     }
 
-    /// The meter of one more process.
+    /// A meter for one more process.
     pub(super) fn meter(&self) -> Meter {
         Meter::new(self.budget.clone(), self.hit.clone(), self.memory.clone())
     }
@@ -203,8 +203,8 @@ impl ExecTask {
         self.lock().iter().map(|(id, process)| (*id, process.busy())).collect()
     }
 
-    /// Takes the deadline to be the fault of the process that worked most since `before`. Where all of them waited, it is that of
-    /// the command that was started last and still runs: the others wait for it.
+    /// Blames the deadline on the process that worked most since `before`. If all of them waited, blames the running command that
+    /// was started last: the others wait for it.
     pub(super) fn blame(&self, before: &BTreeMap<u32, Duration>) {
         let processes = self.lock();
         let worked =
@@ -217,12 +217,12 @@ impl ExecTask {
         }
     }
 
-    /// Ends a process and those below it that it, or one of them, started and that still run.
+    /// Kills a process and all running processes below it.
     pub(super) fn kill(&self, process: &Process) {
         let processes = self.lock();
         process.kill();
         let mut doomed = BTreeSet::from([process.id]);
-        // A child has a greater number than its parent.
+        // A child always has a greater number than its parent.
         for child in processes.values().filter(|child| child.id > process.id) {
             if child.parent.is_some_and(|parent| doomed.contains(&parent)) {
                 doomed.insert(child.id);
@@ -231,14 +231,14 @@ impl ExecTask {
         }
     }
 
-    /// Ends every process, and starts no more.
+    /// Kills every process, and refuses new ones.
     pub(super) fn end(&self) {
         let processes = self.lock();
         self.closing.store(true, Relaxed);
         processes.values().for_each(|process| process.kill());
     }
 
-    /// A process is gone, with its memory.
+    /// Removes a process and frees its memory.
     pub(super) fn gone(&self, process: &Process) {
         if self.limit().is_some() {
             self.cut_off.join(process.label.get());
@@ -251,7 +251,7 @@ impl ExecTask {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs what a process does, until it ends or is killed.
+    /// Runs the work of a process, until it ends or is killed.
     pub(super) fn spawn(&self, process: &Arc<Process>, work: impl Future<Output = ()> + Send + 'static) {
         let counted = process.clone().counted(work);
         process.aborts_with(self.engine.runtime().spawn(counted).abort_handle());

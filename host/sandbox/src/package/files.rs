@@ -1,6 +1,6 @@
-//! A package's files in the home: those beside its `kiso.toml`, and the parts that came with its component. They are written when the
-//! package is added, into a directory with the name of its version, whole or not at all. Those of another version stay until the new one is
-//! installed.
+//! A package's files in the home: those beside its `kiso.toml`, and the parts that came with its component. They are written when
+//! the package is added, all or none, into a directory with the name of its version. Those of another version stay until the new
+//! one is installed.
 
 use super::{Package, archive};
 use kiso_base::home::Home;
@@ -15,10 +15,10 @@ const FILES: &str = "files";
 const PARTS: &str = "parts";
 const EMPTY: &str = "empty";
 
-/// The directory of what the package's build made. Where there is one, it has no parts.
+/// The directory of the files that the package's build made. A package with this directory has no parts.
 const BUILT: &str = "built";
 
-/// Writes them in the place of those of the same version.
+/// Writes the files and replaces those of the same version.
 pub(super) fn write(
     package: &Package,
     files: &BTreeMap<String, Cow<'static, [u8]>>,
@@ -27,7 +27,7 @@ pub(super) fn write(
 ) -> Result<()> {
     let parent = home.package_dir(&package.name);
     let dir = parent.join(&package.version);
-    // A name that no version has; one that is there was left by a process that was killed.
+    // A name that no version has. An existing directory of this name was left by a process that was killed.
     let new = parent.join(format!(".{}.new", std::process::id()));
     if new.exists() {
         fs::remove_dir_all(&new)?;
@@ -55,7 +55,7 @@ pub(super) fn write(
     fs::rename(&new, &dir)
 }
 
-/// Removes the files of this version; what cannot be removed is left, and written again when the package is added.
+/// Removes the files of this version. Files that cannot be removed stay, and are rewritten when the package is added.
 pub(super) fn remove(package: &Package, home: &Home) {
     if let Ok(dir) = directory(package, home) {
         let _ = home.remove_tree(&dir);
@@ -97,14 +97,14 @@ pub(super) fn mounts(package: &Package, home: &Home) -> Result<Vec<(PathBuf, Str
         mounts.push((dir.join(PARTS).join(first), part.at.clone()));
         mounts.extend(part.tree.as_ref().map(|tree| (dir.join(PARTS).join(&tree.path), tree.at.clone())));
     }
-    // Parts beside each other are seen in one directory.
+    // Parts beside each other are in one directory.
     mounts.dedup();
     Ok(mounts)
 }
 
 /// Returns an empty directory, which a kept interpreter sees in the place of one that its line does not see.
 pub(super) fn empty(package: &Package, home: &Home) -> Result<PathBuf> {
-    // A copy of a home may have been made without it.
+    // A copy of a home may lack it.
     let dir = directory(package, home)?.join(EMPTY);
     fs::create_dir_all(&dir).map(|()| dir)
 }

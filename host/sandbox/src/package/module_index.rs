@@ -1,4 +1,4 @@
-//! Where things are in a core module: its functions, and their types.
+//! An index of a core module: its functions and their types.
 
 use wasmparser::{CompositeInnerType, ExternalKind, FuncType, Parser, Payload, TypeRef, ValType};
 
@@ -8,7 +8,7 @@ pub(super) const WASI: &str = "wasi_snapshot_preview1";
 /// Functions that are added to a module, at most.
 const MAX_ADDED: usize = 1_000;
 
-/// The types of a module, and which one each of its functions has. What is imported has the first indices.
+/// The types of a module, and the type of each function. Imported functions have the first indices.
 #[derive(Debug, Default)]
 pub(super) struct ModuleIndex<'a> {
     types: Vec<Option<FuncType>>,

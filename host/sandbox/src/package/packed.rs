@@ -1,5 +1,5 @@
-//! A package of somebody else: a folder with a `kiso.toml`, or a zip archive of one, as `kiso skill pack` writes it. An archive has the
-//! files below a directory with the package's name; those that the manifest names as `../OTHER/FILE` lie below `OTHER`.
+//! A package of somebody else: a folder with a `kiso.toml`, or a zip archive of one, as `kiso skill pack` writes it. The files of
+//! an archive are below a directory with the package's name; files that the manifest names as `../OTHER/FILE` are below `OTHER`.
 
 use super::PackageError;
 use super::archive::unpacked;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const MAX_PACKED: u64 = 32 << 20;
 const MAX_UNPACKED: u64 = 64 << 20;
 
-/// Files of a package, and entries of a directory that are looked at.
+/// Files of a package, and entries of a directory that are read.
 const MAX_FILES: usize = 2_000;
 const MAX_ENTRIES: usize = 10_000;
 
@@ -27,7 +27,7 @@ const MAX_MANIFEST: u64 = 64 << 10;
 type NamedFiles = BTreeMap<String, Vec<u8>>;
 
 impl PackageFolder {
-    /// Whether a path is that of a package rather than of another skill: a folder or an archive whose manifest has `[kiso.package]`.
+    /// Whether a path is a package and not another skill: a folder or an archive whose manifest has `[kiso.package]`.
     pub fn is_one(path: &Path) -> bool {
         let manifest = match path.is_dir() {
             true => read_file(&path.join(MANIFEST), MAX_MANIFEST).ok(),
@@ -36,7 +36,8 @@ impl PackageFolder {
         manifest.is_some_and(|text| has_package_table(&text))
     }
 
-    /// Reads a folder or an archive, and returns the package with the bytes of its archive. Those are the same for the same files.
+    /// Reads a folder or an archive, and returns the package with the bytes of its archive. The same files always give the same
+    /// bytes.
     pub fn read(path: &Path) -> Result<(Self, Vec<u8>), PackageError> {
         match path.is_dir() {
             true => {
@@ -71,7 +72,7 @@ fn has_package_table(text: &[u8]) -> bool {
     table.get("kiso").and_then(|kiso| kiso.get("package")).is_some()
 }
 
-/// Reads the manifest of a folder and the files that it names. A link is followed nowhere.
+/// Reads the manifest of a folder and the files that it names. No link is followed.
 fn read_folder(dir: &Path) -> Result<NamedFiles, PackageError> {
     let manifest = read_file(&dir.join(MANIFEST), MAX_MANIFEST)?;
     let text = std::str::from_utf8(&manifest).map_err(|_| unfit(format!("{MANIFEST} is not UTF-8")))?;
@@ -126,7 +127,7 @@ fn read_archive(path: &Path) -> Result<NamedFiles, PackageError> {
     }
 }
 
-/// The files of an archive by their paths below the folder with the one manifest. Sizes are counted while it is unpacked.
+/// The files of an archive by their paths below the folder with the one manifest. Unpacked bytes are counted.
 fn unzip(bytes: &[u8]) -> Result<NamedFiles, PackageError> {
     let damaged = |error: rawzip::Error| PackageError::Archive(error.to_string());
     let archive = ZipArchive::from_slice(bytes).map_err(damaged)?;
@@ -162,7 +163,7 @@ fn unzip(bytes: &[u8]) -> Result<NamedFiles, PackageError> {
     Ok(all.into_iter().map(|(path, bytes)| (relative(path), bytes)).collect())
 }
 
-/// The archive of these files: sorted, without times and owners.
+/// Makes the archive of these files: sorted, without times and owners.
 fn pack(name: &str, files: &NamedFiles) -> Result<Vec<u8>, PackageError> {
     let failed = |error: &dyn std::fmt::Display| PackageError::Archive(error.to_string());
     let mut packed = Vec::new();

@@ -14,7 +14,7 @@ use wasm_encoder::{
 use wasmparser::{CodeSectionReader, CustomSectionReader, ExportSectionReader, FunctionSectionReader};
 use wasmparser::{FuncType, ImportSectionReader, Imports, Parser, TypeRef, TypeSectionReader, ValType};
 
-/// How a program for WASI preview 1 ends itself.
+/// The function by which a program for WASI preview 1 ends itself.
 const PROC_EXIT: &str = "proc_exit";
 const FD_WRITE: &str = "fd_write";
 const ARGS_SIZES_GET: &str = "args_sizes_get";
@@ -26,7 +26,7 @@ const EXIT_CODES: i32 = 0xff;
 /// The exit code of a program that calls a function which is refused.
 const REFUSED: i32 = 70;
 
-/// Initializes a reactor. A program that exports it would be initialized twice.
+/// The function that initializes a reactor. A program that exports it would be initialized twice.
 const INITIALIZE: &str = "_initialize";
 
 const START: &str = "_start";
@@ -44,7 +44,8 @@ pub(super) fn program(module: Vec<u8>, source: &ComponentSource) -> Result<Vec<u
     Ok(made.finish())
 }
 
-/// Where things are in the module. Functions that it imports have the first indices, so those behind move when imports come and go.
+/// The places of functions in the module. Imported functions have the first indices, so the others move when imports are added or
+/// removed.
 struct Shaping {
     /// For each imported function, its new index, and whether it is replaced.
     imported: Vec<(u32, bool)>,
@@ -52,11 +53,11 @@ struct Shaping {
     added: Vec<(&'static str, u32)>,
     /// The number of functions that are imported now.
     imports: u32,
-    /// The types of the functions that the module has not.
+    /// The types of functions that the module lacks.
     types: Vec<(&'static [wasm_encoder::ValType], &'static [wasm_encoder::ValType])>,
-    /// Whether it is given a `_start`, and its exports are fewer.
+    /// Whether it gets a `_start` and loses its other exports.
     is_reactor: bool,
-    /// The functions behind all others: type and code.
+    /// The functions after all others: type and code.
     functions: Vec<(u32, Function)>,
     /// The index of `_start`.
     start: u32,
@@ -93,7 +94,7 @@ impl Shaping {
         let args_sizes_get = wasi(ARGS_SIZES_GET, has_arguments, &[NUMBER; 2], &[NUMBER])?;
         let args_get = wasi(ARGS_GET, has_arguments, &[NUMBER; 2], &[NUMBER])?;
         shaping.imports = next + shaping.added.len() as u32;
-        // Replaced functions stand behind those that the module defines, and `_start` behind them.
+        // Replaced functions come after those that the module defines, and `_start` after them.
         let behind = shaping.imports + index.functions() - index.imported();
         for (stub, at) in stubs.iter().zip(behind..) {
             shaping.imported[stub.function as usize].0 = at;
@@ -113,7 +114,7 @@ impl Shaping {
         Ok(shaping)
     }
 
-    /// The index that a function of WASI will have; it is imported if it is needed and the module does not.
+    /// The index that a function of WASI will have. It is added to the imports if it is needed and missing.
     fn import(
         &mut self,
         index: &ModuleIndex<'_>,
@@ -137,7 +138,7 @@ impl Shaping {
         Ok(kept + self.added.len() as u32 - 1)
     }
 
-    /// The index of a type of functions, which is added if the module does not have it.
+    /// The index of a type of functions. The type is added if it is missing.
     fn type_index(
         &mut self,
         index: &ModuleIndex<'_>,
@@ -250,8 +251,8 @@ struct Stub<'a> {
     answer: StubAnswer,
 }
 
-/// The functions that the manifest lists. Each entry must name functions that the module imports, so that the list says no more than
-/// is done.
+/// The functions that the manifest lists. Each entry must name functions that the module imports, so that the list has no entries
+/// without effect.
 fn stubs<'a>(index: &'a ModuleIndex<'_>, listed: &[ImportStub]) -> Result<Vec<Stub<'a>>, String> {
     let mut stubs: Vec<Stub<'_>> = Vec::new();
     for ImportStub { module, names, answer } in listed {
@@ -266,7 +267,7 @@ fn stubs<'a>(index: &'a ModuleIndex<'_>, listed: &[ImportStub]) -> Result<Vec<St
             return Err(format!("it imports nothing from {module}"));
         }
         for function in functions {
-            // The first entry that names a function counts.
+            // The first entry that names a function applies.
             if stubs.iter().any(|stub| stub.function == function) {
                 continue;
             }
@@ -280,7 +281,7 @@ fn stubs<'a>(index: &'a ModuleIndex<'_>, listed: &[ImportStub]) -> Result<Vec<St
     Ok(stubs)
 }
 
-/// A function that always returns a number, or nothing where its type has no result.
+/// A function that always returns a number, or nothing if its type has no result.
 fn answering(ty: &FuncType, number: i32) -> Result<Function, String> {
     let mut answering = Function::new([]);
     let mut code = answering.instructions();
@@ -297,8 +298,8 @@ fn answering(ty: &FuncType, number: i32) -> Result<Function, String> {
     Ok(answering)
 }
 
-/// A function that writes its name to standard error and ends the program. It writes over the program's memory, which nothing reads
-/// any more.
+/// A function that writes its name to standard error and ends the program. It overwrites the program's memory, which nothing
+/// reads any more.
 fn refusing(name: &str, fd_write: u32, proc_exit: u32) -> Function {
     let (vector, written, text) = (16, 24, 32);
     let message = format!("kiso: the program calls {name:.300}, which is not available here\n");
@@ -316,7 +317,7 @@ fn refusing(name: &str, fd_write: u32, proc_exit: u32) -> Function {
     refusing
 }
 
-/// The functions that `_start` needs beside those of the module.
+/// The functions that `_start` needs besides those of the module.
 struct Calls {
     args_sizes_get: u32,
     args_get: u32,
@@ -368,7 +369,7 @@ impl Calls {
                 }),
             }
         }
-        // A program that only returns has succeeded.
+        // A program that simply returns has succeeded.
         if reactor.calls.iter().any(|call| call.exit) {
             code.local_get(exit_code).i32_const(EXIT_CODES).i32_and().call(self.proc_exit);
         }
@@ -376,7 +377,7 @@ impl Calls {
         Ok(start)
     }
 
-    /// Leaves the two parameters on the stack. The words lie behind an array of their addresses; WASI puts one after the other.
+    /// Leaves the two parameters on the stack. The words come after an array of their addresses; WASI writes one after the other.
     fn arguments(&self, code: &mut InstructionSink<'_>, (allocate, takes_four): (u32, bool), form: ReactorArguments) {
         let (count, size, words, pairs, at) = (0, 1, 2, 3, 4);
         let room = |code: &mut InstructionSink<'_>, push_size: &dyn Fn(&mut InstructionSink<'_>)| {
@@ -392,7 +393,7 @@ impl Calls {
         code.local_tee(words).local_get(words).i32_const(4).i32_add().call(self.args_sizes_get).drop();
         code.local_get(words).i32_load(aligned(0, 2)).local_set(count);
         code.local_get(words).i32_load(aligned(4, 2)).local_set(size);
-        // Behind the addresses, and at the end of them the place of one more.
+        // The address after the array of addresses. The array has room for one more.
         let behind = |code: &mut InstructionSink<'_>| {
             code.local_get(count).i32_const(2).i32_shl().i32_const(4).i32_add();
         };
@@ -536,7 +537,7 @@ mod tests {
         (String::from_utf8(std::mem::take(&mut store.data_mut().printed)).unwrap(), store.data().code)
     }
 
-    /// A reactor that calls its embedder through a table, and answers with `answer` less one if that failed as it should.
+    /// A reactor that calls its embedder through a table. It returns `answer`, less one if that call failed as expected.
     fn reactor(answer: i32) -> Vec<u8> {
         let text = format!(
             r#"(module (type $call (func (param i32) (result i32)))
@@ -560,7 +561,7 @@ mod tests {
         }
     }
 
-    /// Prints each word that it is given in brackets, and ends with their number. It must be initialized first, and once.
+    /// A program that prints each of its words in brackets, and returns their number. It must be initialized first, and once.
     fn words(strings: bool) -> Vec<u8> {
         // An element of the array is an address, or an address and a length.
         let (params, step, length) = match strings {
@@ -628,7 +629,7 @@ mod tests {
             wat::parse_str(text).unwrap()
         };
         let (b, c) = (stub("host", &["b"], StubAnswer::Number(-2)), stub("other", &[], StubAnswer::Number(5)));
-        // The first entry that names a function counts.
+        // The first entry that names a function applies.
         let rest = stub("host", &[], StubAnswer::Word(StubWord::Refuse));
         let made = program(module(), &source(None, vec![b.clone(), rest, c.clone()])).unwrap();
         let expected = "kiso: the program calls a: func() of host, which is not available here\n";

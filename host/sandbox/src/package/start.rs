@@ -66,7 +66,7 @@ mod cpython {
     fn has_usual_options(argv: &[String]) -> bool {
         for (at, word) in argv.iter().enumerate().skip(1) {
             let Some(options) = word.strip_prefix('-').filter(|options| !options.is_empty()) else {
-                // Compiled code is read in another way.
+                // Compiled code is loaded in a different way.
                 return !word.ends_with(".pyc");
             };
             match options.trim_start_matches(['u', 'B']) {
@@ -88,7 +88,8 @@ mod cpython {
         }
     }
 
-    /// Finds the word that is the path of the program; none where it is given with `-c` or `-m`, or comes from standard input.
+    /// Finds the word that is the path of the program. `None` if the program is given with `-c` or `-m`, or comes from standard
+    /// input.
     pub(super) fn program(argv: &[String]) -> Option<usize> {
         let mut at = 1;
         while let Some(word) = argv.get(at) {
@@ -104,7 +105,7 @@ mod cpython {
                 at += 1;
                 continue;
             }
-            // The first option that takes a value takes the rest of the word, or the next one.
+            // The first option with a value takes the rest of the word, or the next word.
             match options.char_indices().find(|(_, option)| "cmWX".contains(*option)) {
                 Some((_, 'c' | 'm')) => return None,
                 Some((index, _)) if index + 1 == options.len() => at += 2,

@@ -1,5 +1,5 @@
-//! An interpreter that has started already. Starting one takes longer than most programs run, so it is started once, where its package is
-//! added, and kept in its module as it was then. That takes two steps:
+//! An interpreter that has started already. Starting one takes longer than most programs run. So it is started once, when its
+//! package is added, and its state is kept in its module. That takes two steps:
 //!
 //! 1. [`recorder`] makes a module that starts as usual. Where the program then asks for the resolution of a clock, which nothing else
 //!    does, it writes its stack pointer and its whole memory to standard output instead, and ends.
@@ -27,14 +27,14 @@ pub const MARK: char = '+';
 
 const PAGE: usize = 64 << 10;
 
-/// Zeros between bytes from which on these are two pieces of data: a page of most machines. With less, the memory of an interpreter with
-/// many libraries has more pieces than a module may have.
+/// The number of zero bytes that separates two pieces of data: a page of most machines. With fewer, the memory of an interpreter
+/// with many libraries has more pieces than a module may have.
 const GAP: usize = 4 << 10;
 
 /// Bytes of memory that a recorder may have: some thirty times what the first interpreter has.
 const MAX_MEMORY: usize = 512 << 20;
 
-/// The stack is aligned to this many bytes, as the calling convention of C wants it.
+/// The stack is aligned to this many bytes, as the calling convention of C requires.
 const ALIGN: usize = 16;
 
 /// The output of a recorder.
@@ -46,7 +46,7 @@ struct Recorded<'a> {
     memory: &'a [u8],
 }
 
-/// The module that writes down what it is. Debugging information is left out.
+/// The module that prints its own state. Debugging information is left out.
 pub(super) fn recorder(module: &[u8]) -> Result<Vec<u8>, String> {
     let unfit = |what: String| format!("its interpreter cannot be recorded: {what}");
     let mut recorder = Recorder::new(module).map_err(unfit)?;
@@ -56,7 +56,8 @@ pub(super) fn recorder(module: &[u8]) -> Result<Vec<u8>, String> {
     Ok(made.finish())
 }
 
-/// The module that goes on where a recorder ended, of the module that the recorder was made of. `recorded` is what that one printed.
+/// Makes the module that continues where the recorder ended. `module` is the one that the recorder was made from, `recorded` the
+/// recorder's output.
 pub(super) fn started(module: &[u8], recorded: &[u8], interpreter: &StartedInterpreter) -> Result<Vec<u8>, String> {
     let unfit = |what: String| format!("its interpreter cannot be started from what was recorded: {what}");
     Recorded::read(recorded).and_then(|recorded| restart(module, &recorded, interpreter)).map_err(unfit)
@@ -82,8 +83,8 @@ impl Recorder {
         Ok(Self { clock, clock_type, fd_write, proc_exit, functions: index.functions() })
     }
 
-    /// Writes so many bytes from an address on to standard output, or ends the program. Below the stack there is room for what
-    /// `fd_write` is told and answers.
+    /// Writes a number of bytes from an address on to standard output, or ends the program. The parameters and results of
+    /// `fd_write` are below the stack.
     fn write(&self) -> Function {
         let (from, left, room) = (0, 1, 2);
         let mut write = Function::new([(1, wasm_encoder::ValType::I32)]);
@@ -175,7 +176,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// The bytes that are not zero, as pieces and where they begin.
+/// The pieces of bytes that are not zero, with their offsets.
 fn pieces(memory: &[u8]) -> Vec<(usize, &[u8])> {
     let (mut pieces, mut from) = (Vec::new(), 0);
     while let Some(begin) = memory[from..].iter().position(|byte| *byte != 0).map(|at| from + at) {
@@ -329,7 +330,7 @@ fn restart(module: &[u8], recorded: &Recorded<'_>, interpreter: &StartedInterpre
             Payload::GlobalSection(_) => {
                 let mut globals = GlobalSection::new();
                 let ty = GlobalType { val_type: wasm_encoder::ValType::I32, mutable: true, shared: false };
-                // A new stack begins at its end; the old one goes on where it was.
+                // A new stack begins at its end; the old one continues where it was.
                 globals.global(ty, &ConstExpr::i32_const(stack_pointer as i32));
                 for (ty, value) in &published.others {
                     globals.global(*ty, value);
@@ -416,7 +417,7 @@ impl Begin {
         };
         code.i32_const(room).i32_const(room + 4).call(self.args_sizes_get).drop();
         code.i32_const(room + 8).i32_const(room + 12).call(self.environ_sizes_get).drop();
-        // Where the words are, and behind them what the variables begin with.
+        // The addresses of the words, and after them those of the variables.
         code.i32_const(room + 16);
         number(&mut code, 0);
         code.i32_const(2).i32_shl().i32_add().local_tee(words);
@@ -438,7 +439,7 @@ impl Begin {
         code.i32_const(self.function as i32).i32_const(0).i32_const(0).i32_const(0);
         code.i32_const(self.code as i32).call_indirect(0, self.call).drop();
         code.call(self.exit).i32_const(70).call(self.proc_exit).unreachable().end();
-        // Otherwise as it was published, with the larger stack if there is one.
+        // Otherwise the published program runs, with the larger stack if there is one.
         if let Some(stack_pointer) = self.stack_pointer {
             code.i32_const(stack_pointer).global_set(0);
         }
