@@ -68,7 +68,7 @@ pub(super) enum SkillCommand {
     Search(search::SearchArgs),
     /// Write a signed index of a folder of skills and packages, for `kiso skill search` and `add` in other homes
     Index(index::IndexArgs),
-    /// Keep what the skills and packages of this home were installed from in a folder, for homes without network
+    /// Save the sources of this home's skills and packages in a folder, for homes without network
     Mirror(mirror::MirrorArgs),
     /// Show which skills have another version at their source
     Outdated(update::OutdatedArgs),
@@ -79,7 +79,7 @@ pub(super) enum SkillCommand {
     /// Choose whose skill signatures to trust
     #[command(subcommand)]
     Trust(trust::TrustCommand),
-    /// Install what the skills.lock of another home names, by its digests
+    /// Install the skills in the skills.lock of another home, by their digests
     Sync(sync::SyncArgs),
 }
 

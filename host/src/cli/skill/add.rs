@@ -13,17 +13,21 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
-    /// The .wasm file, or an Agent Skill: a folder with a SKILL.md, or a .zip or .skill file of one; or a package: a folder with a kiso.toml that has [kiso.package], or a .zip file of one; or any of them at https://HOST/FILE with --sha256, at oci://HOST/NAME:TAG, or by its name in an index; or the name of a package of kiso, such as python (`kiso skill search` lists them)
+    /// The .wasm file; an Agent Skill (a folder with a SKILL.md, or a .zip or .skill file of one); a package (a folder with
+    /// a kiso.toml that has [kiso.package], or a .zip file of one); any of them at https://HOST/FILE with --sha256, at
+    /// oci://HOST/NAME:TAG, or by its name in an index; or the name of a package of kiso, such as python (`kiso skill
+    /// search` lists them)
     file: PathBuf,
-    /// For a package: a file or an address to take it from instead of the publisher's: the component, or an archive that contains it; repeat for a package of several files. For any name: a folder that `kiso skill mirror` wrote
+    /// For a package: a file or an address of the component, or of an archive that contains it, to use instead of the
+    /// publisher's; repeat for a package of several files. For any name: a folder that `kiso skill mirror` wrote
     #[arg(long, value_name = "FILE|URL|FOLDER", conflicts_with_all = ["manifest", "name"])]
     from: Vec<String>,
     #[command(flatten)]
     registry: RegistryArgs,
-    /// For https://: the SHA-256 that the file must have; it can also stand behind the address, as #sha256=DIGEST
+    /// For https://: the SHA-256 that the file must have; it can also follow the address, as #sha256=DIGEST
     #[arg(long, value_name = "DIGEST")]
     sha256: Option<String>,
-    /// For a name: the index that it is looked for in, as `[skills] index` names it [default: all of them]
+    /// For a name: the index to search, as `[skills] index` names it [default: all of them]
     #[arg(long, value_name = "PLACE")]
     index: Option<String>,
     /// Manifest to use instead of the one in the file or beside it
@@ -32,7 +36,8 @@ pub(crate) struct AddArgs {
     /// Name to install it under instead of its own
     #[arg(long)]
     name: Option<String>,
-    /// Grant everything it asks for (or imports, without a manifest), nothing, not even /work, or what was granted before [default: ask]
+    /// Grant everything it asks for (or imports, without a manifest), nothing (not even /work), or what was granted before
+    /// [default: ask]
     #[arg(long, value_name = "all|none|keep")]
     grant: Option<GrantAnswer>,
 }
@@ -55,13 +60,15 @@ impl AddArgs {
         Ok(Exit::Done)
     }
 
-    /// The package of kiso that is meant. Its name alone means the package, whatever the directory has in it.
+    /// Returns the package of kiso with this name. A package's own name always means the package; a command's name does only
+    /// if there is no file of this name.
     fn package(&self) -> Option<&'static PackageFolder> {
         let name = self.file.to_str().filter(|_| self.index.is_none() && self.manifest.is_none())?;
         find(name).or_else(|| package::known(name).filter(|_| !self.file.exists()))
     }
 
-    /// The skill's file in a folder of `kiso skill mirror` that `--from` names. A package has its archive there beside its component.
+    /// Returns the skill's file in a folder of `kiso skill mirror` that `--from` names. For a package, that is its archive
+    /// rather than its component.
     fn mirrored(&self) -> Option<PathBuf> {
         let name = self.file.to_str().filter(|name| SkillName::parse(name).is_ok())?;
         let [dir] = &self.from[..] else { return None };
@@ -69,7 +76,7 @@ impl AddArgs {
         ["zip", "skill", "wasm"].iter().map(|ending| dir.join(format!("{name}.{ending}"))).find(|file| file.is_file())
     }
 
-    /// The file that is meant.
+    /// Returns the file to install.
     fn file(&self, skills: &Skills, show: &Show) -> Result<SkillFile, Failure> {
         let place = self.file.to_str().unwrap_or_default();
         if WebPlace::is_one(place) {

@@ -14,7 +14,7 @@ use serde_json::json;
 pub(crate) struct AuditArgs {
     /// The skill, a component
     name: String,
-    /// Grant it the least that would have done for its calls so far; this never grants anything more
+    /// Reduce its grant to the permissions that its calls have used so far; this never adds permissions
     #[arg(long)]
     tighten: bool,
 }

@@ -1,4 +1,4 @@
-//! `kiso skill build`: the language's own tool, then the manifest inside the file.
+//! `kiso skill build`: runs the language's build tool, and puts the manifest into the file.
 
 mod javascript;
 mod made;
@@ -33,7 +33,7 @@ impl BuildArgs {
     }
 }
 
-/// The world that skills of other languages are built for.
+/// The world of skills in languages other than Rust.
 const WORLD: &str = "kiso:skill/sandbox";
 
 /// Builds the project in `dir` and returns the packed file, DIR/NAME.wasm.
@@ -71,7 +71,8 @@ fn rust(dir: &Path) -> Result<PathBuf, Failure> {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--target", TARGET, "--message-format", "json-render-diagnostics"]);
     if let Some(home) = cargo_home() {
-        // A panic names its source file: for a package the one below this directory, which is another for everybody.
+        // A panic names its source file. For a package, that is a file below this directory, whose path differs between
+        // machines.
         let flag = json!([format!("--remap-path-prefix={}=/cargo", home.display())]);
         cargo.args(["--config", &format!("target.{TARGET}.rustflags={flag}")]);
     }
@@ -95,7 +96,7 @@ fn cargo_home() -> Option<PathBuf> {
         .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))
 }
 
-/// The component that a message of cargo tells of.
+/// Returns the component that a message of cargo reports.
 fn component_of(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let files = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
@@ -115,7 +116,7 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
 
 /// Runs a tool with its output on standard error.
 fn run(command: &mut Command, how_to_get: &str) -> Result<(), Failure> {
-    /// What `env` in a script's first line ends with when there is no such interpreter.
+    /// The exit code of `env` in a script's first line if the interpreter is missing.
     const NOT_FOUND: i32 = 127;
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command.stdin(Stdio::null()).stdout(std::io::stderr()).status();

@@ -1,4 +1,4 @@
-//! `kiso skill grant`: what an administrator allows.
+//! `kiso skill grant`: shows and changes an administrator's grants.
 
 use super::open;
 use crate::cli::show::printable;
@@ -25,7 +25,7 @@ pub(crate) struct GrantArgs {
     limits: bool,
 }
 
-/// The options of the capabilities, as they say themselves.
+/// The options of the capabilities, as each declares them.
 #[derive(Debug)]
 struct CapabilityFlags(FlagValues);
 

@@ -1,4 +1,4 @@
-//! `kiso skill index`: makes a signed index, so that anybody can host one.
+//! `kiso skill index`: creates a signed index, which can be hosted anywhere.
 
 use super::open;
 use super::sign::read;
@@ -17,7 +17,7 @@ pub(crate) struct IndexArgs {
     /// The secret key that signs the index: a file of `kiso skill trust new`, or of `minisign -G -W`
     #[arg(long, value_name = "KEY")]
     key: PathBuf,
-    /// What to call the index; another one of the same name and key is a version of it
+    /// The name of the index; another index with the same name and key is a version of it
     #[arg(long, default_value = "skills")]
     name: String,
     /// Days until it expires; create it again before then

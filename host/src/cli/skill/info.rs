@@ -78,7 +78,8 @@ impl InfoArgs {
     }
 }
 
-/// The commands of an installed package. Another one may have some of the same names, which are that one's then.
+/// Lists the commands of an installed package. Commands with the same name in another package may be used from there
+/// instead.
 fn commands(skills: &Skills, package: &Package) -> String {
     let with_owner = |command: &String| match installed_package(skills, command) {
         Some(skill) if skill.package().is_some_and(|owner| owner.name != package.name) => {

@@ -1,5 +1,5 @@
-//! What `kiso skill add`, `update` and `sync` have in common: a file that was named or fetched, what it is, and the question before it
-//! is installed.
+//! Shared by `kiso skill add`, `update` and `sync`: examines a file that was named or fetched, and asks before it is
+//! installed.
 
 use super::package::{self, PackageInstall};
 use super::question::{choose, confirm};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub(super) enum GrantAnswer {
     All,
     None,
-    /// What was granted before.
+    /// The same as before.
     Keep,
 }
 
@@ -33,7 +33,7 @@ impl From<GrantAnswer> for GrantChoice {
     }
 }
 
-/// Where a skill's file is.
+/// The location of a skill's file.
 pub(super) enum SkillFile {
     Named(PathBuf),
     Fetched(FetchedFile),
@@ -47,7 +47,7 @@ impl SkillFile {
         }
     }
 
-    /// The signature that came with it, or lies beside it.
+    /// Returns the signature that was fetched with the file, or lies beside it.
     pub(super) fn signature(&self) -> Option<String> {
         match self {
             Self::Named(path) => std::fs::read_to_string(signature_of(path)).ok(),
@@ -56,7 +56,7 @@ impl SkillFile {
     }
 }
 
-/// What such a file is: a component, an Agent Skill, or a package.
+/// The content of the file: a component, an Agent Skill, or a package.
 pub(super) enum SkillCandidate {
     Component(Box<InstallCandidate>),
     Agent(Box<AgentCandidate>),
@@ -64,7 +64,7 @@ pub(super) enum SkillCandidate {
 }
 
 impl SkillCandidate {
-    /// Reads it. Changes nothing.
+    /// Reads the file. Changes nothing.
     pub(super) fn examine(
         skills: &Skills,
         from: &SkillFile,
@@ -111,7 +111,7 @@ impl SkillCandidate {
         }
     }
 
-    /// Where it was got, its digest, and who signed it.
+    /// Returns its source, its digest, and its signer.
     pub(super) fn provenance(&self) -> &Provenance {
         match self {
             Self::Component(candidate) => candidate.provenance(),
@@ -120,7 +120,7 @@ impl SkillCandidate {
         }
     }
 
-    /// Installs it. What it asks for beyond what was granted is asked first. `from` has files and addresses for the downloads of a package.
+    /// Installs it. Asks before it grants more than before. `from` has files and addresses for the downloads of a package.
     pub(super) fn install(
         self,
         opened: &Opened,
@@ -142,7 +142,7 @@ impl SkillCandidate {
     }
 }
 
-/// The name in a package's manifest; nothing if it cannot be read, of which the next step tells more.
+/// Returns the name in a package's manifest; empty if the manifest cannot be read, which the next step reports.
 fn package_name(path: &Path) -> String {
     PackageFolder::read(path).map(|(folder, _)| folder.package.name.clone()).unwrap_or_default()
 }
@@ -188,8 +188,8 @@ fn install_component(
     Ok(())
 }
 
-/// It asks for nothing and is granted nothing. That it is somebody else's than the one before is asked all the same: what it says is
-/// followed.
+/// Installs an Agent Skill, which asks for nothing and is granted nothing. A change of its publisher needs confirmation
+/// anyway, because models follow its text.
 fn install_agent_skill(
     skills: &Skills,
     candidate: AgentCandidate,

@@ -44,7 +44,7 @@ impl ListArgs {
                 }
             }
         }
-        // Those of projects that command lines see, as far as nobody has decided about them.
+        // Agent Skills of projects that command lines see, as long as nobody has decided about them.
         for mount in &opened.config.mounts {
             let Ok(found) = opened.skills.project_skills(&mount.path) else { continue };
             let open: Vec<_> = found.iter().filter(|skill| skill.state.is_open()).collect();

@@ -1,5 +1,5 @@
-//! `kiso skill mirror`: keeps what the skills of this home were installed from in a folder, for homes without network, and because
-//! publishers take files away.
+//! `kiso skill mirror`: saves the sources of this home's skills in a folder, for homes without network, and because
+//! publishers delete files.
 
 use super::installing::{SkillCandidate, SkillFile};
 use super::push::RegistryArgs;
@@ -13,18 +13,18 @@ use kiso_sandbox::skill::{LockedSkill, is_index_source};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// The file that names everything in the folder.
+/// The file that lists everything in the folder.
 const LOCK: &str = "skills.lock";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct MirrorArgs {
-    /// The folder to write; what is there already is not fetched again
+    /// The folder to write; files that are there already are not fetched again
     folder: PathBuf,
     #[command(flatten)]
     registry: RegistryArgs,
 }
 
-/// What was done about a skill.
+/// The result for a skill.
 enum Kept {
     Fetched,
     Unchanged,
@@ -109,7 +109,7 @@ impl MirrorArgs {
     }
 }
 
-/// Keeps what the publishers have of a package.
+/// Saves a package's downloads from its publishers.
 fn keep_downloads(folder: &PackageFolder, dir: &Path, show: &Show) -> Result<Kept, Failure> {
     let package = &folder.package;
     let there = package_install::files_of(dir, package).unwrap_or_default();
@@ -121,20 +121,20 @@ fn keep_downloads(folder: &PackageFolder, dir: &Path, show: &Show) -> Result<Kep
     create(dir)?;
     for ((url, _), bytes) in package.addresses().into_iter().zip(sources) {
         let name = file_name(url);
-        // That is the name of the archive of a package.
+        // The package's archive has that name.
         let name = if name == format!("{}.zip", package.name) { format!("download-{name}") } else { name };
         write(&dir.join(name), &bytes)?;
     }
     Ok(Kept::Fetched)
 }
 
-/// The bytes of a package's archive.
+/// Returns the bytes of a package's archive.
 fn packed(path: &Path) -> Result<Vec<u8>, Failure> {
     let read = PackageFolder::read(path).map(|(_, packed)| packed);
     read.map_err(|error| Failure::new(Exit::Policy, error.to_string()))
 }
 
-/// The last part of an address as the name of a file.
+/// Returns the last part of an address as a file name.
 fn file_name(url: &str) -> String {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -147,7 +147,7 @@ fn create(dir: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(dir).map_err(|error| unwritten(dir, &error))
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file completely or not at all.
 fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let part = file.with_file_name(format!(".{}.part", std::process::id()));
     let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, file));

@@ -1,4 +1,4 @@
-//! `kiso skill new`: a project that builds, with everything it needs inside.
+//! `kiso skill new`: creates a project that builds and contains all that it needs.
 
 use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
@@ -42,7 +42,7 @@ impl Language {
         shared.iter().chain(own)
     }
 
-    /// The SDK of the language and where a project has it.
+    /// Returns the language's SDK, and its directory in a project.
     fn sdk(self) -> (&'static str, &'static [(&'static str, &'static str)]) {
         match self {
             Self::Rust => ("vendor/kiso-sdk", SDK),
@@ -56,7 +56,7 @@ impl NewArgs {
     pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let name = SkillName::parse(&self.name)?;
         if name.as_str().starts_with(|c: char| c.is_ascii_digit()) {
-            // No build tool takes such a name for a package.
+            // Build tools do not accept such a name for a package.
             return Err(Failure::new(
                 Exit::Usage,
                 format!("`{name}` begins with a digit; a project's name begins with a letter"),
@@ -76,7 +76,7 @@ impl NewArgs {
             let source = if self.lang == Language::Ts { "skill.ts" } else { "skill.js" };
             write(&dir.join(path), &text.replace("{{name}}", name.as_str()).replace("{{source}}", source))?;
         }
-        // The interface and the SDK travel with the project, so that it builds wherever it is. Rust's SDK is made of both.
+        // The project contains the interface and the SDK, so that it builds anywhere. Rust's SDK includes both.
         let wit = if self.lang == Language::Rust { &[] } else { WIT };
         for (path, text) in wit {
             write(&dir.join("wit").join(path), text)?;

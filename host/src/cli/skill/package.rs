@@ -12,28 +12,28 @@ use serde_json::json;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// No package has more files than this.
+/// Maximum files of a package.
 const MAX_SOURCES: usize = 8;
 
-/// Files of a directory that are read for a package.
+/// Maximum files of a directory that are read for a package.
 const MAX_FILES: usize = 32;
 
-/// The package of kiso that has this name, or a command of this name.
+/// Returns the package of kiso that has this name, or a command of this name.
 pub(super) fn known(name: &str) -> Option<&'static PackageFolder> {
     let with_command = || package::bundled().iter().find(|folder| folder.package.has_command(name));
     package::find(name).or_else(with_command)
 }
 
-/// How a package is installed.
+/// Options for installing a package.
 pub(super) struct PackageInstall<'a> {
-    /// Files, addresses and directories of `kiso skill mirror` to take it from instead of the publishers'.
+    /// Files, addresses and directories of `kiso skill mirror` to use instead of the publishers'.
     pub from: &'a [String],
-    /// For a package of kiso everything that it asks for, if nothing is said. For any other, a person is asked.
+    /// If not set, a package of kiso gets everything that it asks for; for any other, a person is asked.
     pub grant: Option<GrantChoice>,
     pub json: bool,
 }
 
-/// Installs a package and prints what was done.
+/// Installs a package and prints the result.
 pub(super) fn add(
     opened: &Opened,
     show: &Show,
@@ -59,7 +59,8 @@ pub(super) fn add(
     Ok(Exit::Done)
 }
 
-/// Fetches a package, checks its digest, runs its tests, and installs its commands. Returns whether it was fetched: one that is
+/// Fetches a package, checks its digest, runs its tests, and installs its commands. Returns whether it was fetched: a
+/// package that is already installed in this version, with its files, is not changed.
 /// installed in this version, with its files, is left alone.
 pub(super) fn install(
     opened: &Opened,
@@ -86,7 +87,7 @@ pub(super) fn install(
     let digest = |skill: &InstalledSkill| skill.provenance().and_then(|provenance| provenance.file_digest.clone());
     let current = there.as_deref().filter(|skill| is_current(skill));
     if current.is_some_and(|skill| !origin.is_of_kiso() && digest(skill) != origin.provenance.file_digest) {
-        // Its files lie in a directory with the name of the version.
+        // The directory of its files is named after the version.
         let message = format!(
             "{name} {} is installed with other contents; give it another version, or `kiso skill remove {name}` first",
             package.version
@@ -112,7 +113,7 @@ pub(super) fn install(
         folder.write(&opened.home, &unpacked).map_err(unwritten)?;
         if let Err(failure) = start_and_install(opened, show, (folder, origin), &unpacked, how) {
             show.rest();
-            // An installed one of this version lacked its files before.
+            // If this version was installed before, it lacked its files, so none of them are lost here.
             folder.remove_files(&opened.home);
             return Err(failure);
         }
@@ -125,7 +126,7 @@ pub(super) fn install(
     Ok(fetched)
 }
 
-/// Shows what a package of somebody else is. One that nobody vouches for is asked about before anything of it is fetched.
+/// Shows another publisher's package. If nobody vouches for it, asks before anything is fetched.
 fn introduce(
     folder: &PackageFolder,
     origin: &PackageOrigin,
@@ -152,7 +153,7 @@ fn introduce(
     confirm(&format!("{about}.\nIt comes from {place}, and no key that is trusted here has signed it.\n"), how.json)
 }
 
-/// Refuses what could not be compiled before anything of it is fetched.
+/// Refuses a package that could not be compiled, before anything is fetched.
 fn may_compile(opened: &Opened, package: &Package) -> Result<(), Failure> {
     let (Some(needs), engine) = (package.spec.compile, &opened.config.engine) else { return Ok(()) };
     if needs.memory_mib <= engine.compile_memory_mib && needs.timeout_s <= engine.compile_timeout_s {
@@ -172,7 +173,7 @@ fn may_compile(opened: &Opened, package: &Package) -> Result<(), Failure> {
     Err(Failure::new(Exit::Policy, message))
 }
 
-/// The bytes of what is to contain the package: what `--from` names, or else what the publishers have.
+/// Returns the bytes of the files that contain the package: those that `--from` names, or else the publishers'.
 pub(super) fn fetch_all(show: &Show, package: &Package, from: &[String]) -> Result<Vec<Vec<u8>>, Failure> {
     if let [dir] = from
         && Path::new(dir).is_dir()
@@ -198,7 +199,7 @@ pub(super) fn fetch_all(show: &Show, package: &Package, from: &[String]) -> Resu
     places.into_iter().map(|(place, expected)| fetch(show, package, place, expected)).collect()
 }
 
-/// The bytes of one file or address. How many are expected is known of a publisher's.
+/// Returns the bytes of one file or address. `expected` is the size of a publisher's file.
 fn fetch(show: &Show, package: &Package, place: &str, expected: Option<u64>) -> Result<Vec<u8>, Failure> {
     if !place.contains("://") {
         return read(Path::new(place), package);
@@ -220,7 +221,7 @@ fn fetch(show: &Show, package: &Package, place: &str, expected: Option<u64>) -> 
     })
 }
 
-/// The bytes of all files of a directory that can be the package's.
+/// Returns the bytes of all files in a directory that may belong to the package.
 pub(super) fn files_of(dir: &Path, package: &Package) -> Result<Vec<Vec<u8>>, Failure> {
     let failed = |error: std::io::Error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", dir.display()));
     let mut files = Vec::new();
@@ -270,7 +271,7 @@ fn start_and_install(
     install_component(opened, show, (folder, origin), &started, how)
 }
 
-/// Starts the interpreter, and returns what it printed: itself.
+/// Starts the interpreter, and returns its output, which is its own memory.
 fn record(
     opened: &Opened,
     show: &Show,
@@ -288,7 +289,7 @@ fn record(
     printed
 }
 
-/// Runs a program of the package with the package's files and nothing of the home, and returns its output.
+/// Runs a program of the package with the package's files, without access to the home. Returns its output.
 fn run_apart(
     opened: &Opened,
     folder: &PackageFolder,
@@ -299,13 +300,14 @@ fn run_apart(
     let unread = |error| Failure::new(Exit::Failed, format!("its files cannot be read: {error}"));
     let mut mounts = folder.package.mounts(&opened.home).map_err(unread)?;
     if folder.package.spec.interpreter.is_none() {
-        // Empty but for the device that every guest can open. A kept interpreter knows its directories by number.
+        // A directory that is empty except for the device that every guest can open. A kept interpreter knows its
+        // directories by number, so this is not added to it.
         mounts.push((folder.package.empty_dir(&opened.home).map_err(unread)?, "/dev".to_owned()));
     }
     Ok(block_on(opened.skills.run_apart(program, argv, env, mounts))??)
 }
 
-/// Runs the package's tests, and hands the component to the skills, which compile it and list it.
+/// Runs the package's tests, and installs the component, which compiles and lists it.
 fn install_component(
     opened: &Opened,
     show: &Show,
@@ -356,7 +358,7 @@ fn examine(
     Ok(opened.skills.examine_package(&wasm, &manifest, origin)?)
 }
 
-/// Removed when it goes out of scope.
+/// A directory that is removed when it is dropped.
 struct TempDir(PathBuf);
 
 impl Drop for TempDir {

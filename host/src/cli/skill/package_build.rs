@@ -1,4 +1,4 @@
-//! Packages whose component is built here, by command lines in the sandbox.
+//! Packages whose component is built on this machine, by command lines in the sandbox.
 
 use crate::cli::{Exit, Failure, Opened, block_on};
 use kiso_base::config::Config;
@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Most bytes and files that a build may make, with what it is made of.
+/// Maximum MiB and files of a build, including its inputs.
 const MAX_MIB: u64 = 512;
 const MAX_FILES: u64 = 20_000;
 
-/// Runs the package's build over its unpacked files, in a home of its own that is removed afterwards. Returns what it made.
+/// Runs the package's build over its unpacked files, in a temporary home. Returns the files it made.
 pub(super) fn run(
     opened: &Opened,
     folder: &PackageFolder,
@@ -46,7 +46,7 @@ pub(super) fn run(
     folder.take_built(build, component, built).map_err(unfit)
 }
 
-/// Runs the script, and returns the end of what it wrote if it failed.
+/// Runs the script. Returns the end of its output if it failed.
 async fn line(
     apart: &TempHome,
     mut config: Config,
@@ -89,7 +89,7 @@ async fn line(
     Ok(failed.then(|| format!("{limit}{}{}", done.stdout, done.stderr)))
 }
 
-/// The files below a directory of the build, by their paths. A link is followed nowhere: it is not a file.
+/// Collects the files below a directory of the build, by their paths. Links are skipped.
 fn collect(dir: &Path, below: &str, built: &mut BTreeMap<String, Vec<u8>>) -> Result<(), Failure> {
     for entry in std::fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -116,7 +116,7 @@ fn failed(error: std::io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("the package cannot be built: {error}; nothing was installed"))
 }
 
-/// A home without anything in it, removed when it goes out of scope.
+/// An empty home that is removed when it is dropped.
 struct TempHome {
     home: Home,
     store: Store,

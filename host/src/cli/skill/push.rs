@@ -1,4 +1,4 @@
-//! `kiso skill push`, and how a registry is asked.
+//! `kiso skill push`, and requests to registries.
 
 use super::open;
 use super::sign::read;
@@ -11,18 +11,19 @@ use kiso_sandbox::skill::{
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Credentials for registries, as JSON.
+/// Variable with credentials for registries, as JSON.
 const VARIABLE: &str = "KISO_REGISTRY_AUTH";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RegistryArgs {
-    /// For a registry: a file with names and passwords, in the form of Docker's config.json [default: what KISO_REGISTRY_AUTH holds]
+    /// For a registry: a file with names and passwords, in the form of Docker's config.json [default: the content of
+    /// KISO_REGISTRY_AUTH]
     #[arg(long, value_name = "FILE")]
     auth: Option<PathBuf>,
 }
 
 impl RegistryArgs {
-    /// Who asks.
+    /// Returns the credentials for registries.
     pub(super) fn credentials(&self) -> Result<RegistryCredentials, Failure> {
         let text = match &self.auth {
             Some(path) => Some(read(path)?),
@@ -31,8 +32,8 @@ impl RegistryArgs {
         Ok(text.map(|text| RegistryCredentials::read(&text)).transpose()?.unwrap_or_default())
     }
 
-    /// Gets what a place names that is none of this machine: out of a registry, from an address, or as an index has it. Nothing for
-    /// a path. `digest` is that of the file, where it is known.
+    /// Fetches from a remote place: a registry, an address, or an index. Returns `None` for a local path. `digest` is that
+    /// of the file, if it is known.
     pub(super) fn fetch(
         &self,
         skills: &Skills,

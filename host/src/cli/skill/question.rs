@@ -1,11 +1,11 @@
-//! The question before a skill is installed: what it is granted.
+//! The question before a skill is installed: its grant.
 
 use crate::cli::show::{Show, printable};
 use crate::cli::{Exit, Failure};
 use kiso_sandbox::skill::{GrantChoice, InstallCandidate};
 use std::io::{BufRead, IsTerminal};
 
-/// What a component is granted: as the command line says, or as a person answers, who is asked about everything that is new.
+/// Returns the grant of a component: from the command line, or from a person, who is asked about everything new.
 pub(super) fn choose(
     candidate: &InstallCandidate,
     grant: Option<GrantChoice>,
@@ -31,7 +31,7 @@ pub(super) fn choose(
     Ok(choice)
 }
 
-/// Asks a person what is granted.
+/// Asks a person for the grant.
 pub(super) fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
     match answer(
         question,
@@ -47,7 +47,7 @@ pub(super) fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
     }
 }
 
-/// Asks a person whether a change is installed; nothing is granted with it.
+/// Asks a person whether to install a change, which grants nothing.
 pub(super) fn confirm(question: &str, json: bool) -> Result<(), Failure> {
     match answer(question, "Install it? [y]es, [N]o: ", "--grant keep", json)?.as_str() {
         "y" | "yes" => Ok(()),
@@ -55,7 +55,7 @@ pub(super) fn confirm(question: &str, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// The answer of a person; where there is none, it has to be on the command line.
+/// Returns a person's answer; if nobody can be asked, the command line must have it.
 fn answer(question: &str, asks: &str, option: &str, json: bool) -> Result<String, Failure> {
     if json || !std::io::stdin().is_terminal() {
         return Err(Failure::new(Exit::Policy, format!("{question}nothing was installed; add {option}")));
@@ -63,7 +63,7 @@ fn answer(question: &str, asks: &str, option: &str, json: bool) -> Result<String
     err!("{}{asks}", printable(question));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).ok();
-    // After Ctrl-D the cursor still stands behind the question.
+    // After Ctrl-D, the cursor is still behind the question.
     if answer.is_empty() {
         errln!();
     }

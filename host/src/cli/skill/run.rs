@@ -15,8 +15,8 @@ use std::path::PathBuf;
 pub(crate) struct CallArgs {
     /// The skill, or SKILL.FUNCTION for one of several functions
     name: String,
-    /// Arguments; of an Agent Skill one of its scripts and the words for it (behind -- where they are options), or nothing to read its
-    /// instructions
+    /// Arguments. For an Agent Skill: one of its scripts and the script's arguments (after -- if they are options), or
+    /// nothing to read its instructions
     #[arg(value_name = "KEY=VALUE")]
     words: Vec<String>,
     /// All arguments as one JSON object
@@ -53,7 +53,7 @@ impl CallArgs {
 }
 
 impl CallArgs {
-    /// Runs a script of an Agent Skill in the session, as a command line would: with what the session has and nothing else.
+    /// Runs a script of an Agent Skill in the session, like a command line: with the session's permissions and nothing else.
     fn run_script(
         &self,
         opened: &Opened,
@@ -93,7 +93,7 @@ impl CallArgs {
     }
 }
 
-/// The command that starts a script, by its ending; what has another one by its first line.
+/// Returns the command that starts a script, by its file extension; other scripts are started by their first line.
 fn start_of(path: &str) -> String {
     let by = match path.rsplit_once('.').map(|(_, ending)| ending) {
         Some("sh" | "bash") => "sh ",
@@ -104,7 +104,7 @@ fn start_of(path: &str) -> String {
     format!("{by}'{}'", path.replace('\'', "'\\''"))
 }
 
-/// The arguments of a command line: JSON, or words read as the schema says.
+/// Returns the arguments of a command line: JSON, or words converted by the schema.
 pub(super) fn arguments(json: Option<&str>, words: &[String], schema: &Value) -> Result<Value, Failure> {
     match json {
         Some(text) => {

@@ -1,4 +1,4 @@
-//! `kiso skill search`: in the packages of kiso and the indexes of `config.toml`, and in the tags of a registry.
+//! `kiso skill search`: searches the packages of kiso, the indexes of `config.toml`, and the tags of a registry.
 
 use super::open;
 use super::push::RegistryArgs;
@@ -10,10 +10,10 @@ use kiso_sandbox::skill::signature::{AGENT_SKILL, PACKAGE};
 use kiso_sandbox::skill::{BUILT_IN, CATALOGUE, FoundSkill, IndexedSkill, OciReference, Skills};
 use serde_json::{Value, json};
 
-/// Tags of a name in a registry that are looked at, the newest first.
+/// Maximum tags of a name in a registry to search, newest first.
 const MAX_TAGS: usize = 50;
 
-/// Skills that are shown.
+/// Maximum skills that are shown.
 const MAX_SHOWN: usize = 200;
 
 #[derive(Debug, clap::Args)]
@@ -80,7 +80,7 @@ impl SearchArgs {
             });
             show.rest();
             for (tag, described) in looked?? {
-                // Beside skills, a name can have tags of other things.
+                // A name may also have tags that are not skills.
                 let Ok(described) = described else { continue };
                 let title = described.title.as_deref().unwrap_or_default();
                 let text = format!("{title} {tag} {}", of.name()).to_lowercase();
@@ -105,7 +105,7 @@ impl SearchArgs {
     }
 }
 
-/// The version of a skill that has this name here already.
+/// Returns the installed version of a skill with this name.
 fn installed_version(skills: &Skills, of: &IndexedSkill) -> Option<String> {
     match skills.find(&of.name) {
         Ok(skill) => Some(skill.manifest.version.clone()),
@@ -136,7 +136,7 @@ fn print(skill: &IndexedSkill, index_name: &str, index: &Value, installed: Optio
     row(&head, &format!("{state}{}  ({index_name}{about})", skill.summary));
 }
 
-/// As listings call it.
+/// Returns the word for listings.
 fn kind_word(kind: &str) -> &'static str {
     match kind {
         AGENT_SKILL => "agent",

@@ -1,4 +1,4 @@
-//! `kiso skill statement` and `kiso skill sign`: a publisher's word for a skill.
+//! `kiso skill statement` and `kiso skill sign`: a publisher's signature for a skill.
 
 use super::open;
 use crate::cli::show::printable_line;
@@ -64,7 +64,7 @@ impl SignArgs {
     }
 }
 
-/// The text of a key file.
+/// Returns the text of a key file.
 pub(in crate::cli) fn read(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));

@@ -1,4 +1,4 @@
-//! `kiso skill sync`: makes a home the same as the one that a `skills.lock` is of.
+//! `kiso skill sync`: installs the skills in the `skills.lock` of another home.
 
 use super::installing::{GrantAnswer, SkillCandidate, SkillFile};
 use super::open;
@@ -19,10 +19,11 @@ use std::path::PathBuf;
 pub(crate) struct SyncArgs {
     /// The skills.lock of the other home
     file: PathBuf,
-    /// Grant everything that each one asks for, nothing, not even /work, or what was granted here before [default: what every skill gets]
+    /// Grant everything that each one asks for, nothing (not even /work), or what was granted here before [default: the
+    /// basic grant of every skill]
     #[arg(long, value_name = "all|none|keep")]
     grant: Option<GrantAnswer>,
-    /// Also remove what is installed here and not there
+    /// Also remove skills that the other home does not have
     #[arg(long)]
     remove_others: bool,
     #[command(flatten)]
@@ -73,7 +74,7 @@ impl SyncArgs {
             return package_install::install(opened, show, folder, &PackageOrigin::of_kiso(folder), &how).map(drop);
         }
         let (name, choice) = (Some(locked.name.as_str()), self.grant.map_or(GrantChoice::Basic, Into::into));
-        // Of an Agent Skill of an index, the digest is that of its files, and not that of the archive.
+        // For an Agent Skill in an index, the digest is that of its files, and not that of the archive.
         let digest = Some(locked.digest.as_str()).filter(|_| locked.kind != AGENT_SKILL);
         let digest = digest.filter(|_| is_index_source(&locked.source).is_some());
         let file = match self.registry.fetch(skills, &locked.source, digest, show)? {
@@ -104,7 +105,7 @@ impl SyncArgs {
     }
 }
 
-/// What is there now has to be what was there when the file was written.
+/// Checks that the file is still the same as when `skills.lock` was written.
 pub(super) fn same(locked: &LockedSkill, digest: &str, signer: Option<&str>) -> Result<(), SkillError> {
     let refuse = |code: ErrorCode, why: String| Err(SkillError::new(&locked.name, Blame::Policy, code, why));
     if digest != locked.digest {

@@ -1,4 +1,4 @@
-//! `kiso skill trust`: publishers whose signatures count.
+//! `kiso skill trust`: the publishers whose signatures are trusted.
 
 mod project;
 
@@ -22,20 +22,20 @@ pub(in crate::cli) enum TrustCommand {
     Add {
         /// The public key of minisign: its line, or a file with it
         key: String,
-        /// What to call it here
+        /// A label for it
         #[arg(long, value_name = "NAME", default_value = "")]
         label: String,
     },
-    /// List the keys that are trusted, with the skills that are pinned to them
+    /// List the trusted keys, with the skills that are pinned to them
     List,
     /// Stop trusting a publisher's signatures; installed skills stay
     Remove {
         /// The number or label of the key
         key: String,
     },
-    /// Install the Agent Skills that stand in a project, as they are now
+    /// Install the Agent Skills of a project, as they are now
     Project(project::TrustProjectArgs),
-    /// Make a pair of keys to sign skills with: FILE and FILE.pub
+    /// Create a pair of keys to sign skills with: FILE and FILE.pub
     New {
         /// The file of the secret key
         file: PathBuf,
@@ -105,7 +105,7 @@ fn tell(shared: &Shared, kind: &str, known: &TrustedKey, pinned: &[&str]) {
     outln!("{done}{}  {}{label}{pinned}", key.id, key.text);
 }
 
-/// No key that is there is lost.
+/// Never overwrites a key.
 fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
     let made = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     made.and_then(|mut file| file.write_all(text.as_bytes()))

@@ -1,4 +1,4 @@
-//! `kiso skill outdated` and `kiso skill update`: newer versions at the places that skills came from.
+//! `kiso skill outdated` and `kiso skill update`: newer versions at the sources of skills.
 
 use super::installing::{GrantAnswer, SkillCandidate, SkillFile};
 use super::open;
@@ -52,7 +52,8 @@ impl OutdatedArgs {
 pub(crate) struct UpdateArgs {
     /// The skill [default: all that are installed]
     name: Option<String>,
-    /// Grant everything that the new version asks for, nothing, not even /work, or what was granted before [default: ask about whatever it changes]
+    /// Grant everything that the new version asks for, nothing (not even /work), or what was granted before [default: ask
+    /// about each change]
     #[arg(long, value_name = "all|none|keep")]
     grant: Option<GrantAnswer>,
     /// For a skill from https:// whose publisher did not sign it: the SHA-256 of the new file
@@ -67,7 +68,7 @@ impl UpdateArgs {
         let (opened, show) = open(shared)?;
         let (who, mut exit) = (self.registry.credentials()?, Exit::Done);
         let all = chosen(&opened.skills, self.name.as_deref())?;
-        // Of one, its error is that of the command.
+        // The error of a single skill is the command's error.
         let alone = self.name.is_some();
         for locked in all {
             show.busy(&locked.name);
@@ -99,7 +100,7 @@ impl UpdateArgs {
         Ok(exit)
     }
 
-    /// Installs what is at a place in the stead of what is installed, if it may be.
+    /// Replaces an installed skill by the one at its source, if that is allowed.
     fn apply(
         &self,
         opened: &Opened,
@@ -135,9 +136,9 @@ impl UpdateArgs {
             );
             return Err(refuse(ErrorCode::Downgrade, why));
         }
-        // An address says nothing of who put a new file there.
+        // An address does not prove who put a new file there.
         if WebPlace::is_one(place) && self.sha256.is_none() && provenance.signer.is_none() {
-            // Of an archive, that is another one than the digest over its files.
+            // For an archive, this differs from the digest of its files.
             let at = provenance.location.as_deref().unwrap_or_default();
             let digest = at.rsplit_once("#sha256=").map_or(digest.as_str(), |(_, digest)| digest);
             let why = format!(
@@ -151,14 +152,14 @@ impl UpdateArgs {
     }
 }
 
-/// The skills that are meant.
+/// Returns the named skill, or all.
 fn chosen(skills: &Skills, name: Option<&str>) -> Result<Vec<LockedSkill>, Failure> {
     let all = skills.locked();
     let Some(name) = name else { return Ok(all) };
     if let Some(one) = all.iter().find(|locked| locked.name == name) {
         return Ok(vec![one.clone()]);
     }
-    // What is bundled, or is not there at all.
+    // The skill is bundled, or does not exist.
     let skill = skills.find(name)?;
     let message = format!("{} is a bundled skill; it is updated with kiso", skill.name());
     Err(Failure::new(Exit::Usage, message))

@@ -1,4 +1,4 @@
-//! One event of a trace, as a person reads it.
+//! Prints one event of a trace.
 
 use crate::cli::show::{Show, duration, printable, printable_line};
 use kiso_graph::Why;
@@ -174,7 +174,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
     }
 }
 
-/// Lines of a task's text that a trace shows; `--json` has it whole.
+/// Lines of a task's text in a trace; `--json` prints all of it.
 const TEXT_LINES: usize = 12;
 
 fn executed(report: &TaskReport, more: &impl Fn(&str)) {
@@ -217,7 +217,7 @@ fn used(used: Option<&LimitUse>, digest: Option<&str>, more: &impl Fn(&str)) {
     }
 }
 
-/// The beginning of a text.
+/// Prints the beginning of a text.
 fn shortened(text: &str, more: &impl Fn(&str)) {
     let lines: Vec<&str> = text.lines().collect();
     more(&lines[..lines.len().min(TEXT_LINES)].join("\n"));
@@ -232,12 +232,12 @@ fn taken_out(secrets: &[String], more: &impl Fn(&str)) {
     }
 }
 
-/// Which model answered, what it cost and how long it took.
+/// Returns the model of a call, its cost and its duration.
 fn model(call: &Call, took: u64) -> String {
     format!(" ({}, {}, {})", call.model, cost(call.usage), duration(took))
 }
 
-/// "120 + 30 tokens, $0.0012", and of those that were sent the ones that the provider had kept: "120 (80 cached) + 30 tokens".
+/// Returns text such as "120 + 30 tokens, $0.0012"; with cached input tokens, "120 (80 cached) + 30 tokens".
 pub(super) fn cost(usage: Usage) -> String {
     let cached = match usage.cached_tokens {
         0 => String::new(),
@@ -250,7 +250,7 @@ pub(super) fn cost(usage: Usage) -> String {
     }
 }
 
-/// The word of an edge as it is stored.
+/// Returns the stored word of an edge.
 fn why(why: Why) -> String {
     serde_json::to_value(why).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }

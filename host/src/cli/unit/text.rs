@@ -1,36 +1,36 @@
-//! The text of `kiso.service`.
+//! Generates the text of `kiso.service`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The first version with Type=notify-reload. One before it would take the type for "simple", hear nothing of the watchdog
-/// and kill what is well.
+/// The first version with Type=notify-reload. Earlier ones would treat the type as "simple", miss the watchdog messages and
+/// kill a healthy daemon.
 const NOTIFY_RELOAD: u32 = 253;
 
-/// What a unit depends on.
+/// The properties of a unit.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
     /// The binary.
     pub kiso: PathBuf,
     pub owner: Owner,
-    /// The home; `None` for `/var/lib/kiso`, which systemd makes and owns in the name of the system unit's user.
+    /// The home; `None` for `/var/lib/kiso`, which systemd creates for the system unit's user.
     pub home: Option<PathBuf>,
-    /// Of systemd; `None` where it is not known.
+    /// The version of systemd, if it is known.
     pub version: Option<u32>,
 }
 
-/// Who runs it.
+/// The user of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The user's own systemd. `namespaces` says whether users may make some here.
+    /// The user's own systemd. `namespaces` says whether users may create them on this machine.
     Session { namespaces: bool },
-    /// The machine's, as a user that exists only while it runs.
+    /// The system's, as a user that exists only while the service runs.
     Dynamic,
-    /// The machine's, as this user.
+    /// The system's, as this user.
     User(String),
 }
 
-/// Holds for every owner: nothing of it needs more than a filter of system calls.
+/// Works for every owner: needs nothing more than a filter of system calls.
 const FILTERED: &str = "
 # The sandbox compiles skills and commands into memory that is written and then executed, so
 # MemoryDenyWriteExecute= must not be set. Everything else that kiso never does is forbidden.
@@ -47,7 +47,7 @@ SystemCallErrorNumber=EPERM
 UMask=0077
 ";
 
-/// Needs namespaces of its own for mounts.
+/// Needs separate namespaces for mounts.
 const MOUNTED: &str = "ProtectSystem=strict
 PrivateTmp=yes
 PrivateDevices=yes
@@ -57,7 +57,7 @@ ProtectKernelLogs=yes
 ProtectControlGroups=yes
 ";
 
-/// Needs the rights of the machine's systemd.
+/// Needs the permissions of the system's systemd.
 const OF_THE_MACHINE: &str = "ProtectClock=yes
 ProtectHostname=yes
 ProtectProc=invisible
@@ -65,7 +65,7 @@ CapabilityBoundingSet=
 RemoveIPC=yes
 ";
 
-/// Where the unit of the machine keeps what changes.
+/// The state directory of the system's unit.
 pub(super) const STATE: &str = "/var/lib/kiso";
 
 impl Unit {
@@ -79,7 +79,7 @@ impl Unit {
         if !session {
             text += "Wants=network-online.target\nAfter=network-online.target time-sync.target\n";
         }
-        // A home that cannot be used does not get better by trying for ever.
+        // An unusable home is not fixed by endless restarts.
         text += "StartLimitIntervalSec=300\nStartLimitBurst=5\n\n[Service]\n";
         text += match self.version {
             Some(version) if version >= NOTIFY_RELOAD => "Type=notify-reload\n",
@@ -117,7 +117,7 @@ impl Unit {
                 text += "# Users of this machine may not make namespaces, so ProtectSystem= and its like would keep kiso from starting.\n";
             }
             Owner::Session { namespaces: true } => {
-                // Older versions of systemd pass over the rest without it; newer ones imply it.
+                // Older versions of systemd ignore the rest without it; newer ones imply it.
                 text += "PrivateUsers=yes\n";
                 text += MOUNTED;
             }
@@ -127,7 +127,7 @@ impl Unit {
             }
         }
         if let (Some(home), false) = (&self.home, self.owner == (Owner::Session { namespaces: false })) {
-            // Nothing else can be written; a directory that exec tasks may write to ([exec.mounts]) needs a line of its own.
+            // Nothing else is writable; a directory that exec tasks may write to ([exec.mounts]) needs a line of its own.
             let _ = writeln!(text, "ReadWritePaths={}", quoted(home));
         }
         if !session && self.home.is_none() {
@@ -142,7 +142,7 @@ impl Unit {
     }
 }
 
-/// A path as one word of a unit: in quotes, and without the meaning of % and $.
+/// Quotes a path as one word of a unit, without the special meaning of % and $.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", text.replace('%', "%%").replace('$', "$$"))

@@ -1,5 +1,5 @@
-//! `kiso skill build` for JavaScript and TypeScript: the project's own build script, a bundle of its modules and packages
-//! with what the web has and the engine lacks, and a component of that.
+//! `kiso skill build` for JavaScript and TypeScript: runs the project's own build script, bundles its modules and packages
+//! with the web interfaces that the engine lacks, and makes a component of the bundle.
 
 use super::made::Inputs;
 use super::{WORLD, cannot_write, prepared_out, run};
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-/// The packages that a build needs, with the versions that it gets where the project does not name them itself.
+/// The packages that a build needs, with the versions for projects that do not name them.
 const TOOLS: [(&str, &str); 3] = [("componentize-qjs", "0.4.5"), ("esbuild", "0.28.2"), ("core-js-pure", "3.51.0")];
 
 const GET_NPM: &str = "npm comes with Node.js: install the packages nodejs and npm, or see https://nodejs.org";
 
-/// Where the bundle is made, in the project.
+/// Where the bundle is written, in the project.
 const JS_DIR: &str = "target/js";
 
-/// What stands around the project's modules in a bundle.
+/// The files added to the project's modules in a bundle.
 const AROUND: [(&str, &str); 7] = [
     ("globals.js", include_str!("js/globals.js")),
     ("guard.js", include_str!("js/guard.js")),
@@ -27,13 +27,13 @@ const AROUND: [(&str, &str); 7] = [
     ("web.js", include_str!("js/web.js")),
 ];
 
-/// `build/steady.rs` for this machine; empty where it cannot be had.
+/// `build/steady.rs` for this machine; empty if it could not be built.
 const STEADY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/steady.so"));
 
 pub(super) fn javascript(dir: &Path) -> Result<PathBuf, Failure> {
     let package = Package::read(dir)?;
     install(dir, &package)?;
-    // A script that is `kiso skill build` itself is not run by it again.
+    // If the script is `kiso skill build` itself, it must not run itself again.
     if package.has_build_script() && std::env::var_os("npm_lifecycle_event").is_none_or(|event| event != "build") {
         run(Command::new("npm").args(["run", "--silent", "build"]).current_dir(dir), GET_NPM)?;
     }
@@ -45,7 +45,7 @@ pub(super) fn javascript(dir: &Path) -> Result<PathBuf, Failure> {
     componentize(dir, &bundle)
 }
 
-/// `package.json` of the project.
+/// The project's `package.json`.
 struct Package(Value);
 
 impl Package {
@@ -70,7 +70,7 @@ impl Package {
         of("dependencies").chain(of("devDependencies"))
     }
 
-    /// The module that exports `skill`, from the project's directory on: `main`, or skill.ts, or skill.js.
+    /// Returns the module that exports `skill`, relative to the project: `main`, or skill.ts, or skill.js.
     fn entry(&self, dir: &Path) -> Result<String, Failure> {
         let main = self.0["main"].as_str();
         if let Some(main) = main {
@@ -90,7 +90,7 @@ impl Package {
     }
 }
 
-/// Makes npm install what the project names and has not, and then the tools that it does not name.
+/// Makes npm install the project's missing packages, and then the tools that the project does not name.
 fn install(dir: &Path, package: &Package) -> Result<(), Failure> {
     const QUIET: [&str; 3] = ["install", "--no-audit", "--no-fund"];
     let missing = |name: &str| !dir.join("node_modules").join(name).exists();
@@ -105,7 +105,7 @@ fn install(dir: &Path, package: &Package) -> Result<(), Failure> {
     run(Command::new("npm").args(QUIET).arg("--no-save").args(tools).current_dir(dir), GET_NPM)
 }
 
-/// One module of all that `entry` imports, packages included.
+/// Bundles all that `entry` imports, packages included, into one module.
 fn bundle(dir: &Path, entry: &str) -> Result<PathBuf, Failure> {
     let js = dir.join(JS_DIR);
     std::fs::create_dir_all(&js).map_err(|e| cannot_write(&js, &e))?;
@@ -131,10 +131,10 @@ fn bundle(dir: &Path, entry: &str) -> Result<PathBuf, Failure> {
         "--external:kiso:*",
         "--external:wasi:*",
         "--inject:target/js/web.js",
-        // What packages for Node.js ask for when they are loaded.
+        // Packages for Node.js use these when they are loaded.
         "--define:global=globalThis",
         "--define:process.env.NODE_ENV=\"production\"",
-        // Names of functions stay: they stand in what an exception tells.
+        // Names of functions are kept, because exceptions show them.
         "--minify-whitespace",
         "--minify-syntax",
         "--legal-comments=none",
@@ -155,7 +155,8 @@ fn bundle(dir: &Path, entry: &str) -> Result<PathBuf, Failure> {
     Ok(bundle)
 }
 
-/// A statement that leaves the source map to `places.js`: only what places need, and paths as the project has them.
+/// Returns a statement that passes the source map to `places.js`: only the members that it needs, with paths relative to the
+/// project.
 fn source_map(map: &str) -> String {
     let map: Value = serde_json::from_str(map).unwrap_or_default();
     let sources = map["sources"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -164,7 +165,7 @@ fn source_map(map: &str) -> String {
     format!("globalThis[Symbol.for(\"kiso.sourceMap\")]={kept};\n")
 }
 
-/// A path without `..` in its middle.
+/// Returns a path without `..` in its middle.
 fn from_project(path: &Path) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.components() {
@@ -193,11 +194,11 @@ fn componentize(dir: &Path, bundle: &Path) -> Result<PathBuf, Failure> {
     let args = ["--sync", "--js", "target/js/bundle.js", "--wit", "wit", "--world", WORLD];
     componentize.args(args).args(["--output", "target/skill-js.wasm"]).current_dir(dir);
     if !STEADY.is_empty() {
-        // Relative, because a space or a colon in the path would end it.
+        // Relative, because LD_PRELOAD is split at spaces and colons.
         let steady = format!("{JS_DIR}/steady.so");
         std::fs::write(dir.join(&steady), STEADY).map_err(|e| cannot_write(&dir.join(&steady), &e))?;
         componentize.env("LD_PRELOAD", steady);
-        // The keys of its hash tables count up in each thread: what is done in which one must not depend on the machine's load.
+        // The keys of its hash tables are counted per thread: the machine's load must not decide which thread does what.
         componentize.env("TOKIO_WORKER_THREADS", "1");
     }
     run(&mut componentize, GET_NPM)?;

@@ -1,5 +1,5 @@
-//! Whether what a slow tool made is up to date: the digest of all that it was made of stands beside it. So a second build
-//! is quick, and its component is the same, which the host need not compile again.
+//! Whether the output of a slow tool is up to date: the digest of its inputs is stored beside it. So a second build is quick
+//! and gives the same component, which the host need not compile again.
 
 use data_encoding::HEXLOWER;
 use ring::digest::{Context, SHA256};
@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// What something is made of.
+/// The inputs of an output.
 pub(super) struct Inputs(Context);
 
 impl Default for Inputs {
@@ -27,7 +27,7 @@ impl Inputs {
         self
     }
 
-    /// All files below `dir`, without those whose names, or whose directories' names, are skipped.
+    /// Adds all files below `dir`, except files and directories with skipped names.
     pub(super) fn tree(&mut self, dir: &Path, skipped: impl Fn(&str) -> bool) -> io::Result<()> {
         for path in files(dir, &skipped)? {
             let bytes = std::fs::read(&path)?;
@@ -36,7 +36,7 @@ impl Inputs {
         Ok(())
     }
 
-    /// Size and time of all files below `dir`: of packages, which are large and which nobody edits.
+    /// Adds size and time of all files below `dir`: for packages, which are large and not edited.
     pub(super) fn stamps(&mut self, dir: &Path) -> io::Result<()> {
         for path in files(dir, &|name| name == "__pycache__")? {
             let metadata = path.metadata()?;
@@ -46,12 +46,12 @@ impl Inputs {
         Ok(())
     }
 
-    /// Whether `out` was made of this.
+    /// Returns whether `out` was made of these inputs.
     pub(super) fn made(&self, out: &Path) -> bool {
         out.exists() && std::fs::read_to_string(beside(out)).is_ok_and(|digest| digest == self.digest())
     }
 
-    /// Notes that it was. Where that cannot be written, the next build takes its time.
+    /// Records that `out` was made of these inputs. If that fails, the next build repeats the work.
     pub(super) fn note(&self, out: &Path) {
         let _ = std::fs::write(beside(out), self.digest());
     }
@@ -65,7 +65,7 @@ fn beside(out: &Path) -> PathBuf {
     out.with_extension("made-of")
 }
 
-/// The files below a directory, sorted; none where it is missing.
+/// Returns the files below a directory, sorted; none if it is missing.
 fn files(dir: &Path, skipped: &impl Fn(&str) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut directories = vec![dir.to_owned()];
@@ -79,7 +79,7 @@ fn files(dir: &Path, skipped: &impl Fn(&str) -> bool) -> io::Result<Vec<PathBuf>
             if skipped(&entry.file_name().to_string_lossy()) {
                 continue;
             }
-            // A link is neither followed nor read: it could lead anywhere, round in a circle, too.
+            // Links are neither followed nor read: they could lead anywhere, even in a circle.
             let kind = entry.file_type()?;
             if kind.is_dir() {
                 directories.push(entry.path());

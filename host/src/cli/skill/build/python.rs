@@ -1,4 +1,4 @@
-//! `kiso skill build` for Python: componentize-py, which the project gets where it is missing.
+//! `kiso skill build` for Python: runs componentize-py, and installs it into the project if it is missing.
 
 use super::made::Inputs;
 use super::{WORLD, cannot_write, prepared_out, run};
@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 /// The version that `requirements.txt` of a new project names.
 const COMPONENTIZE_PY: &str = "componentize-py==0.25.1";
 
-/// Where the app that is componentized is written, in the project.
+/// Where the app for componentize-py is written, in the project.
 const APP_DIR: &str = "target/py";
 
-/// What the component has of Python is what was imported when it was made: there are no files of the standard library where
-/// it runs. So the app imports all of that, and then the project's `skill`.
+/// A component contains only the Python modules that were imported when it was made: it has no files of the standard library
+/// at run time. So the app imports the whole standard library, and then the project's `skill`.
 const APP: &str = include_str!("standard_library.py");
 
 pub(super) fn python(dir: &Path) -> Result<PathBuf, Failure> {
@@ -32,7 +32,7 @@ pub(super) fn python(dir: &Path) -> Result<PathBuf, Failure> {
         .args(["kiso_app", "-o", "target/skill-py.wasm"])
         .current_dir(dir);
     if let Ok(venv) = dir.join(".venv").canonicalize() {
-        // Packages of the project.
+        // Makes the packages of the project available.
         componentize.env("VIRTUAL_ENV", venv);
     }
     run(&mut componentize, &format!("`.venv/bin/pip install {COMPONENTIZE_PY}` in the project installs it"))?;
@@ -40,7 +40,7 @@ pub(super) fn python(dir: &Path) -> Result<PathBuf, Failure> {
     Ok(out)
 }
 
-/// All that a component is made of: the project, its packages, and the tool.
+/// Returns all inputs of a component: the project, its packages, and the tool.
 fn inputs(dir: &Path, tool: &Path) -> std::io::Result<Inputs> {
     let mut inputs = Inputs::default();
     inputs.add("tool", tool.as_os_str().as_encoded_bytes()).add("app", APP.as_bytes());
@@ -51,8 +51,8 @@ fn inputs(dir: &Path, tool: &Path) -> std::io::Result<Inputs> {
     Ok(inputs)
 }
 
-/// The tool: of the project's `.venv`, or the one on the path; where there is neither, the project gets a `.venv` with what its
-/// `requirements.txt` names.
+/// Returns the tool: from the project's `.venv`, or from the path; if there is neither, creates a `.venv` with the packages
+/// in `requirements.txt`.
 fn componentize_py(dir: &Path) -> Result<PathBuf, Failure> {
     const IN_VENV: &str = ".venv/bin/componentize-py";
     if dir.join(IN_VENV).exists() {

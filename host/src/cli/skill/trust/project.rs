@@ -1,4 +1,4 @@
-//! `kiso skill trust project`: the Agent Skills that stand in a project.
+//! `kiso skill trust project`: the Agent Skills of a project.
 
 use crate::cli::listing::typed;
 use crate::cli::show::{Show, printable_line};
