@@ -1,8 +1,8 @@
 //! Channels: input and output for people, one file each, over one intake and one outbox.
 //!
 //! ```text
-//!  somebody writes ─▶ channel ─▶ intake ─▶ a run ─▶ its reply ──┬─▶ the feed ─▶ whoever is connected
-//!                                                              └─▶ the outbox ─▶ dispatcher ─▶ channel ─▶ who is not
+//!  somebody writes ─▶ channel ─▶ intake ─▶ a run ─▶ its reply ──┬─▶ the feed ─▶ connected clients
+//!                                                              └─▶ the outbox ─▶ dispatcher ─▶ channel ─▶ other recipients
 //! ```
 //!
 //! There are two kinds of output. Clients of HTTP and of the socket follow the feed themselves and resume after the last id

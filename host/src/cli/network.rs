@@ -85,7 +85,7 @@ struct HostArgs {
 struct RuleArgs {
     #[command(flatten)]
     host: HostArgs,
-    /// Only for this method; can be repeated. GET stands for all that read [default: GET, or all to deny]
+    /// Only for this method; can be repeated. GET means all reading methods [default: GET, or all to deny]
     #[arg(long, value_name = "METHOD", ignore_case = true, value_parser = PossibleValuesParser::new(METHODS))]
     method: Vec<String>,
 }

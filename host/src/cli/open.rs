@@ -20,7 +20,7 @@ pub(super) struct OpenArgs {
     /// Print the link without opening a browser
     #[arg(long)]
     print: bool,
-    /// What the browser may do
+    /// Permissions of the browser
     #[arg(long, value_enum, default_value_t = ScopeName::Admin)]
     scope: ScopeName,
     /// Log out every browser and revoke every unused link

@@ -27,7 +27,7 @@ pub(super) enum PillCommand {
     Add {
         /// Name of the pill: 1 to 32 letters, digits, - or _
         name: String,
-        /// What the message becomes; {input} is replaced with the text after the name
+        /// Text that replaces the message; {input} is replaced with the text after the name
         template: String,
         /// Tool category that it may use; repeat for several [default: all]
         #[arg(long = "category", value_name = "NAME")]

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RunArgs {
-    /// What to do, in plain words, as `skill key=value …`, as `$ command`, or as a `/command` (`/help` lists these)
+    /// The request, in plain words, as `skill key=value …`, as `$ command`, or as a `/command` (`/help` lists these)
     #[arg(required_unless_present = "resume")]
     message: Option<String>,
     /// Resume an interrupted run, by its id, the beginning of one, or "last"

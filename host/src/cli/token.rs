@@ -14,7 +14,7 @@ pub(super) enum TokenCommand {
     Add {
         /// A name for it, such as the program that will use it
         name: String,
-        /// What it allows
+        /// Permissions of the token
         #[arg(long, value_enum, default_value_t = ScopeName::Chat)]
         scope: ScopeName,
     },

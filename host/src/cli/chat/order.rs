@@ -1,5 +1,5 @@
-//! The order of a run's output: the text of a step is printed after the events of the steps before it. Those events may arrive later
-//! than the text, because the events of built-in models are recorded together.
+//! The order of a run's output: the text of a step is printed after the events of the steps before it. Those events may
+//! arrive later than the text, because the events of built-in models are recorded together.
 
 use crate::cli::client::wire::LiveLine;
 use std::collections::VecDeque;

@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 import sys
 
-# Programs, tests, and what needs a screen, a network or threads.
+# Programs, tests, and modules that need a screen, a network or threads.
 LEFT_OUT = {
     "antigravity", "asyncio", "cProfile", "concurrent", "ctypes", "curses", "dbm", "ensurepip", "ftplib", "idlelib", "imaplib",
     "lib2to3", "lzma", "multiprocessing", "nntplib", "pdb", "poplib", "pydoc", "pydoc_data", "smtplib", "socketserver", "sqlite3",
@@ -27,7 +27,7 @@ PARTS = (
 def load(name):
     try:
         importlib.import_module(name)
-    except Exception:  # What this Python was built without stays missing, and says so where it is used.
+    except Exception:  # Modules that this Python was built without fail where they are used.
         pass
 
 

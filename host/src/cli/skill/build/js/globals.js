@@ -1,4 +1,4 @@
-// What programs for the web expect and the engine lacks. It is evaluated before the project's own modules.
+// Web interfaces that the engine lacks. This module is evaluated before the project's own modules.
 
 import { write } from "kiso:skill/log@0.1.0";
 import { getRandomBytes } from "wasi:random/random@0.2.12";
@@ -8,8 +8,8 @@ import { TextDecoder, TextEncoder } from "./text.js";
 
 let inCall = false;
 
-// A call begins: nothing of `kiso:` can be reached while the component is made, and random numbers of that time would come
-// again in every call.
+// Starts a call. While the component is made, `kiso:` interfaces are not available, and random numbers from that time would
+// be repeated in every call.
 export function begin() {
   inCall = true;
   const seed = new DataView(random(16).buffer);
@@ -22,7 +22,7 @@ function random(count) {
 
 let state = [1, 2, 3, 4];
 
-// sfc32: a call of the host for each number would be slow.
+// sfc32, because a call to the host for each number would be slow.
 function next() {
   const [a, b, c, d] = state;
   const sum = (a + b + d) | 0;

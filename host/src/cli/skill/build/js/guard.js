@@ -1,4 +1,4 @@
-// Around the project's `skill`: what it throws and what it returns, as the component's interface wants it.
+// Wraps the project's `skill`: converts its exceptions and results to the form of the component's interface.
 
 import { begin } from "./globals.js";
 import { placed } from "./places.js";
@@ -27,7 +27,7 @@ export function guarded(project, file) {
   };
 }
 
-// What is thrown as `{ payload }` is a failure for the user.
+// An exception `{ payload }` is a failure for the user.
 function failure(thrown) {
   const payload = thrown?.payload;
   if (typeof payload !== "object" || payload === null) return undefined;
@@ -35,10 +35,10 @@ function failure(thrown) {
   return { payload: { code: String(code), message: String(message), retryable: Boolean(retryable) } };
 }
 
-// Any other exception ends the call. The engine tells its message and its stack, and nothing else.
+// Any other exception ends the call. The engine reports only its message and its stack.
 function crash(thrown) {
   if (!(thrown instanceof Error)) return without(`it threw ${shown(thrown)}`);
-  // What an import answered with: a word such as "no-entry".
+  // The error of an import: a word such as "no-entry".
   const said = typeof thrown.payload === "string" ? thrown.payload : thrown.message;
   const because = thrown.cause instanceof Error ? ` (${thrown.cause.name}: ${thrown.cause.message})` : "";
   const error = new Error(`${thrown.name}: ${said}${because}`);
@@ -46,7 +46,7 @@ function crash(thrown) {
   return error;
 }
 
-// An error whose place says nothing: it is one of this file.
+// Returns an error without a stack, which would only show this file.
 function without(message) {
   const error = new Error(message);
   error.stack = "";

@@ -1,4 +1,4 @@
-// Places in the bundle as places in the project's files, by the source map that `kiso skill build` leaves in the component.
+// Converts positions in the bundle to positions in the project's files, by the source map that `kiso skill build` embeds.
 
 const MAP = Symbol.for("kiso.sourceMap");
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -13,7 +13,7 @@ export function placed(stack) {
   });
 }
 
-// The segments of each line of the bundle: numbers in base 64, each the difference to the one before.
+// Returns the segments of each line of the bundle. They are base 64 numbers, each the difference to the one before.
 function decoded(mappings) {
   let [source, line, original] = [0, 0, 0];
   return mappings.split(";").map((text) => {

@@ -1,4 +1,4 @@
-// A value as `console.log` shows it.
+// Formats a value for `console.log`.
 
 const MOST_LEVELS = 4;
 const MOST_ITEMS = 100;

@@ -1,5 +1,5 @@
-// TextEncoder and TextDecoder as the Encoding Standard has them, for the encodings that files are in: UTF-8, UTF-16LE and
-// windows-1252 (which "latin1" and "ascii" name, too).
+// TextEncoder and TextDecoder of the Encoding Standard, for the usual encodings of files: UTF-8, UTF-16LE and windows-1252
+// (also called "latin1" and "ascii").
 
 const LABELS = {
   "utf-8": "utf-8", utf8: "utf-8", "unicode-1-1-utf-8": "utf-8",
@@ -8,13 +8,13 @@ const LABELS = {
   "us-ascii": "windows-1252", ascii: "windows-1252",
 };
 
-// What 0x80 to 0x9f are in windows-1252.
+// The characters 0x80 to 0x9f of windows-1252.
 const WINDOWS_1252 = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
 
-// Arguments of one call of `String.fromCharCode`.
+// Maximum arguments of one call of `String.fromCharCode`.
 const CHUNK = 4096;
 
-// Of a run of ASCII that is not worth a piece of text of its own.
+// Runs of ASCII shorter than this are decoded character by character.
 const SHORT_RUN = 16;
 
 export class TextEncoder {
@@ -55,7 +55,7 @@ export class TextDecoder {
   #encoding;
   #fatal;
   #ignoreBOM;
-  // Of a call with `stream`: bytes of a character that is not complete, and whether the text has begun.
+  // State between calls with `stream`: bytes of an incomplete character, and whether the text has begun.
   #rest = new Uint8Array(0);
   #begun = false;
 
@@ -118,7 +118,7 @@ class Units {
     if (this.#units.length >= CHUNK) this.#flush();
   }
 
-  // A run of ASCII at once: that is what most texts are made of.
+  // Adds a run of ASCII in one step, because most text is ASCII.
   ascii(bytes) {
     this.#flush();
     for (let at = 0; at < bytes.length; at += CHUNK) {
@@ -138,8 +138,8 @@ class Units {
   }
 }
 
-// Each decoder tells how many bytes it used, the rest being the beginning of a character, and whether any was wrong; a strict
-// one ends there.
+// Each decoder returns how many bytes it used (the rest begins an incomplete character), and whether any was invalid; a strict
+// one stops there.
 
 function utf8(bytes, out, last, strict) {
   let wrong = false;
@@ -162,7 +162,7 @@ function utf8(bytes, out, last, strict) {
     let seen = 0;
     while (seen < more && at + 1 + seen < bytes.length) {
       const byte = bytes[at + 1 + seen];
-      // The second byte excludes forms that are too long, surrogates, and what lies beyond Unicode.
+      // Limits of the second byte exclude overlong forms, surrogates, and values beyond Unicode.
       const low = seen > 0 ? 0x80 : first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
       const high = seen > 0 ? 0xbf : first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
       if (byte < low || byte > high) break;

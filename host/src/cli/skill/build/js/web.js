@@ -1,4 +1,4 @@
-// Larger parts of the web. Only what the project names gets into its component.
+// Larger web interfaces. Only those that the project uses become part of its component.
 
 import URL from "core-js-pure/actual/url/index.js";
 import URLSearchParams from "core-js-pure/actual/url-search-params/index.js";
