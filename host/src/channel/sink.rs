@@ -21,7 +21,7 @@ impl ChannelSink {
         Self { destination, enforcement: Enforcement::named(&config.policy.effects) }
     }
 
-    /// Returns whether data with this label may be sent there. Withheld data is logged.
+    /// Returns whether data with this label may be sent there. Logs data that may not.
     pub fn admits(&self, label: &Label) -> bool {
         if self.enforcement == Enforcement::Off || label.may_flow_to(&self.destination) {
             return true;
