@@ -46,29 +46,29 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 pub struct FileLabels {
     /// The session's directory.
     session: PathBuf,
-    /// Whether anything has one. Where nothing has, nobody need look.
+    /// Whether any file has a label. If not, no lookup is needed.
     any: AtomicBool,
-    /// How often a label was dropped.
+    /// The number of dropped labels.
     drops: AtomicU64,
     state: Mutex<State>,
-    /// The labels of the files that the session shares with others: what it reads there has those, too.
+    /// The labels of the files that the session shares with others. Its reads there get those labels, too.
     shared: OnceLock<Arc<FileLabels>>,
 }
 
 #[derive(Debug)]
 struct State {
     log: LabelLog,
-    /// Files that somebody below the user has open to write to, with how many these are.
+    /// Files that somebody below the user has open for writing, with the number of handles.
     tainted: HashMap<LabelKey, usize>,
-    /// All that were dropped.
+    /// The join of all dropped labels.
     dropped: LabelId,
 }
 
-/// A moment: what was dropped since then, somebody who began to read at it may have seen.
+/// A moment. A reader that began then may have seen any data whose label was dropped since.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment(u64);
 
-/// A file that somebody below the user may still write to. As long as it is held, nobody takes the label away that the file has.
+/// A file that somebody below the user may still write to. While this exists, the file keeps its label.
 #[derive(Debug)]
 pub struct TaintedFile {
     labels: Arc<FileLabels>,
@@ -87,7 +87,7 @@ impl Drop for TaintedFile {
     }
 }
 
-/// A file that a process has open to write to.
+/// A file that a process has open for writing.
 #[derive(Debug)]
 pub(crate) struct OpenLabelled {
     pub labels: Arc<FileLabels>,
@@ -106,12 +106,12 @@ const MAX_SESSIONS: usize = 1_000;
 static SESSIONS: LazyLock<Mutex<HashMap<PathBuf, Arc<FileLabels>>>> = LazyLock::new(Mutex::default);
 
 impl FileLabels {
-    /// Those of a session. What another process has added is read first; the caller holds the session's lock, or only reads.
+    /// The labels of a session. Changes by another process are read first; the caller holds the session's lock, or only reads.
     pub fn of_session(home: &Home, session: &SessionName) -> Arc<Self> {
         Self::of_dir(&home.session_dir(session))
     }
 
-    /// The same by the session's directory.
+    /// The same, by the session's directory.
     pub fn of_dir(session: &Path) -> Arc<Self> {
         let path = session.join("labels");
         let found = {
@@ -134,7 +134,7 @@ impl FileLabels {
         Self { session, any, drops, state: Mutex::new(state), shared: OnceLock::new() }
     }
 
-    /// Looks up the labels of shared files, too, from now on.
+    /// Adds the labels of shared files to later lookups.
     pub(super) fn set_shared(&self, shared: &Arc<FileLabels>) {
         self.shared.get_or_init(|| shared.clone());
     }
@@ -143,7 +143,8 @@ impl FileLabels {
         self.shared.get().filter(|shared| shared.any.load(SeqCst))
     }
 
-    /// Reads the labels that another process has given to shared files since. Whoever reads at this moment may have seen what any of them is of.
+    /// Reads the labels that another process has given to shared files since. A reader at this moment may have seen data with any
+    /// of them.
     pub(crate) fn refresh_shared(&self) {
         let Some(shared) = self.shared.get() else { return };
         let mut state = shared.lock();
@@ -160,7 +161,7 @@ impl FileLabels {
         self.lock().log.others()
     }
 
-    /// Whether a directory is the session's.
+    /// Whether a directory belongs to the session.
     fn has(&self, dir: impl AsFd) -> bool {
         path_of(dir).is_ok_and(|path| path.starts_with(&self.session))
     }
@@ -176,13 +177,13 @@ impl FileLabels {
         !self.any.load(SeqCst) && self.shared().is_none()
     }
 
-    /// Taken before something is read.
+    /// The present moment. Call it before a read.
     pub fn now(&self) -> Moment {
         let shared = self.shared.get().map_or(0, |shared| shared.drops.load(SeqCst));
         Moment(self.drops.load(SeqCst).wrapping_add(shared))
     }
 
-    /// The labels that were dropped since then, asked for when it was read.
+    /// The labels that were dropped since then. Call it after the read.
     pub fn since(&self, moment: &mut Moment) -> LabelId {
         let before = std::mem::replace(moment, self.now());
         if before.0 == moment.0 {
@@ -201,7 +202,7 @@ impl FileLabels {
         label.join(LabelId::session())
     }
 
-    /// The label of all that can be asked about an open file or directory.
+    /// The label of everything that an open file's or directory's attributes show.
     pub fn of_attributes(&self, file: impl AsFd) -> LabelId {
         match self.is_empty() {
             true => LabelId::default(),
@@ -209,13 +210,13 @@ impl FileLabels {
         }
     }
 
-    /// A directory's size and the number of its names are told to nobody, and its time says nothing of what others did in it.
+    /// A directory's size and the number of its names are hidden from guests, and its time does not show what others did in it.
     fn attributes(&self, found: &Stat) -> LabelId {
         let label = self.get(content_key(found));
         if kind(found) == FileType::Directory { label } else { label.join(self.get(other_key(found))) }
     }
 
-    /// The label of the names in a directory: of all that have given one of them, or taken one away.
+    /// The label of the names in a directory: of everybody who added or removed one.
     pub fn of_names(&self, dir: impl AsFd) -> LabelId {
         if self.is_empty() {
             return LabelId::default();
@@ -231,19 +232,19 @@ impl FileLabels {
         label
     }
 
-    /// The label of a path: of each entry and link that it leads through, with the last one.
+    /// The label of a path: of each entry and link on the way, and of the last one.
     pub fn of_way(&self, dir: impl AsFd, path: &OsStr, follows: bool) -> LabelId {
         self.look(dir, path, follows).0
     }
 
-    /// The label of a path, and of all that is told about what stands there.
+    /// The label of a path and of the attributes of its entry.
     pub fn of_entry(&self, dir: impl AsFd, path: &OsStr, follows: bool) -> LabelId {
         let (label, found) = self.look(dir, path, follows);
         found.map_or(label, |found| label.join(self.attributes(&found)))
     }
 
-    /// The label of a path in whose place something is about to be put: of its last entry only where a directory stands there, with the names
-    /// in it.
+    /// The label of a path whose entry is about to be replaced. It includes the last entry only if that is a directory, with the
+    /// names in it.
     pub(crate) fn of_place(&self, dir: impl AsFd, path: &OsStr) -> LabelId {
         if self.is_empty() {
             return LabelId::default();
@@ -268,12 +269,12 @@ impl FileLabels {
         }
     }
 
-    /// Of a file or link with these attributes: of its content, and of all that is told about it.
+    /// The label of a file or link with these attributes: of its content and of its attributes.
     pub(super) fn of_stat(&self, found: &Stat) -> LabelId {
         self.attributes(found)
     }
 
-    /// Of a name in a directory.
+    /// The label of a name in a directory.
     pub(super) fn of_slot(&self, dir: impl AsFd, name: &OsStr) -> LabelId {
         let found = stat_of(dir).ok();
         let own = {
@@ -290,7 +291,7 @@ impl FileLabels {
         own.join(shared.unwrap_or_default())
     }
 
-    /// Something with this label is about to be written to an open file.
+    /// Records that data with this label is about to be written to an open file.
     pub fn writing(&self, file: impl AsFd, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() {
             return Ok(());
@@ -298,7 +299,7 @@ impl FileLabels {
         self.join(content_key(&stat_of(file)?), label)
     }
 
-    /// The same of what stands at a name.
+    /// The same for the entry of a name.
     pub(super) fn writing_at(&self, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() {
             return Ok(());
@@ -306,16 +307,16 @@ impl FileLabels {
         self.join(content_key(&rustix::fs::statat(dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?), label)
     }
 
-    /// Somebody with this label has a file open to write to; always true.
+    /// Records that somebody with this label has a file open for writing. Always returns true.
     pub(crate) fn writing_at_all(&self, file: &File, label: LabelId) -> bool {
         if let Err(error) = self.writing(file, label) {
-            // Whoever writes to it meets the same error, and does not.
+            // A write to the file fails with the same error, so nothing is written.
             tracing::warn!(%error, "the label of a file that is open cannot be kept");
         }
         true
     }
 
-    /// Somebody with this label is about to set times or permissions of an open file or directory.
+    /// Records that somebody with this label is about to set times or permissions of an open file or directory.
     pub fn attributing(&self, file: impl AsFd, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() {
             return Ok(());
@@ -323,7 +324,7 @@ impl FileLabels {
         self.attributing_of(&stat_of(file)?, label)
     }
 
-    /// The same of what stands at a path.
+    /// The same for the entry of a path.
     pub fn attributing_at(&self, dir: impl AsFd, path: &OsStr, follows: bool, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() {
             return Ok(());
@@ -341,14 +342,15 @@ impl FileLabels {
         self.join(if is_dir { content_key(found) } else { other_key(found) }, label)
     }
 
-    /// Somebody below the user has the file open, and is about to write to it.
+    /// Records that somebody below the user has the file open and is about to write to it.
     pub fn tainted(self: &Arc<Self>, file: impl AsFd) -> io::Result<TaintedFile> {
         let key = content_key(&stat_of(file)?);
         *self.lock().tainted.entry(key).or_default() += 1;
         Ok(TaintedFile { labels: self.clone(), key })
     }
 
-    /// A file, directory or link was just made by somebody with this label: whoever had its inode before is gone.
+    /// Records that somebody with this label has just made a file, directory or link. The label of the inode's earlier file is
+    /// dropped.
     pub fn made(&self, file: impl AsFd, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() && self.is_empty() {
             return Ok(());
@@ -362,7 +364,7 @@ impl FileLabels {
         self.set(&mut state, other_key(found), LabelId::default(), true)
     }
 
-    /// A file that was there was just emptied by somebody with this label. What others have written to it since keeps theirs.
+    /// Records that somebody with this label has just emptied a file. Data that others have written since keeps its label.
     pub fn emptied(&self, file: impl AsFd, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() && self.is_empty() {
             return Ok(());
@@ -373,7 +375,7 @@ impl FileLabels {
         self.set(&mut state, key, label, is_empty)
     }
 
-    /// A file has the content of another one now: its label too, and no other.
+    /// Records that a file has the content of another one now: it gets that label and loses its own.
     pub fn copied(&self, from: impl AsFd, to: impl AsFd) -> io::Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -383,7 +385,7 @@ impl FileLabels {
         self.set(&mut self.lock(), content_key(&to), label, true)
     }
 
-    /// A file has its old content again, which had this label.
+    /// Records that a file has its old content again, which had this label.
     pub fn put_back(&self, file: impl AsFd, label: LabelId) -> io::Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -415,10 +417,10 @@ impl FileLabels {
         self.put(&mut state, key, before.join(label))
     }
 
-    /// The label takes the place of the one that was there, if that is of nothing any more.
+    /// Sets a label. It replaces the present one if `is_gone`, that is, if nothing is left that the present one describes.
     fn set(&self, state: &mut State, key: LabelKey, label: LabelId, is_gone: bool) -> io::Result<()> {
         let label = if label.is_ordinary() { LabelId::default() } else { label };
-        // It may be written to in this moment.
+        // Somebody may be writing to it at this moment.
         let replaces = is_gone && !state.tainted.contains_key(&key);
         let label = if replaces { label } else { state.log.get(key).join(label) };
         self.put(state, key, label)
@@ -438,10 +440,10 @@ impl FileLabels {
         Ok(())
     }
 
-    /// Lines, and bytes of memory that they take.
+    /// The number of lines, and the bytes of memory that they take.
     pub fn size(&self) -> (usize, usize) {
         let (lines, room) = self.lock().log.len();
-        // A slot of the table holds a line and one byte beside it; at most seven of eight are in use.
+        // A slot of the table takes a line and one more byte; at most seven of eight slots are in use.
         let slots = (room * 8).div_ceil(7).next_power_of_two();
         (lines, slots * (size_of::<(LabelKey, LabelId)>() + 1))
     }

@@ -1,4 +1,4 @@
-//! Labels as numbers: what files and processes carry. Equal labels have the same number, and the number 0 is the default.
+//! Labels as numbers, for files and processes. Equal labels have the same number, and the number 0 is the default.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use kiso_plan::label::{Label, SourceSet};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct LabelId(u32);
 
-/// Labels that are told apart. Where there are more, their places are not: hosts have as many names as they like.
+/// Labels that get a number of their own. Beyond these, labels lose their sources: hosts can have any number of names.
 const MAX_LABELS: usize = 32_768;
 
 static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(RwLock::default);
@@ -63,7 +63,7 @@ impl LabelId {
         table.labels.get(self.0 as usize).unwrap_or(&table.labels[0]).clone()
     }
 
-    /// The label of data that is made of both.
+    /// The label of data that is made from both.
     pub fn join(self, other: Self) -> Self {
         if self == other || other.0 == 0 {
             return self;
@@ -101,14 +101,14 @@ impl LabelId {
     }
 }
 
-/// Something that a process has open to write to. What it does not write there tells as much as what it does, so it has the label of all
-/// that the process has read.
+/// Something that a process has open for writing. What the process does not write is information, too, so the file gets the label
+/// of everything that the process has read.
 pub trait OpenToWrite: fmt::Debug + Send + Sync {
-    /// Joins the label; false when it is closed.
+    /// Joins the label. Returns false if it is closed.
     fn mark(&self, label: LabelId) -> bool;
 }
 
-/// The label of something that reads: it only ever gets worse. Clones share it.
+/// The label of a reader, which only gets worse. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct LabelCell(Arc<Cell>);
 
@@ -130,7 +130,7 @@ impl LabelCell {
         LabelId(self.0.label.load(SeqCst))
     }
 
-    /// It has read something with this label.
+    /// Records that it has read data with this label.
     pub fn join(&self, label: LabelId) {
         let mut now = self.get();
         loop {
@@ -149,14 +149,14 @@ impl LabelCell {
         }
     }
 
-    /// It has something open to write to from now on.
+    /// Records that it has something open for writing.
     pub fn holds(&self, open: impl OpenToWrite + 'static) {
         let mut all = self.open();
         let label = self.get();
         if all.len() >= MANY_OPEN {
             all.retain(|open| open.mark(label));
         }
-        // Under the lock: whoever joins now marks it later.
+        // Under the lock, so that a later `join` marks it.
         if label.is_ordinary() || open.mark(label) {
             all.push(Box::new(open));
         }

@@ -15,22 +15,22 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// A member that owns the home.
 pub trait FleetMember: fmt::Debug + Send + Sync {
-    /// Of its ownership: grows with each owner, so that a receiver can refuse what comes from one before.
+    /// The number of its ownership. It grows with each owner, so that a receiver can refuse messages of an earlier one.
     fn epoch(&self) -> u64;
 
-    /// Whether something may be begun that cannot be taken back: whether nobody else can own the home yet.
+    /// Whether irreversible work may begin: whether nobody else can own the home yet.
     fn may_act(&self) -> bool;
 
-    /// Keeps the session's files as they are now for the other members; under which name. Waits on the caller's thread.
+    /// Keeps a snapshot of the session's files for the other members, and returns its name. Waits on the caller's thread.
     fn keep_files(&self, session: &SessionName) -> Result<[u8; 32], String>;
 
-    /// Has the home go to a member that is there and has this label; false where there is none. Waits on the caller's thread.
+    /// Gives the home to a present member with this label. Returns false if there is none. Waits on the caller's thread.
     fn hand_over(&self, label: &str) -> Result<bool, String>;
 
     /// The fleet's name.
     fn fleet(&self) -> String;
 
-    /// The fleet as it is now; in words, why that is not known. Waits on the caller's thread.
+    /// The present state of the fleet, or the reason why it is not known. Waits on the caller's thread.
     fn status(&self) -> Result<FleetStatus, String>;
 }
 
@@ -77,19 +77,19 @@ pub struct MemberStatus {
 }
 
 impl MemberStatus {
-    /// Milliseconds without a word after which a member is not there.
+    /// Milliseconds without a message after which a member counts as absent.
     const GONE: u64 = 30_000;
 
-    /// The same for one that is to be given the home: two words of it are missing.
+    /// The same for a member that is to get the home: two messages of it are missing.
     const LATE: u64 = 12_000;
 
-    /// Whether it would take over at once what is given to it, and has this label.
+    /// Whether it would take the home over at once, and has this label.
     pub fn can_take(&self, label: &str) -> bool {
         let is_ready = !self.owns && self.stands_by && self.ago_ms < MemberStatus::LATE;
         is_ready && self.labels.iter().any(|has| has == label)
     }
 
-    /// Whether it is there, as far as anybody can tell.
+    /// Whether it seems to be present.
     pub fn is_there(&self) -> bool {
         self.ago_ms < MemberStatus::GONE
     }
@@ -107,7 +107,7 @@ impl MemberStatus {
 /// The characters of the name of a fleet or of a member, for people.
 pub const FLEET_NAME: &str = "1 to 32 of a-z, 0-9 and -";
 
-/// Whether a fleet or a member can be called so: it stands in names and subjects of NATS.
+/// Whether this is a valid name of a fleet or member. It becomes part of names and subjects of NATS.
 pub fn is_fleet_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=32).contains(&name.len()) && name.bytes().all(is_plain)
@@ -124,8 +124,7 @@ pub fn is_machine_label(label: &str) -> bool {
     is_fleet_name(label) && label != ANY_MACHINE
 }
 
-/// Returns when something may be begun that cannot be taken back. Of a member that owns nothing any more it never does: its
-/// process is replaced.
+/// Returns when irreversible work may begin. For a member that has lost the home it never returns: its process is replaced.
 pub async fn may_act(member: Option<&Arc<dyn FleetMember>>) {
     while member.is_some_and(|member| !member.may_act()) {
         tokio::time::sleep(LOOK).await;

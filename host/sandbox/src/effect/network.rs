@@ -28,7 +28,7 @@ struct Inner {
     /// Whether a person can be asked.
     asks: bool,
     wanted: Mutex<Vec<WantedHost>>,
-    /// Hosts of which it was said that they may not be reached.
+    /// Hosts whose refusal was reported.
     told: Mutex<BTreeSet<String>>,
     rolled_back: AtomicBool,
 }
@@ -43,22 +43,22 @@ impl Default for Inner {
 /// A host that work wanted to reach, and that somebody has to allow first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedHost {
-    /// With its port, where that is not the scheme's own.
+    /// With its port, unless that is the scheme's default.
     pub host: String,
     /// In upper case.
     pub method: String,
     pub reads: bool,
-    /// Why the rules of labels ask for it, where they do.
+    /// The reason, if the rules of labels need the approval.
     pub because: Option<String>,
 }
 
 impl Network {
-    /// With `asks`, work that wants a host which nobody has decided about is stopped, so that a person is asked.
+    /// With `asks`, work that wants an undecided host is stopped, so that a person is asked.
     pub fn new(rules: NetworkRules, role: CallerScope, asks: bool) -> Self {
         Self(Arc::new(Inner { rules, role, asks, ..Inner::default() }))
     }
 
-    /// For work by hand, with the rules that there are for its session; nobody is asked.
+    /// For work by hand, with the rules of its session. Nobody is asked.
     pub async fn by_hand(
         store: &Store,
         config: &Config,
@@ -75,9 +75,9 @@ impl Network {
         self.0.rules.decide(&request)
     }
 
-    /// Notes a host that somebody has to allow first. Whether a person can be asked.
+    /// Notes a host that somebody has to allow first. Returns whether a person can be asked.
     pub fn want(&self, wanted: WantedHost) -> bool {
-        // Others must not reach what is near this machine by asking.
+        // Only an administrator can allow hosts near this machine, so others are not asked.
         if !self.0.asks || is_near(&wanted.host) && self.0.role != CallerScope::Admin {
             return false;
         }
@@ -96,22 +96,22 @@ impl Network {
         lock(&self.0.wanted).clone()
     }
 
-    /// Whether something was wanted that a person is asked for.
+    /// Whether it wanted a host that a person is asked about.
     pub fn is_wanting(&self) -> bool {
         !lock(&self.0.wanted).is_empty()
     }
 
-    /// Notes that nothing of the work remains, so that it can be done once more when a person has answered.
+    /// Notes that the work was rolled back, so that it can be repeated after the answer.
     pub fn set_rolled_back(&self) {
         self.0.rolled_back.store(true, Relaxed);
     }
 
-    /// Whether nothing of the work remains.
+    /// Whether the work was rolled back.
     pub fn is_rolled_back(&self) -> bool {
         self.0.rolled_back.load(Relaxed)
     }
 
-    /// Whether this is the first time that somebody is told of this host.
+    /// Whether this is the first report about this host.
     pub fn tell(&self, host: &str) -> bool {
         let mut told = lock(&self.0.told);
         told.len() < MAX_WANTED && told.insert(host.to_owned())
@@ -126,7 +126,7 @@ pub async fn rules_of(store: &Store, config: &Config, session: &SessionName) -> 
     Ok(NetworkRules { configured, remembered, default, ..NetworkRules::default() })
 }
 
-/// Whether a host is in the machine's own network by its name alone: an address that is none of the open internet, or a name that only
+/// Whether the name alone shows that a host is in a local network: an address outside of the public internet, or a name that only
 /// a local network has. Nothing is looked up.
 pub fn is_near(host: &str) -> bool {
     let (name, _) = split_port(host);
@@ -139,7 +139,7 @@ pub fn is_near(host: &str) -> bool {
     !name.contains('.') || local.contains(&last) || name.ends_with(".home.arpa")
 }
 
-/// The command that would allow a request, for whoever reads of its refusal.
+/// The command that would allow a request, for the message of its refusal.
 pub fn command_to_allow(host: &str, method: &str, reads: bool, private: bool) -> String {
     let method = if reads { String::new() } else { format!(" --method {method}") };
     let private = if private { " --private" } else { "" };

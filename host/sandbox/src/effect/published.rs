@@ -1,4 +1,5 @@
-//! The labels of what Agent Skills say: their publishers', also where a command line reads it, unless an administrator answers for them.
+//! The labels of the text of Agent Skills: that of their publishers, also if a command line reads it, unless an administrator
+//! trusts them.
 
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -12,7 +13,7 @@ use kiso_plan::label::Label;
 /// The name used for a folder that was deleted.
 const GONE: &str = "*";
 
-/// Of what the Agent Skill of that name says. An administrator answers for those that are `trusted`.
+/// The label of the text of the Agent Skill of this name. An administrator answers for those that are `trusted`.
 pub fn label_of_skill(trusted: &[String], name: &str) -> Label {
     if trusted.iter().any(|known| known == name) { Label::default() } else { Label::of_skill(name) }
 }
@@ -31,7 +32,7 @@ struct Inner {
 }
 
 impl PublishedFiles {
-    /// Of the `folders` in a directory that is Agent Skills' alone.
+    /// The labels of the `folders` in `root`, a directory that contains only Agent Skills.
     pub fn new(root: &Path, folders: &Path, trusted: Vec<String>) -> Self {
         let folders = folders.strip_prefix(root).unwrap_or(folders).to_owned();
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
@@ -43,15 +44,15 @@ impl PublishedFiles {
         self.below(at, Path::new(""), 1)
     }
 
-    /// Of what stands at a path below a directory that is open.
+    /// The label of the entry at a path below an open directory.
     pub fn of_entry(&self, dir: impl AsFd, path: &str) -> LabelId {
         self.below(dir, Path::new(path), 2)
     }
 
-    /// Of a path, if it is at least so deep: a folder's own name is the administrator's.
+    /// The label of a path, if it has at least this depth: the administrator chose the name of the folder itself.
     fn below(&self, at: impl AsFd, path: &Path, depth: usize) -> LabelId {
         let inner = &*self.0;
-        // Without a name for it, it could be any.
+        // Its path is not known, so it could belong to any skill.
         let gone = || LabelId::of(&label_of_skill(&inner.trusted, GONE));
         let Ok(found) = path_of(at) else { return gone() };
         let Ok(inside) = found.strip_prefix(&inner.root) else { return LabelId::default() };
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!((files.of_entry(&all, "mine/x"), files.of_entry(open("folders/greet"), "x")), (user, greet));
         assert_eq!((files.of_entry(&all, "mine/../greet/x"), files.of_entry(&all, "mine/a/../x")), (greet, user));
         assert_eq!(files.of_entry(open("folders/greet/scripts"), "../SKILL.md"), greet);
-        // One that was replaced while it was open is nobody's that is known.
+        // A folder that was replaced while it was open has an unknown publisher.
         let old = open("folders/greet/scripts");
         rename(root.join("folders/greet"), root.join(".greet.new")).unwrap();
         assert_eq!(files.of(old), LabelId::of(&Label::of_skill(GONE)));

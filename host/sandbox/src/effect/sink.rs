@@ -1,8 +1,9 @@
-//! Sinks: the places where something leaves the sandbox, and the only ones that check labels.
+//! Sinks: the only places where data leaves the sandbox, and the only ones that check labels.
 //!
-//! An effect needs a decision that nobody below the user had a hand in, and so does each of its arguments that says where it goes, how much
-//! or when. Words may be anybody's, but must be allowed to go there. What only reads is refused where all three come together: somebody
-//! below the user had a hand in it, something confidential is among what it was made of, and the place does not know that already.
+//! An effect is allowed if nobody below the user influenced the decision, nor an argument that says where it goes, how much or
+//! when. Other arguments may be anybody's words, but must be allowed to go there. A read is refused only if three conditions
+//! hold: somebody below the user influenced it, it contains something confidential, and the destination does not know that
+//! already.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,18 +16,18 @@ use kiso_plan::sink::{ArgumentRole, SinkArgument, SinkDecision, SinkVerdict};
 /// The reaction to an effect that the rules do not allow (`[policy] effects`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Enforcement {
-    /// A person is asked, or it is refused.
+    /// Ask a person, or refuse it.
     #[default]
     Enforce,
-    /// It is done, and said in the log.
+    /// Allow it and log a warning.
     Warn,
     Off,
-    /// As the first, and every effect is asked for.
+    /// Like the first, and ask about every effect.
     AskAlways,
 }
 
 impl Enforcement {
-    /// By its word in `config.toml`.
+    /// Parses the value in `config.toml`.
     pub fn named(word: &str) -> Self {
         match word {
             "warn" => Self::Warn,
@@ -42,10 +43,10 @@ impl Enforcement {
     }
 }
 
-/// Why an effect is asked for that the rules allow.
+/// The reason to ask about an effect that the rules allow.
 pub const ASKED_ALWAYS: &str = "every effect is asked for (`[policy] effects`)";
 
-/// Lines of the log that one call can have; what a call does beyond that is decided all the same.
+/// Lines of the log of one call. Later effects are still checked.
 const MAX_LINES: usize = 200;
 
 /// Data that leaves the sandbox.
@@ -53,7 +54,7 @@ const MAX_LINES: usize = 200;
 pub struct SinkCall {
     /// "tool", "request" …
     pub sink: &'static str,
-    /// Who does it.
+    /// The tool that does it.
     pub tool: String,
     /// Where it goes, such as "mcp:bank" or "host:example.org".
     pub destination: String,
@@ -64,7 +65,7 @@ pub struct SinkCall {
 }
 
 impl SinkCall {
-    /// Why the rules do not allow it, in words; nothing where they do.
+    /// The reasons why the rules do not allow it; empty if they do.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = self.whose_words();
         problems.extend(self.where_to());
@@ -105,7 +106,7 @@ impl SinkCall {
             .collect()
     }
 
-    /// Of all that goes there.
+    /// The label of everything that goes there.
     fn label(&self) -> Label {
         Label::join_all(self.args.iter().map(|arg| &arg.label)).joined(&self.decision)
     }
@@ -117,7 +118,7 @@ impl SinkCall {
     }
 }
 
-/// Whether somewhere that was accepted is where something goes.
+/// Whether an accepted destination covers another one.
 fn covers(accepted: &str, destination: &str) -> bool {
     match accepted.strip_prefix("host:*") {
         Some(suffix) => destination.strip_prefix("host:").is_some_and(|host| host.ends_with(suffix)),
@@ -125,7 +126,7 @@ fn covers(accepted: &str, destination: &str) -> bool {
     }
 }
 
-/// Whose words something is.
+/// The source of data, in words.
 fn of(label: &Label) -> String {
     let whose = label.integrity.words();
     let from: Vec<_> = label.sources.iter().filter(|source| *source != SESSION_SOURCE).collect();
@@ -141,23 +142,23 @@ pub struct Permit(Arc<Inner>);
 struct Inner {
     enforcement: Enforcement,
     tool: String,
-    /// Of what it was decided from.
+    /// The label of the decision.
     decision: Label,
-    /// Of its arguments.
+    /// The labels of its arguments.
     args: Vec<SinkArgument>,
     /// Hosts that trusted arguments name.
     named: BTreeSet<String>,
     /// Whether a manifest says which arguments are addresses, and these are trusted.
     declared: bool,
-    /// Whether somebody below the user had a hand in an argument that says where to, how much or when.
+    /// Whether somebody below the user influenced an argument that says where to, how much or when.
     steered: bool,
-    /// Where a person has accepted that something goes, such as "host:*.example.org".
+    /// Destinations that a person has accepted, such as "host:*.example.org".
     accepted: BTreeSet<String>,
-    /// Where a person has accepted that something is asked, and no more.
+    /// Destinations that a person has accepted for reading only.
     readable: BTreeSet<String>,
-    /// Of all that the call has read.
+    /// The label of everything that the call has read.
     read: LabelCell,
-    /// Of a process: that of its whole line.
+    /// For a process: the permit of its whole line.
     line: Option<Permit>,
     log: Mutex<Vec<SinkDecision>>,
     /// Whether something outside was changed; the same for all processes of a line.
@@ -179,7 +180,7 @@ pub struct PermitParts {
 }
 
 impl Default for Permit {
-    /// Of a call that a person makes by hand.
+    /// The permit of a call that a person makes by hand.
     fn default() -> Self {
         Self::new(PermitParts { enforcement: Enforcement::Off, ..PermitParts::default() })
     }
@@ -211,7 +212,7 @@ impl Permit {
         }))
     }
 
-    /// The same for a skill that a command line calls: its arguments are what the process was started with.
+    /// The permit of a skill that a command line calls. Its arguments are those of the process.
     pub fn of_process(&self, tool: &str, read: &LabelCell, named: BTreeSet<String>) -> Self {
         let (inner, label) = (&self.0, read.get());
         let words =
@@ -224,7 +225,7 @@ impl Permit {
             args: vec![words],
             named: if trusted { named } else { BTreeSet::new() },
             declared: false,
-            // The line is the decision's, whatever its variables hold.
+            // The decision determines the line, whatever its variables contain.
             steered: inner.steered,
             accepted: inner.accepted.clone(),
             readable: inner.readable.clone(),
@@ -232,7 +233,7 @@ impl Permit {
         Self::with(parts, read.clone(), inner.changed.clone(), Some(self.clone()))
     }
 
-    /// Whether every effect needs a person's word, whoever decided it.
+    /// Whether every effect needs the approval of a person, whoever decided it.
     pub fn asks_always(&self) -> bool {
         self.0.enforcement == Enforcement::AskAlways
     }
@@ -242,7 +243,7 @@ impl Permit {
         &self.0.read
     }
 
-    /// Of what it was decided from.
+    /// The label of the decision.
     pub fn decision(&self) -> &Label {
         &self.0.decision
     }
@@ -252,7 +253,7 @@ impl Permit {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Puts down that what was to leave was not let out.
+    /// Logs effects that were refused.
     pub fn log_denied(&self, calls: Vec<SinkCall>, why: &str) {
         let mut log = self.lock();
         let room = MAX_LINES.saturating_sub(log.len());
@@ -267,12 +268,12 @@ impl Permit {
         log.extend(lines.into_iter().take(room));
     }
 
-    /// Whether something outside was changed, so that the same work done once more would change it twice.
+    /// Whether something outside was changed. Repeating the work would then change it twice.
     pub fn has_changed(&self) -> bool {
         self.0.changed.load(Relaxed)
     }
 
-    /// Why a request may not be sent to a host. Nothing is put down.
+    /// Returns why a request may not be sent to a host, or `None` if it may. Nothing is logged.
     pub fn refuses_request(&self, host: &str, changes: bool, by_name: bool) -> Option<String> {
         self.refused(host, changes, self.is_fixed(host, by_name)).map(|(_, why)| why)
     }
@@ -289,7 +290,7 @@ impl Permit {
         }
     }
 
-    /// A request that may not be sent, and why.
+    /// Returns a request that may not be sent, and the reason.
     fn refused(&self, host: &str, changes: bool, fixed: bool) -> Option<(SinkCall, String)> {
         let destination = format!("host:{host}");
         let call = self.sink_call("request", &destination, changes, self.args_of(fixed, changes));
@@ -298,7 +299,7 @@ impl Permit {
         refuses.then(|| (call, problems.join("; ")))
     }
 
-    /// Notes once why a request is let out that no grant names.
+    /// Logs once why a request was allowed that no grant names.
     pub fn note_reached(&self, host: &str, changes: bool, because: &str) {
         if let Some(line) = &self.0.line {
             return line.note_reached(host, changes, because);
@@ -315,25 +316,25 @@ impl Permit {
         self.0.declared || by_name || self.0.named.contains(host)
     }
 
-    /// Whether a request may be sent to a host, which an administrator may have granted by its name; why not, where it may not.
+    /// Checks whether a request may be sent to a host. `by_name`: an administrator has granted the host by its name.
     pub fn request(&self, host: &str, changes: bool, by_name: bool) -> Result<(), String> {
         self.leave("request", &format!("host:{host}"), self.is_fixed(host, by_name), changes)
     }
 
-    /// Whether the tool may be called that the permit is for; why not, where it may not.
+    /// Checks whether the permit's tool may be called.
     pub fn call(&self, destination: &str, changes: bool) -> Result<(), String> {
         self.decide("tool", destination, changes, self.0.args.clone(), false)
     }
 
-    /// Whether a file may be written that is not of the session; why not, where it may not.
+    /// Checks whether a file outside of the session may be written.
     pub fn mount(&self, at: &str, label: LabelId) -> Result<(), String> {
         let label = (*label.label()).clone();
         let args = vec![SinkArgument { name: "the path".to_owned(), role: ArgumentRole::Address, label }];
         self.decide("mount", at, true, args, false)
     }
 
-    /// Whether something may be done outside; why not, where it may not. Where it goes may be `fixed` by somebody who is trusted, whatever
-    /// the call has read.
+    /// Checks whether an effect outside is allowed. The destination may be `fixed` by somebody who is trusted, whatever the call
+    /// has read.
     pub fn leave(&self, sink: &'static str, destination: &str, fixed: bool, changes: bool) -> Result<(), String> {
         self.decide(sink, destination, changes, self.args_of(fixed, changes), fixed)
     }
@@ -353,7 +354,7 @@ impl Permit {
     }
 
     fn problems(&self, call: &SinkCall, fixed: bool) -> Vec<String> {
-        // Where the user's own words have named the place and what is asked there, it may be read from.
+        // If the user's own words name the destination and the query, it may be read from.
         let mut problems = match !call.changes && fixed && !self.0.steered && call.decision.is_trusted() {
             true => call.where_to(),
             false => call.problems(),
@@ -409,12 +410,12 @@ impl Permit {
     }
 }
 
-/// A directory of the machine that tasks may write to: what is written there leaves the session.
+/// A directory of the machine that tasks may write to: data that is written there leaves the session.
 #[derive(Debug)]
 pub struct MountSink {
     at: String,
     permit: Permit,
-    /// With which label something was let out last.
+    /// The label that was allowed last.
     admitted: Mutex<Option<LabelId>>,
 }
 
@@ -423,7 +424,7 @@ impl MountSink {
         Self { at: at.to_owned(), permit, admitted: Mutex::default() }
     }
 
-    /// Whether somebody with this label may write there; decided once for each label.
+    /// Whether somebody with this label may write there. Decided once for each label.
     pub fn admits(&self, label: LabelId) -> bool {
         let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
         if *admitted != Some(label) && self.permit.mount(&self.at, label).is_ok() {
@@ -472,7 +473,7 @@ mod tests {
             (&user, Content, &nobody, "mcp:vault", true, false),
             (&user, Content, &own, "mcp:bank", true, true),
             (&user, Content, &own, "mcp:mail", true, false),
-            // Only reading.
+            // Only reads.
             (&world, Address, &world, "mcp:bank", false, true),
             (&world, Address, &world, "host:evil.example", false, false),
             (&page, Address, &page, "host:evil.example", false, true),
@@ -508,12 +509,12 @@ mod tests {
             permit.request("a.example", true, false).unwrap();
             permit.request("a.example", false, false).unwrap();
         }
-        // A place that is granted by name is still told nothing by an address that somebody else has chosen.
+        // Even a host that is granted by name must not get data by an address that somebody else has chosen.
         let permit = Permit::new(PermitParts { steered: true, ..parts() });
         permit.request("a.example", false, true).unwrap();
         permit.read().join(LabelId::of(&bank()));
         assert!(permit.request("a.example", false, true).unwrap_err().contains("pass something on to a.example: "));
-        // Why a process reached a site is noted of its whole line, once.
+        // The reason why a process reached a site is logged for its whole line, once.
         let line = Permit::new(parts());
         for _ in 0..2 {
             let process = line.of_process("curl", line.read(), BTreeSet::new());

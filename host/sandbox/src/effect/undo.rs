@@ -1,4 +1,4 @@
-//! Undo: what stood in a session's workspace before work changed it, kept until it is too old or too much.
+//! Undo: the earlier state of a session's workspace, kept until it is too old or too large.
 //!
 //! ```text
 //! a task begins ──▶ Transaction ──before the first change of a thing──▶ sessions/ID/undo/7/log   what changed, a line each
@@ -59,7 +59,7 @@ struct Inner {
     /// Transactions that are open, by session.
     open: Mutex<BTreeMap<SessionName, usize>>,
     closed: Notify,
-    /// The bytes that were last told of sessions.
+    /// The last reported bytes of each session.
     told: Mutex<HashMap<SessionName, u64>>,
 }
 
@@ -82,15 +82,15 @@ pub struct UndoResult {
     pub problems: Vec<String>,
 }
 
-/// Why nothing was undone.
+/// The reason why nothing was undone.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
     #[error("there is nothing to {0}")]
     Nothing(UndoKind),
-    /// Somebody changed something since, or it was not kept.
+    /// Somebody changed a file since, or its earlier content was not kept.
     #[error("the files have changed since, or were not kept: {}", list(.0))]
     Conflict(Vec<String>),
-    /// It is another run's, or of a task that does not stand alone.
+    /// It belongs to another run, or to a task that cannot be undone alone.
     #[error("{0}")]
     Selection(String),
     #[error("the workspace cannot be changed: {0}; it is as it was")]
@@ -109,9 +109,9 @@ fn list(all: &[String]) -> String {
 /// The work to undo or redo.
 #[derive(Debug, Clone, Default)]
 pub struct UndoChoice {
-    /// Of the session's newest, where none is named.
+    /// The run; by default the session's newest.
     pub run: Option<String>,
-    /// Before this task and those behind it; counted from 1.
+    /// Undo this task and all later ones; counted from 1.
     pub task: Option<usize>,
 }
 
@@ -121,7 +121,7 @@ impl Undo {
         Self(Arc::new(Inner { home, shared, shelves, open, closed: Notify::new(), told }))
     }
 
-    /// Begins the work of a task; `None` where nothing is kept. Touches no file before something is changed. The caller holds
+    /// Begins the work of a task. Returns `None` if nothing is kept. No file is touched before the first change. The caller holds
     /// the session's lock.
     pub fn begin(&self, session: &SessionName, origin: Origin, limits: UndoLimits) -> Option<Arc<Transaction>> {
         if limits.max_bytes == 0 {
@@ -145,7 +145,7 @@ impl Undo {
         self.0.closed.notify_waiters();
     }
 
-    /// Waits until no work is open in the session. What was cut off is rolled back then.
+    /// Waits until no work is open in the session. Work that was cut off is rolled back then.
     pub async fn quiet(&self, session: &SessionName) {
         loop {
             let closed = self.0.closed.notified();
@@ -158,13 +158,13 @@ impl Undo {
         }
     }
 
-    /// Whether there is a log of the session, or may be.
+    /// Whether the session has a log, or may have one.
     pub fn keeps_any(&self, session: &SessionName) -> bool {
         !self.shelf(session).is_missing()
     }
 
-    /// Brings to an end what a process that was killed left open in the session. The caller holds the session's lock, and nothing is
-    /// [open](Undo::quiet) in it.
+    /// Completes or rolls back the work that a killed process left open in the session. The caller holds the session's lock, and
+    /// nothing is [open](Undo::quiet) in it.
     pub fn recover(&self, session: &SessionName) -> io::Result<()> {
         let shelf = self.shelf(session);
         let entries = shelf.entries()?;
@@ -174,7 +174,7 @@ impl Undo {
                 tracing::info!(%session, changes = log.changes.len(), "work that was cut off is rolled back");
                 shelf.roll_back(&log)?;
             }
-            // A crash came between the end of an undo and the end of what it undid.
+            // The process was killed between the end of an undo and the removal of the undone logs.
             for target in entry.header.targets.iter().filter(|_| entry.is_closed) {
                 if entries.iter().any(|entry| entry.id == *target) {
                     shelf.remove(*target)?;
@@ -184,8 +184,8 @@ impl Undo {
         Ok(())
     }
 
-    /// Rolls back what a run did in the step behind this event, whose result nobody has on record. The caller holds the session's
-    /// lock, and has [recovered](Undo::recover) the session.
+    /// Rolls back a run's work in the step after this event, if its result is not on record. The caller holds the session's lock,
+    /// and has [recovered](Undo::recover) the session.
     pub fn roll_back_step(&self, session: &SessionName, run: &str, seq: u32) -> io::Result<CutOff> {
         let shelf = self.shelf(session);
         let mut found = CutOff::Nothing;
@@ -224,8 +224,8 @@ impl Undo {
         Ok(UndoPlan::of(&shelf, &logs)?)
     }
 
-    /// Puts the workspace back as it was before a run, or before one of its tasks; or takes that back. All of it, or nothing. With
-    /// `force` also where files have changed since: these are kept, and a redo brings them back. The caller holds the session's lock.
+    /// Restores the workspace to its state before a run, or before one of its tasks; or redoes that. All of it, or nothing. With
+    /// `force` also if files have changed since: these are kept, and a redo restores them. The caller holds the session's lock.
     pub fn apply(
         &self,
         session: &SessionName,
@@ -269,7 +269,7 @@ impl Undo {
         Ok(UndoResult { plan, problems })
     }
 
-    /// Drops what is older than this (milliseconds since 1970).
+    /// Drops undo data that is older than this (milliseconds since 1970).
     pub fn sweep(&self, session: &SessionName, before_ms: i64) -> io::Result<()> {
         let shelf = self.shelf(session);
         let old = |entry: &&UndoEntry| entry.is_closed && entry.header.at_ms < before_ms;
@@ -277,7 +277,7 @@ impl Undo {
         ids.into_iter().try_for_each(|id| shelf.remove(id))
     }
 
-    /// Drops what a run that has ended leaves to no use: that it had reached something outside.
+    /// Deletes undo data that a finished run no longer needs: the note that it had reached something outside.
     pub fn tidy(&self, session: &SessionName, run: &str) -> io::Result<()> {
         let shelf = self.shelf(session);
         let idle = |entry: &&UndoEntry| entry.run() == Some(run) && entry.is_closed && entry.changes + entry.lost == 0;
@@ -290,7 +290,7 @@ impl Undo {
         Ok(self.shelf(session).entries()?.iter().map(|entry| entry.bytes).sum())
     }
 
-    /// [`Undo::bytes`], if they are others than when this was last asked, by much.
+    /// [`Undo::bytes`], if they differ much from the last reported ones.
     pub fn bytes_if_changed(&self, session: &SessionName) -> Option<u64> {
         const ROUGHLY: u64 = 1 << 20;
         let bytes = self.bytes(session).ok()?;
@@ -320,7 +320,7 @@ impl Undo {
 /// Sessions whose logs are remembered.
 const MAX_SHELVES: usize = 1_000;
 
-/// The logs that are meant, the newest first.
+/// The chosen logs, the newest first.
 fn choose(shelf: &Shelf, kind: UndoKind, choice: &UndoChoice) -> Result<Vec<u64>, UndoError> {
     let entries = shelf.entries()?;
     let usable: Vec<_> =

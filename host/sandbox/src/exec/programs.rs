@@ -22,17 +22,17 @@ use wasmtime_wasi::p2::bindings::CommandPre;
 /// Most bytes of a program. Each start reads all of them.
 const MAX_PROGRAM: u64 = 32 << 20;
 
-/// Bytes of compiled programs that a home keeps. Each build of each session leaves one; skills have a cache of their own, which these
+/// Bytes of compiled programs that a home keeps. Each build of each session leaves one; skills have a separate cache, which these
 /// cannot empty.
 const MAX_CODE: u64 = 128 << 20;
 
 /// Programs whose code stays loaded: those of a build or a test that start again and again.
 const MAX_LOADED: usize = 16;
 
-/// How WebAssembly modules and components begin.
+/// The first bytes of WebAssembly modules and components.
 const MAGIC: &[u8] = b"\0asm";
 
-/// A program that is ready to be instantiated, made by the first who needs it, while others wait.
+/// A program that is ready to be instantiated. Its first user makes it, while others wait.
 type Program<T> = Arc<OnceCell<CommandPre<T>>>;
 
 /// Compiles programs and keeps their code. `T` is the data of a process's store.
@@ -40,11 +40,11 @@ pub(super) struct Programs<T: 'static> {
     linker: Linker<T>,
     compiler: Compiler,
     code: Arc<CodeCache>,
-    /// The last that was used comes first.
+    /// The most recently used comes first.
     loaded: Mutex<Vec<(Digest, Program<T>)>>,
 }
 
-/// Why a file was not run.
+/// The reason why a file was not run.
 pub(super) enum NotRun {
     /// The reason, for standard error.
     Refused(String),
@@ -63,7 +63,7 @@ impl From<IoError> for NotRun {
 }
 
 impl<T: 'static> Programs<T> {
-    /// Programs may import what `linker` defines.
+    /// Makes it with the functions that programs may import.
     pub(super) fn new(linker: Linker<T>, skills: &Skills) -> Self {
         let dir = skills.home().cache_dir().join("programs");
         let code = CodeCache::new(linker.engine(), skills.home(), dir, MAX_CODE);
@@ -111,7 +111,7 @@ impl<T: 'static> Programs<T> {
     }
 }
 
-/// The file's bytes. Whoever runs a program has read it.
+/// The file's bytes. A process that runs a program has read it.
 fn read(task: &ExecTask, process: &Process, path: &str) -> Result<Vec<u8>, NotRun> {
     let opened = task.dirs.open_file(path, Mode::Read, &task.quota, (&process.label, &task.commands.permit))?;
     let Channel::File(file) = &opened else { return Err(cannot_run(&"it is a device")) };
@@ -121,7 +121,7 @@ fn read(task: &ExecTask, process: &Process, path: &str) -> Result<Vec<u8>, NotRu
         return Err(cannot_run(&format!("a program has at most {} MiB", MAX_PROGRAM >> 20)));
     }
     let mut wasm = vec![0; size as usize];
-    // One that was cut short meanwhile is not a program any more.
+    // The file was cut short meanwhile, so it is not a program any more.
     file.file.read_exact_at(&mut wasm, 0).map_err(refused)?;
     process.label.join(opened.label());
     match wasm.starts_with(MAGIC) {
@@ -134,7 +134,7 @@ fn cannot_run(why: &dyn std::fmt::Display) -> NotRun {
     NotRun::Refused(format!("cannot execute binary file: {why}"))
 }
 
-/// Work that must not hold up the threads that processes run on.
+/// Runs work that must not block the threads of processes.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, NotRun> + Send + 'static) -> Result<T, NotRun> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|panic| Err(NotRun::Refused(panic.to_string())))

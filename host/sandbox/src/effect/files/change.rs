@@ -1,4 +1,4 @@
-//! Changes of entries: a name that comes, goes, or stands for something else from now on.
+//! Changes of entries: a name is added, removed, or given to another file.
 
 use super::way::{End, EntryLabel, LabelKey, content_key, kind, number, other_key, stat_of};
 use super::{FileLabels, LabelCell, Moment, State};
@@ -10,15 +10,15 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-/// An entry that is about to be changed: its new label stands already. Where it is dropped before it is [done](EntryChange::done), the old
-/// one stands again. While it is held, nobody else changes entries of the session.
+/// An entry that is about to be changed. Its new label is recorded already. If this is dropped before it is
+/// [done](EntryChange::done), the old label is restored. While it exists, nobody else changes entries of the session.
 #[derive(Debug)]
 #[must_use = "what is dropped is taken back"]
 pub struct EntryChange {
     labels: Arc<FileLabels>,
-    /// Labels that were there.
+    /// The earlier labels.
     before: Vec<(LabelKey, LabelId)>,
-    /// Labels that take their place when it is done.
+    /// Labels that replace them when the change is done.
     after: Vec<(LabelKey, LabelId)>,
     /// The time when each directory was last changed by somebody no worse than the user: that time does not show what others did.
     times: Vec<(OwnedFd, Timespec)>,
@@ -29,7 +29,7 @@ impl EntryChange {
         Self { labels: labels.clone(), before: Vec::new(), after: Vec::new(), times: Vec::new() }
     }
 
-    /// It was changed.
+    /// Completes the change.
     pub fn done(mut self) -> io::Result<()> {
         self.before.clear();
         let mut state = self.labels.lock();
@@ -44,7 +44,7 @@ impl EntryChange {
         Ok(())
     }
 
-    /// Both happen at once.
+    /// Combines two changes that happen at once.
     pub fn and(mut self, mut other: Self) -> Self {
         self.before.append(&mut other.before);
         self.after.append(&mut other.after);
@@ -63,7 +63,7 @@ impl EntryChange {
     }
 
     fn keep_time(&mut self, dir: impl AsFd, found: &Stat, label: LabelId) -> io::Result<()> {
-        // A directory of the machine shows what is done in it; whoever writes there was asked.
+        // A directory of the machine shows its changes; the permission to write there was checked.
         if !label.is_ordinary() && self.labels.has(&dir) {
             let modified = Timespec { tv_sec: found.st_mtime as _, tv_nsec: found.st_mtime_nsec as _ };
             self.times.push((dir.as_fd().try_clone_to_owned()?, modified));
@@ -83,38 +83,39 @@ impl Drop for EntryChange {
     }
 }
 
-/// How a name comes to stand for something.
+/// The state of a name before it is given to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Naming {
-    /// It stood for nothing, which its user has learned.
+    /// The name was free, which its user has learned.
     New,
-    /// Whatever it stood for, which its user has not learned.
+    /// Any state, which the user has not learned.
     Replaces,
 }
 
-/// How a file is opened.
+/// The mode in which a file is opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpenMode {
-    /// Where there is none, it is made.
+    /// Whether it is made if it is missing.
     pub makes: bool,
-    /// Only if there is none.
+    /// Whether it must be missing.
     pub is_first: bool,
     pub empties: bool,
 }
 
-/// A file that is about to be opened to be made or emptied.
+/// A file that is about to be opened, and made or emptied.
 #[derive(Debug)]
 pub(crate) struct FileOpening {
     change: EntryChange,
-    /// Of the entry, which is learned where it cannot be opened.
+    /// The label of the entry. The process gets it if the file cannot be opened.
     entry: LabelId,
-    /// The file that is to be replaced without a look at it, or none.
+    /// The file that is to be replaced unseen, or none.
     blind: Option<Option<(u64, u64)>>,
     moment: Moment,
 }
 
 impl FileOpening {
-    /// It was opened, and made, emptied, or neither. Looks again: somebody may have put something else there in between.
+    /// Records that it was opened, and whether it was made or emptied. Checks again, because somebody may have replaced it in
+    /// between.
     pub(crate) fn opened(
         mut self,
         file: &File,
@@ -143,15 +144,16 @@ impl FileOpening {
         self.change.done()
     }
 
-    /// It was not opened.
+    /// Records that it was not opened.
     pub(crate) fn failed(self, reader: &LabelCell) {
         reader.join(self.entry);
     }
 }
 
 impl FileLabels {
-    /// A file is about to be opened at a path. Who does it learns whose the path is; whose the file's own name is only where what was there
-    /// matters: nobody learns it who makes a new file whatever was there.
+    /// Records that a file is about to be opened at a path. The process gets the label of the path. It gets the label of the
+    /// file's own name only if the earlier file matters: a process that creates a file in any case learns nothing about an
+    /// earlier one.
     pub(crate) fn opening(
         self: &Arc<Self>,
         (dir, path, follows): (impl AsFd, &OsStr, bool),
@@ -172,7 +174,7 @@ impl FileLabels {
             opening.change = self.replacing(&entry.dir, &entry.name, reader.get())?;
             return Ok(opening);
         }
-        // Whether something is there is the session's, as its bytes are.
+        // The existence of the file is the session's information, as its bytes are.
         reader.join(opening.entry.join(LabelId::session()));
         if mode.makes && entry.found.is_none() {
             opening.change = self.naming(&entry.dir, &entry.name, reader.get())?;
@@ -180,12 +182,12 @@ impl FileLabels {
         Ok(opening)
     }
 
-    /// A name that stands for nothing is about to stand for something, by somebody with this label.
+    /// Records that somebody with this label is about to use a free name.
     pub fn naming(self: &Arc<Self>, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<EntryChange> {
         self.name(dir, name, label, Naming::New)
     }
 
-    /// A name is about to stand for something, whatever it stands for now.
+    /// Records that a name is about to get a file, whatever it has now.
     pub fn replacing(self: &Arc<Self>, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<EntryChange> {
         self.name(dir, name, label, Naming::Replaces)
     }
@@ -216,7 +218,7 @@ impl FileLabels {
         Ok(change)
     }
 
-    /// A name is about to go, by somebody with this label, who has learned that it was there.
+    /// Records that somebody with this label, who has learned that the name exists, is about to remove it.
     pub fn unnaming(self: &Arc<Self>, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<EntryChange> {
         let mut change = EntryChange::new(self);
         let label = if label.is_ordinary() { LabelId::default() } else { label };
@@ -230,7 +232,7 @@ impl FileLabels {
         let before = state.log.get(way);
         let earlier = state.log.get(displaced);
         if before.join(label) == before && earlier == LabelId::default() {
-            // There was nothing before those came who have this label.
+            // Before those with this label came, the name was free.
             change.after.push((way, LabelId::default()));
         } else {
             change.join(&mut state, way, label)?;
@@ -243,7 +245,7 @@ impl FileLabels {
         Ok(change)
     }
 
-    /// A file that has other names shows by their number that one is gone.
+    /// If a file has other names, their number shows that one was removed.
     fn losing_name(&self, change: &mut EntryChange, found: Option<&Stat>, label: LabelId) -> io::Result<()> {
         match found.filter(|found| kind(found) != FileType::Directory && found.st_nlink > 1) {
             Some(found) => change.join(&mut self.lock(), other_key(found), label),

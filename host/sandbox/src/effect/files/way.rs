@@ -12,40 +12,40 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 /// 12 bytes.
 pub(super) type LabelKey = [u32; 2];
 
-/// The labels that an entry of a directory has.
+/// The kinds of labels of a directory's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryLabel {
-    /// Of all that decided on what stands there, or that nothing does.
+    /// The label of everybody who decided which file has the name, or that none has.
     Way,
-    /// Of those who put something in the place of what others had there.
+    /// The label of everybody who replaced an entry of others.
     Displaced,
 }
 
-/// Directories in one another, before a look at them ends.
+/// Levels of directories that are examined, at most.
 pub(super) const LEVELS: usize = 128;
 
-/// Links that a path may lead through, as for Linux.
+/// Links on the way of a path, at most; as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// How directories are opened on the way: no link is one.
+/// The flags for directories on the way. A link is an error.
 pub(super) const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Debug, Default)]
 pub(super) struct Way {
-    /// Of the entries and links that it goes through; without the last entry.
+    /// The label of the entries and links on the way, without the last entry.
     pub(super) label: LabelId,
     pub(super) end: End,
 }
 
 #[derive(Debug, Default)]
 pub(super) enum End {
-    /// At an entry, which may not be there.
+    /// An entry, which may be missing.
     Entry(Entry),
-    /// At a directory that is named by no entry, such as `.`.
+    /// A directory that the path does not name by an entry, such as `.`.
     Dir(OwnedFd),
-    /// It leads nowhere.
+    /// The path has no target.
     #[default]
     Nowhere,
 }
@@ -58,17 +58,17 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Whether who writes a new file here need not know what was here: nothing, or a file without another name.
+    /// Whether a process that writes a new file here need not learn what was here: nothing, or a file without another name.
     pub(super) fn is_replaceable(&self) -> bool {
         self.found.as_ref().is_none_or(|found| is_file(found) && found.st_nlink == 1)
     }
 }
 
 impl FileLabels {
-    /// Walks a path that begins in a directory. A link at its end is followed where that is wanted, or a slash asks for it.
+    /// Walks a path that begins in a directory. A link at its end is followed if `follows` is set or the path ends with a slash.
     pub(super) fn walk(&self, dir: impl AsFd, path: &OsStr, follows: bool) -> Way {
         let mut way = Way::default();
-        // A path that cannot be walked further leads nowhere, with the label of what it went through.
+        // A path that cannot be walked further has no target, but the label of the way so far.
         way.end = self.steps(dir.as_fd(), path, follows, &mut way.label).unwrap_or_default();
         way
     }
@@ -84,7 +84,7 @@ impl FileLabels {
         let mut links = 0;
         while let Some(part) = rest.pop() {
             if part == ".." {
-                // Guests leave no directory that was given to them this way.
+                // Guests cannot leave a directory that was given to them in this way.
                 if dirs.len() == 1 {
                     return Ok(End::Nowhere);
                 }
@@ -134,18 +134,18 @@ pub(super) fn is_file(found: &Stat) -> bool {
     kind(found) == FileType::RegularFile
 }
 
-/// Of the bytes of a file or the target of a link; of a directory, of its times.
+/// The key for a file's bytes, a link's target, or a directory's times.
 pub(super) fn content_key(found: &Stat) -> LabelKey {
     inode_key(found, false)
 }
 
-/// Of a file's times and of how many names it has; of a directory, of names that are not in it any more.
+/// The key for a file's times and its number of names, or for the names that a directory has lost.
 pub(super) fn other_key(found: &Stat) -> LabelKey {
     inode_key(found, true)
 }
 
 /// The device and the inode.
-// Of other widths on other systems.
+// The types differ between systems.
 #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
 pub(super) fn number(found: &Stat) -> (u64, u64) {
     (u64::try_from(found.st_dev).unwrap_or_default(), found.st_ino as u64)
@@ -156,7 +156,7 @@ fn inode_key(found: &Stat, other: bool) -> LabelKey {
 }
 
 pub(super) fn number_key((device, inode): (u64, u64), other: bool) -> LabelKey {
-    // An odd number, so that no two inodes of one device become one.
+    // An odd number, so that two inodes of one device never become one.
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
     halves(inode.wrapping_mul(2).wrapping_add(u64::from(other)).wrapping_add(device.wrapping_mul(SPREAD)))
 }
@@ -165,7 +165,7 @@ pub(super) fn halves(key: u64) -> LabelKey {
     [(key >> 32) as u32, key as u32]
 }
 
-/// Of what a directory has open.
+/// The attributes of an open file.
 pub(super) fn stat_of(file: impl AsFd) -> io::Result<Stat> {
     Ok(fstat(file)?)
 }

@@ -1,4 +1,4 @@
-//! Paths below a session's directory, in the bytes that the file system has.
+//! Paths below a session's directory, in the bytes of the file system.
 
 use data_encoding::BASE64;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,17 +7,17 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Where the workspace stands in a session's directory.
+/// The place of the workspace in a session's directory.
 const WORK: &[u8] = b"work";
 
-/// Where the changes to opened folders are: `folders/KEY/upper`.
+/// The place of the changes to opened folders: `folders/KEY/upper`.
 const FOLDERS: &[u8] = b"folders/";
 const UPPER: &[u8] = b"/upper/";
 
-/// Begins the names that the upper layer of a folder keeps for itself. Guests cannot use them.
+/// The beginning of names that are reserved for the upper layer of a folder. Guests cannot use them.
 const LAYER: &[u8] = b".kiso~";
 
-/// The target of a mark that says that the folder's entry is deleted.
+/// The target of a mark for a deleted entry of the folder.
 pub(crate) const DELETED: &[u8] = b"/.kiso/deleted";
 
 /// Whether a name belongs to the upper layer of a folder and not to its user.
@@ -30,12 +30,12 @@ pub(crate) fn is_of_layer(name: &OsStr) -> bool {
 pub struct SessionPath(Vec<u8>);
 
 impl SessionPath {
-    /// Of a path below the directory of the session.
+    /// Makes it from a path below the directory of the session.
     pub fn new(path: &Path) -> Self {
         Self(path.as_os_str().as_bytes().to_vec())
     }
 
-    /// A file that a log keeps.
+    /// The path of a file that a log keeps.
     pub fn kept(log: u64, number: u64) -> Self {
         Self(format!("undo/{log}/{number}").into_bytes())
     }
@@ -51,7 +51,7 @@ impl SessionPath {
         self.0.split(|byte| *byte == b'/').map(OsStr::from_bytes)
     }
 
-    /// It, and the directories that it is in.
+    /// The path and the directories that contain it.
     pub fn with_parents(&self) -> impl Iterator<Item = SessionPath> {
         let ends = self.0.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at).rev();
         std::iter::once(self.0.len()).chain(ends).map(|end| Self(self.0[..end].to_vec()))
@@ -61,7 +61,7 @@ impl SessionPath {
         self.0.strip_prefix(other.0.as_slice()).is_some_and(|rest| rest.first() == Some(&b'/'))
     }
 
-    /// Whether it is among what is kept.
+    /// Whether a log keeps it.
     pub fn is_kept(&self) -> bool {
         self.0.starts_with(b"undo/")
     }
@@ -84,7 +84,7 @@ impl SessionPath {
         self.in_folder().is_some()
     }
 
-    /// Whether its name is one that the layer of an opened folder keeps for itself.
+    /// Whether its name is reserved for the layer of an opened folder.
     pub fn is_of_layer(&self) -> bool {
         self.in_folder().is_some() && self.names().any(is_of_layer)
     }
@@ -94,7 +94,7 @@ impl SessionPath {
     }
 }
 
-/// As people know it: below the workspace, or as the path in an opened folder, with a mark for each byte that is not text.
+/// The path for people: below the workspace, or in an opened folder, with a placeholder for each byte that is not text.
 impl fmt::Display for SessionPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((key, below)) = self.in_folder() {
@@ -112,7 +112,7 @@ impl fmt::Debug for SessionPath {
     }
 }
 
-/// Begins what is not UTF-8; no path has this byte.
+/// Begins text that is not UTF-8; no path has this byte.
 const ENCODED: char = '\0';
 
 impl Serialize for SessionPath {

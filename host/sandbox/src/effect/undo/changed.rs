@@ -1,11 +1,11 @@
-//! The files that some work has changed, for people.
+//! The files that work has changed, for people.
 
 use super::bytes::SessionPath;
 use super::log::FileChange;
 use kiso_plan::report::{ChangeKind, ChangedFile};
 use std::collections::BTreeMap;
 
-/// Whether a path was there before the first of some changes, and is there after the last.
+/// Whether a path existed before the first of some changes, and after the last.
 #[derive(Debug, Clone, Copy)]
 struct PathState {
     was_there: bool,

@@ -1,4 +1,4 @@
-//! Copies of files, which share their blocks where the file system can.
+//! Copies files, and shares their blocks if the file system can.
 
 use kiso_base::system::share_blocks;
 use rustix::fs::{Mode, OFlags, Timespec, Timestamps, fchmod, futimens, openat};
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsFd;
 
-/// Copies a file to a name that is free, with its mode and its times.
+/// Copies a file to a free name, with its mode and its times.
 pub(super) fn copy_to(from: &File, dir: impl AsFd, name: &OsStr) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let to = File::from(openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?);
@@ -15,7 +15,7 @@ pub(super) fn copy_to(from: &File, dir: impl AsFd, name: &OsStr) -> io::Result<F
     Ok(to)
 }
 
-/// Makes one file's content, mode and times those of the other.
+/// Gives one file the content, mode and times of another.
 pub(super) fn copy(from: &File, to: &File) -> io::Result<()> {
     let found = from.metadata()?;
     if !share_blocks(from, to) {
@@ -26,14 +26,14 @@ pub(super) fn copy(from: &File, to: &File) -> io::Result<()> {
         io::copy(&mut reader, &mut writer)?;
     }
     let mode = std::os::unix::fs::MetadataExt::mode(&found) & 0o7777;
-    // Of 16 bits on some systems, of 32 on others.
+    // 16 bits on some systems, 32 on others.
     #[allow(clippy::useless_conversion)]
     let mode = Mode::from_raw_mode(mode.try_into().unwrap_or_default());
     fchmod(to, mode)?;
     set_times(to, &found)
 }
 
-/// Says when a file was last changed, in nanoseconds since 1970.
+/// Sets the time of a file's last change, in nanoseconds since 1970.
 pub(super) fn set_modified(file: &File, modified: i64) -> io::Result<()> {
     const BILLION: i64 = 1_000_000_000;
     let (seconds, nanoseconds) = (modified.div_euclid(BILLION), modified.rem_euclid(BILLION));

@@ -41,15 +41,15 @@ impl fmt::Display for UndoKind {
     }
 }
 
-/// The work that a log is of: a task of a run, or a call of one.
+/// The work that a log belongs to: a task of a run, or one of its calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     pub run: String,
-    /// The task, counted from 1 in the order in which they are done.
+    /// The number of the task, counted from 1 in the order of execution.
     pub task: usize,
     /// The last event before it.
     pub seq: u32,
-    /// Which of the calls that are made together.
+    /// The number of the call among those that are made together.
     pub place: usize,
 }
 
@@ -58,11 +58,11 @@ pub struct Origin {
 pub struct Header {
     /// Whether the log can be used for an undo or a redo.
     pub kind: UndoKind,
-    /// One, or all that an undo took back.
+    /// One origin, or all that an undo took back.
     pub of: Vec<Origin>,
     /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// Of an undo, the logs that it takes back. They are of no more use when it has ended.
+    /// For an undo, the logs that it takes back. They are not needed after its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<u64>,
 }
@@ -89,12 +89,12 @@ pub(super) enum FileChange {
     RemovedDir { at: SessionPath, mode: u32 },
     /// The earlier entry is now at `to`.
     Moved { from: SessionPath, to: SessionPath },
-    /// Nothing was here, and what a log kept was put here.
+    /// Nothing was here; an undo put a kept entry here.
     Returned { at: SessionPath, from: SessionPath },
-    /// This file had the content that is kept.
+    /// This file had the kept content.
     Wrote { at: SessionPath, inode: u64, kept: SessionPath },
-    /// This file was so long, and something was added to it. It was last changed then, in nanoseconds since 1970.
-    /// Whose words it was, where not the session's own.
+    /// This file had this length, and data was added. Its last change was then, in nanoseconds since 1970. The label is that of
+    /// the earlier data, if it is not the session's own.
     Grew {
         at: SessionPath,
         inode: u64,
@@ -105,12 +105,12 @@ pub(super) enum FileChange {
     },
     /// This file had these permissions.
     Permitted { at: SessionPath, inode: u64, mode: u32 },
-    /// Changes to shared files were not accepted, or were. The paths are in words of an undo.
+    /// Changes to shared files that were accepted, or taken back. The paths are in the words of an undo.
     Shared { number: u64, accepted: bool, paths: Vec<ChangeLine> },
 }
 
 impl FileChange {
-    /// The paths that it is about, in the workspace.
+    /// The paths of the change, in the workspace.
     pub(super) fn paths(&self) -> impl Iterator<Item = &SessionPath> {
         let (one, two) = match self {
             Self::Shared { .. } => (None, None),
@@ -138,11 +138,11 @@ pub enum Look {
         /// Nanoseconds since 1970.
         modified: i64,
         mode: u32,
-        /// How many names it has. Another name may come or go without any change of this one.
+        /// The number of its names. Another name may come or go without a change of this one.
         #[serde(skip)]
         links: u64,
     },
-    /// A link, or what is neither file nor directory.
+    /// A link, or an entry that is neither file nor directory.
     Other {
         inode: u64,
     },
@@ -152,24 +152,24 @@ pub enum Look {
     },
 }
 
-/// Whose an entry was before a change, where that was not the session's own: the change's own entry, or one above it.
+/// The labels of an entry before a change, if they were not the session's own: the change's own entry, or one above it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryLabels {
     pub at: SessionPath,
     pub label: Label,
-    /// Of those who had displaced what was there before.
+    /// The label of those who had replaced earlier entries.
     #[serde(default, skip_serializing_if = "Label::is_default")]
     pub displaced: Label,
 }
 
-/// A change, and whose the entries were before it.
+/// A change, with the labels of the entries before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LabelledChange {
     pub change: FileChange,
     pub entries: Vec<EntryLabels>,
 }
 
-/// A file that was changed and of which nothing is kept.
+/// A changed file of which nothing is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostFile {
     pub at: SessionPath,
@@ -181,17 +181,17 @@ pub struct LostFile {
 #[serde(rename_all = "snake_case")]
 pub(super) enum UndoRecord {
     Begin(Header),
-    /// Of the next change.
+    /// The labels for the next change.
     Entries(Vec<EntryLabels>),
     FileChange(FileChange),
-    /// Something is about to reach what is outside of the sandbox.
+    /// The work is about to reach something outside of the sandbox.
     Left(String),
     Lost(LostFile),
-    /// The change of this number is taken back, and so are those behind it.
+    /// The change of this number and all later ones are taken back.
     Reverted(usize),
-    /// How things are at the end.
+    /// The states at the end.
     After(Vec<(SessionPath, Look)>),
-    /// The last line, and short: what there is in the log.
+    /// The last line, which is short: the totals of the log.
     End(Total),
 }
 
@@ -200,6 +200,6 @@ pub(super) enum UndoRecord {
 pub(super) struct Total {
     pub changes: usize,
     pub lost: usize,
-    /// That are kept.
+    /// The bytes that are kept.
     pub bytes: u64,
 }

@@ -23,7 +23,7 @@ pub struct UndoPlan {
 }
 
 impl UndoPlan {
-    /// Of these logs, the newest first.
+    /// Makes the plan of undoing these logs, the newest first.
     pub fn of(shelf: &Shelf, logs: &[UndoLog]) -> io::Result<Self> {
         let tree = shelf.tree()?;
         let run = logs.first().and_then(|log| log.header.of.first()).map(|origin| origin.run.clone());
@@ -63,12 +63,12 @@ impl UndoPlan {
             }
         }
         let mut changes = BTreeMap::new();
-        // The oldest change says what was there before.
+        // The oldest change has the earlier state.
         for change in logs.iter().rev().flat_map(|log| &log.changes).map(|change| &change.change) {
             for path in change.paths().filter(|path| !path.is_of_layer()) {
                 let was_there = change.is_of_something_at(path);
                 let is_there = now.get(path).is_some_and(|now| *now != Look::Nothing);
-                // The folder's own entry is seen again.
+                // The folder's own entry becomes visible again.
                 if is_there && !was_there && is_deletion(&tree, path) {
                     changes.entry(path).or_insert(Some(UndoVerb::Create));
                     continue;
@@ -92,14 +92,14 @@ impl UndoPlan {
         })
     }
 
-    /// All that speaks against it.
+    /// All reasons not to do it.
     pub fn problems(&self) -> impl Iterator<Item = String> {
         self.conflicts.iter().chain(&self.missing).cloned()
     }
 }
 
-/// How things should be: at each path, as the newest log says that knows of it. What an older one says of a path does not count
-/// any more where a directory above it was moved since, or the file was written to under another name.
+/// The expected state of each path, by the newest log that has it. An older state of a path is ignored if a directory above it
+/// was moved since, or the file was written to under another name.
 fn expected(logs: &[UndoLog]) -> BTreeMap<&SessionPath, &Look> {
     let mut after = BTreeMap::new();
     let (mut moved, mut written): (Vec<&SessionPath>, BTreeSet<u64>) = Default::default();
@@ -126,7 +126,7 @@ fn expected(logs: &[UndoLog]) -> BTreeMap<&SessionPath, &Look> {
     after
 }
 
-/// Whether a path of a folder has the mark of an entry that is deleted.
+/// Whether a path of a folder has the mark of a deleted entry.
 fn is_deletion(tree: &Tree, path: &SessionPath) -> bool {
     let target = tree.slot(path).and_then(|slot| Ok(readlinkat(&slot.dir, slot.name, Vec::new())?));
     path.is_of_folder() && target.is_ok_and(|target| target.as_bytes() == DELETED)
@@ -152,7 +152,7 @@ fn moved(change: &FileChange) -> impl Iterator<Item = &SessionPath> {
 }
 
 impl FileChange {
-    /// Whether something stood at one of its paths before it.
+    /// Whether one of its paths existed before it.
     pub(super) fn is_of_something_at(&self, path: &SessionPath) -> bool {
         match self {
             Self::Made { .. } | Self::Returned { .. } | Self::Shared { .. } => false,

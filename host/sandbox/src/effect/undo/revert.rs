@@ -1,4 +1,4 @@
-//! Takes one change back. It may have been made or not: of the last change before a crash, nobody knows.
+//! Takes one change back. The change may have been made or not: for the last change before a crash, this is not known.
 
 use super::bytes::SessionPath;
 use super::keep;
@@ -10,26 +10,26 @@ use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-/// Hears what taking back is about to change, so that it can be taken back in turn.
+/// Records the changes of an undo before they are made, so that it can be taken back in turn.
 pub(super) trait Journal {
-    /// A file or a link is about to be deleted; whether it is gone already, and kept.
+    /// A file or a link is about to be deleted. Returns whether it is kept, and gone already.
     fn removing(&self, slot: &DirSlot<'_>) -> io::Result<bool>;
     /// An empty directory is about to be deleted.
     fn removing_dir(&self, slot: &DirSlot<'_>) -> io::Result<()>;
     /// A file is about to get another content.
     fn writing(&self, file: &File) -> io::Result<()>;
-    /// Where a file is that it keeps.
+    /// The place where it keeps a file.
     fn kept(&self, inode: u64) -> Option<SessionPath>;
-    /// Anything else.
+    /// Any other change.
     fn changing(&self, change: FileChange) -> io::Result<()>;
 }
 
-/// Who takes a change back, and why.
+/// Who takes a change back.
 #[derive(Clone, Copy)]
 pub(super) enum Reverting<'a> {
-    /// Work that was cut off is rolled back, where things are as the log says.
+    /// Work that was cut off is rolled back, if the state is as in the log.
     Work,
-    /// Somebody wants it so, whatever has become of things; in words of the plan, whether nothing has.
+    /// A person wants it in any case. `is_as_it_was`: nothing has changed since, by the plan.
     Undo { journal: &'a dyn Journal, is_as_it_was: bool },
 }
 
@@ -47,7 +47,7 @@ impl<'a> Reverting<'a> {
     }
 }
 
-/// Takes a change back, with the labels that its entries had. Returns what could not be done.
+/// Takes a change back and restores the labels of its entries. Returns the reason if it could not be done.
 pub(super) fn revert(tree: &Tree, labelled: &LabelledChange, how: Reverting<'_>) -> io::Result<Option<String>> {
     let LabelledChange { change, entries } = labelled;
     let done = take_back(tree, change, entries, how)?;
@@ -93,7 +93,7 @@ fn take_back(
         }
     };
     match done {
-        // Somebody else has changed what is there; the rest can still be done.
+        // Somebody else has changed this entry; the other changes can still be taken back.
         Err(error) if journal.is_some() && is_theirs(&error) => {
             let path = change.paths().next().map(ToString::to_string).unwrap_or_default();
             Ok(Some(format!("{path}: {error}")))
@@ -104,7 +104,7 @@ fn take_back(
 
 type Done = io::Result<Option<String>>;
 
-/// Whether an error comes of what stands there, and not of the disk.
+/// Whether the cause of an error is the present entry and not the disk.
 fn is_theirs(error: &io::Error) -> bool {
     use io::ErrorKind::{
         AlreadyExists, DirectoryNotEmpty, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
@@ -114,7 +114,7 @@ fn is_theirs(error: &io::Error) -> bool {
     of_names.contains(&error.kind()) || is_nothing(error)
 }
 
-/// The directory of a path; `None` where it is not there any more.
+/// The directory of a path; `None` if it does not exist any more.
 fn slot<'a>(tree: &Tree, at: &'a SessionPath) -> io::Result<Option<DirSlot<'a>>> {
     match tree.slot(at) {
         Ok(slot) => Ok(Some(slot)),
@@ -128,7 +128,7 @@ fn remove(tree: &Tree, at: &SessionPath, journal: Option<&dyn Journal>) -> Done 
     take_away(&slot, at, journal)
 }
 
-/// Removes what stands there.
+/// Removes the entry.
 fn take_away(slot: &DirSlot<'_>, at: &SessionPath, journal: Option<&dyn Journal>) -> Done {
     match slot.look()? {
         Look::Nothing => return Ok(None),
@@ -168,7 +168,7 @@ fn put_back(
         None => tree.slot(at)?,
     };
     match to.look()? {
-        // It had just got its second name.
+        // The entry had just got its second name.
         Look::File { inode: same, .. } | Look::Other { inode: same } if same == inode => {
             unlinkat(&from.dir, from.name, AtFlags::empty())?;
             return Ok(None);
@@ -198,7 +198,7 @@ fn make(tree: &Tree, at: &SessionPath, mode: u32, entries: &[EntryLabels], journ
     if let Some(journal) = journal {
         journal.changing(FileChange::Made { at: at.clone() })?;
     }
-    // Before it can be seen.
+    // The labels come first, before the entry can be seen.
     tree.label_entry(&slot, at, entries, false)?;
     make_dir(&slot, mode)?;
     tree.labels.made_at(&slot.dir, slot.name, LabelId::default())?;
@@ -222,7 +222,7 @@ fn move_back(
     };
     if old.look()? != Look::Nothing {
         return match journal {
-            // It was not moved yet.
+            // The entry was not moved yet.
             None => Ok(None),
             Some(_) => Ok(Some(format!("{to} stays, because there is another {from}"))),
         };
@@ -239,7 +239,7 @@ fn move_back(
     Ok(None)
 }
 
-/// Opens a file to write to it, if it is the one that is meant. To its owner nothing else is to be done when it is another.
+/// Opens a file for writing, if it is still the same file. A rollback has nothing to do if it is another one.
 fn reopen(tree: &Tree, at: &SessionPath, inode: u64, journal: Option<&dyn Journal>) -> io::Result<Option<File>> {
     let file = match tree.open_file(at, OFlags::RDWR) {
         Ok(file) => file,
@@ -268,7 +268,7 @@ fn write_back(
         Err(error) => return Err(error),
     };
     if journal.is_some() && at.is_work() && tree.look(at)? == Look::Nothing {
-        // Somebody has deleted it. Its content is worth more than its identity.
+        // Somebody has deleted it. It is made again: its content is worth more than its inode.
         let slot = tree.slot_or_make(at, entries)?;
         if let Some(journal) = journal {
             journal.changing(FileChange::Made { at: at.clone() })?;
@@ -314,7 +314,7 @@ fn cut(
     }
     file.set_len(length)?;
     keep::set_modified(&file, modified)?;
-    // Others may have written to what is left of it since.
+    // Others may have written to the rest of the file since.
     let label = if how.is_exact() { label } else { label.join(tree.labels.of(&file)) };
     tree.labels.put_back(&file, label)?;
     Ok(None)

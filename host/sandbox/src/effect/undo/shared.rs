@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// Takes acceptances of changes to shared files back, and repeats them. Each has a number in its session.
 pub trait SharedAcceptances: fmt::Debug + Send + Sync {
-    /// Brings an acceptance to a state: accepted, or taken back. Does nothing if that is its state. With `force` also where files have changed
-    /// since.
+    /// Brings an acceptance to a state: accepted, or taken back. Does nothing if it has that state. With `force` also if files
+    /// have changed since.
     fn bring(&self, of: (&Home, &SessionName), number: u64, accepted: bool, force: bool) -> io::Result<()>;
 
     /// Paths that somebody has changed since, a line each.
@@ -34,7 +34,7 @@ impl SessionAcceptances {
     }
 }
 
-/// A change to shared files in the words of a plan that takes it back, or repeats it.
+/// The lines of a change to shared files in a plan that takes it back, or repeats it.
 pub(super) fn lines(paths: &[ChangeLine], accepted: bool) -> impl Iterator<Item = ChangeLine> + '_ {
     paths.iter().map(move |line| match accepted {
         true => ChangeLine { path: line.path.clone(), change: line.change.opposite() },

@@ -1,4 +1,4 @@
-//! The logs of one session: `sessions/ID/undo/NUMBER/log`, and beside it what was there before.
+//! The logs of one session: `sessions/ID/undo/NUMBER/log`, and the kept files beside it.
 
 use super::bytes::SessionPath;
 use super::log::{Header, LabelledChange, Look, LostFile, Total, UndoRecord};
@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Logs of one session; the oldest run goes when there are more, however little each of them keeps.
+/// Logs of one session. If there are more, the oldest run is dropped, however small it is.
 const MAX_LOGS: usize = 1_000;
 
 /// Bytes of a log's last line, at most.
@@ -32,13 +32,13 @@ pub struct UndoEntry {
 }
 
 impl UndoEntry {
-    /// The run that it is of.
+    /// The run that it belongs to.
     pub fn run(&self) -> Option<&str> {
         self.header.of.first().map(|origin| origin.run.as_str())
     }
 }
 
-/// A log, read whole.
+/// A log that was read completely.
 #[derive(Debug)]
 pub struct UndoLog {
     pub id: u64,
@@ -48,7 +48,7 @@ pub struct UndoLog {
     /// The place outside of the sandbox that it was about to reach.
     pub left: Option<String>,
     pub after: Vec<(SessionPath, Look)>,
-    /// From this change on, everything is taken back already.
+    /// The number of the change from which on everything is taken back already.
     pub reverted: usize,
 }
 
@@ -63,7 +63,7 @@ pub struct Shelf {
 
 #[derive(Debug)]
 struct Cache {
-    /// The directory's inode and time of change: whatever adds or removes a log changes them.
+    /// The directory's inode and time of change. Adding or removing a log changes them.
     stamp: Stamp,
     entries: Vec<UndoEntry>,
 }
@@ -124,7 +124,7 @@ impl Shelf {
                 let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
                 match self.look(id)? {
                     Some(entry) => entries.push(entry),
-                    // A crash came while it was begun or removed; nothing was changed under it.
+                    // The process was killed while it began or removed the log; nothing was changed under it.
                     None => self.home.remove_tree(&self.log_dir(id))?,
                 }
             }
@@ -139,7 +139,7 @@ impl Shelf {
         Ok((found.ino(), found.mtime(), found.mtime_nsec()))
     }
 
-    /// The first line of a log and its last one.
+    /// Reads the first line of a log and its last one.
     fn look(&self, id: u64) -> io::Result<Option<UndoEntry>> {
         let mut file = match File::open(self.log_dir(id).join("log")) {
             Ok(file) => file,
@@ -162,7 +162,7 @@ impl Shelf {
         Ok(Some(UndoEntry { id, header, changes, lost, bytes, is_closed: total.is_some() }))
     }
 
-    /// Begins a log under the next number; returns it, open for more lines.
+    /// Begins a log under the next number, and returns it open for more lines.
     pub fn begin(&self, header: &Header) -> io::Result<(u64, File)> {
         let mut cache = self.lock();
         let private = |path: &PathBuf| match fs::DirBuilder::new().mode(0o700).create(path) {
@@ -186,7 +186,7 @@ impl Shelf {
         Ok((id, file))
     }
 
-    /// Reads a log. A last line that is not whole was never acted upon.
+    /// Reads a log. An incomplete last line was never acted upon.
     pub fn read(&self, id: u64) -> io::Result<UndoLog> {
         let file = BufReader::new(File::open(self.log_dir(id).join("log"))?);
         let header = Header { kind: super::log::UndoKind::Undo, of: Vec::new(), at_ms: 0, targets: Vec::new() };
@@ -218,12 +218,13 @@ impl Shelf {
         Ok(log)
     }
 
-    /// Takes back all that a log tells of, from where it was left, and removes it. What it had reached outside stays on record.
+    /// Takes back all changes of a log, from where this stopped before, and removes it. A note that it had reached something
+    /// outside is kept.
     pub fn roll_back(&self, log: &UndoLog) -> io::Result<()> {
         let tree = self.tree()?;
         let mut file = OpenOptions::new().append(true).open(self.log_dir(log.id).join("log"))?;
         if !log.lost.is_empty() {
-            // Half of it would be worse than all of it.
+            // If some changes cannot be taken back, none are.
             return self.close(&tree, log, &mut file);
         }
         for (number, change) in log.changes.iter().enumerate().take(log.reverted).rev() {
@@ -238,7 +239,7 @@ impl Shelf {
         }
     }
 
-    /// Makes a log one that tells of nothing but that its work had reached something outside of the sandbox.
+    /// Reduces a log to the note that its work had reached something outside of the sandbox.
     pub fn remember(&self, id: u64, header: &Header, left: &str) -> io::Result<()> {
         let lines =
             [UndoRecord::Begin(header.clone()), UndoRecord::Left(left.to_owned()), UndoRecord::End(Total::default())];
@@ -253,7 +254,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Ends a log whose process did not.
+    /// Ends a log that its process did not end.
     fn close(&self, tree: &Tree, log: &UndoLog, file: &mut File) -> io::Result<()> {
         let after = looks(tree, &log.changes)?;
         append(file, &UndoRecord::After(after))?;
@@ -262,11 +263,11 @@ impl Shelf {
         Ok(())
     }
 
-    /// Removes a log with what it keeps.
+    /// Removes a log with its kept files.
     pub fn remove(&self, id: u64) -> io::Result<()> {
         let dir = self.log_dir(id);
         let mut cache = self.lock();
-        // First: without it, the rest is nothing.
+        // The log first: without it, the other files mean nothing.
         match fs::remove_file(dir.join("log")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -281,8 +282,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Drops the oldest runs until there is room for so many more bytes, as far as that can be; that of `run` stays. Returns
-    /// how many bytes are kept then.
+    /// Drops the oldest runs, except `run`, until `bytes` more fit, if possible. Returns the number of bytes that are still kept.
     pub fn make_room(&self, bytes: u64, most: u64, run: Option<&str>) -> io::Result<u64> {
         loop {
             let entries = self.entries()?;
@@ -307,7 +307,7 @@ impl Shelf {
     }
 }
 
-/// Adds a line, in one piece.
+/// Appends a line in one write.
 pub(super) fn append(file: &mut File, what: &UndoRecord) -> io::Result<()> {
     file.write_all(line(what).as_bytes())
 }
@@ -318,7 +318,7 @@ fn line(what: &UndoRecord) -> String {
     text
 }
 
-/// How things are at the paths that changed.
+/// The present states of the changed paths.
 pub(super) fn looks(tree: &Tree, changes: &[LabelledChange]) -> io::Result<Vec<(SessionPath, Look)>> {
     let mut paths: Vec<&SessionPath> = changes.iter().flat_map(|change| change.change.paths()).collect();
     paths.sort_unstable();

@@ -1,4 +1,4 @@
-//! Random work through the functions that a sandbox asks before each change: undone, redone, and cut off anywhere.
+//! Random work with the calls that a sandbox makes before each change: undone, redone, and cut off anywhere.
 
 use super::revert::revert;
 use super::shelf::UndoEntry;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 const LIMITS: UndoLimits = UndoLimits { max_bytes: 64 << 20, refuse: false };
 
-/// A home with one session, in whose workspace something stands.
+/// A home with one session and a filled workspace.
 struct Stage {
     _dir: tempfile::TempDir,
     home: Home,
@@ -94,7 +94,7 @@ impl Guest {
         self.root.join(at)
     }
 
-    /// Whether its directory is there.
+    /// Whether its directory exists.
     fn is_reachable(&self, at: &str) -> bool {
         self.path(at).parent().unwrap().is_dir()
     }
@@ -243,7 +243,7 @@ fn random_work_is_undone_and_redone_run_by_run() {
     }
 }
 
-/// Dropped, or its process is killed: after a change, or after what was written down before one.
+/// The work is dropped, or its process is killed: after a change, or after the record of a change.
 #[test]
 fn work_that_is_cut_off_anywhere_leaves_nothing() {
     for seed in seeds() {
@@ -303,7 +303,7 @@ fn a_step_without_a_result_is_rolled_back_unless_it_left_the_sandbox() {
     assert_eq!(stage.undo.roll_back_step(&stage.session, "r", 5).unwrap(), CutOff::Nothing);
 }
 
-/// Whoever is asked before may refuse; then nothing outside is reached, and the step may be done again.
+/// The gate may refuse. Then nothing outside is reached, and the step may be repeated.
 #[test]
 fn nothing_outside_is_reached_that_is_refused() {
     let mut stage = Stage::new();
@@ -315,7 +315,7 @@ fn nothing_outside_is_reached_that_is_refused() {
     assert_eq!(stage.undo.roll_back_step(&stage.session, "r", 5).unwrap(), CutOff::Nothing);
 }
 
-/// An undo that is cut off after any of its changes is taken back; so is one of an undo.
+/// An undo that is cut off after any of its changes is taken back; so is a redo.
 #[test]
 fn an_undo_that_is_cut_off_anywhere_is_taken_back() {
     for seed in seeds().take(5) {

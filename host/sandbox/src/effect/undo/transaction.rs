@@ -1,4 +1,4 @@
-//! The work of one task while it is done: before something changes, what is there is kept.
+//! The work of one task while it runs: before a change, the old state is kept.
 
 mod before;
 
@@ -18,16 +18,16 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// How much is kept.
+/// The limits of undo data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UndoLimits {
-    /// For one session; nothing at all where it is 0.
+    /// For one session; 0 keeps nothing.
     pub max_bytes: u64,
     /// Whether to refuse a change of a file that is too large to keep. Otherwise the change is made and cannot be undone.
     pub refuse: bool,
 }
 
-/// Why something must not be changed.
+/// The reason why a change is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoRefusal {
     #[error("{0}")]
@@ -42,39 +42,39 @@ pub enum UndoRefusal {
 /// A file that is about to be opened.
 #[derive(Debug)]
 pub enum Opening {
-    /// It was there, or is not of the workspace.
+    /// It existed, or is outside of the workspace.
     Plain,
-    /// There was none.
+    /// It did not exist.
     Fresh,
 }
 
 /// The state of a name that is to be deleted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RemovedEntry {
-    /// It is gone already, and kept.
+    /// The name is removed already, and its file is kept.
     Done,
-    /// It is to be deleted.
+    /// The caller has to delete it.
     Delete,
 }
 
 /// The result of a rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RollBack {
-    /// It had changed nothing, or had ended.
+    /// It had changed nothing, or was ended.
     Nothing,
     Done,
-    /// Something was not kept, or cannot be put back now.
+    /// A change was not kept, or cannot be taken back now.
     Impossible,
 }
 
 /// The reason why a file need not be kept again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
-    /// This work made it.
+    /// This work made the file.
     Made,
-    /// Its content is kept, or cannot be.
+    /// Its content is kept, or cannot be kept.
     Content,
-    /// Its length is, and things were only added to it.
+    /// Its length is kept, and data was only appended.
     Length,
 }
 
@@ -83,12 +83,12 @@ pub struct Transaction {
     shelf: Arc<Shelf>,
     header: Header,
     limits: UndoLimits,
-    /// The directory of the session, opened for the first thing that is about to change.
+    /// The directory of the session, opened before the first change.
     tree: OnceLock<Tree>,
     state: Mutex<State>,
-    /// Hears what cannot be undone, before it is changed.
+    /// Called before a change that cannot be undone.
     note: Mutex<Option<Note>>,
-    /// Is asked before something outside of the sandbox is reached.
+    /// Called before something outside of the sandbox is reached.
     gate: OnceLock<Gate>,
     closed: Box<dyn Fn() + Send + Sync>,
 }
@@ -102,21 +102,21 @@ const MACHINE: &str = "a directory of this machine";
 
 #[derive(Default)]
 struct State {
-    /// Begun with the first change.
+    /// Begun before the first change.
     log: Option<OpenLog>,
     changes: Vec<LabelledChange>,
     /// Files by their inodes.
     known: HashMap<u64, Known>,
-    /// Those that have another name among what is kept.
+    /// Files that also have a name among the kept ones.
     kept: HashMap<u64, SessionPath>,
     lost: Vec<LostFile>,
     /// The first place outside of the sandbox that was reached.
     left: Option<String>,
     bytes: u64,
-    /// Bytes that there is room for, with these.
+    /// Bytes that may be kept, these included.
     room: u64,
     next: u64,
-    /// Files and directories that threads may still be at work with when their work was cut off.
+    /// Files and directories that threads may still be using when their work is cut off.
     busy: Vec<Weak<File>>,
     ended: bool,
 }
@@ -128,10 +128,10 @@ struct OpenLog {
     dir: OwnedFd,
 }
 
-/// Files that are open at once without a look at which of them are closed by now.
+/// The number of open files above which closed ones are dropped from the list.
 const MANY: usize = 64;
 
-/// How long a write that was under way is waited for.
+/// The longest wait for a running write.
 const LAST_WRITE: Duration = Duration::from_secs(2);
 
 impl fmt::Debug for Transaction {
@@ -151,17 +151,17 @@ impl Transaction {
         Arc::new(Self { shelf, header, limits, tree, state, note, gate, closed: Box::new(closed) })
     }
 
-    /// Says who hears of what cannot be undone.
+    /// Sets the function that is called before a change that cannot be undone.
     pub fn tell(&self, note: impl Fn(&str) + Send + Sync + 'static) {
         *self.note.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(note));
     }
 
-    /// Says who is asked each time before something outside of the sandbox is reached. Where that fails, it is not reached.
+    /// Sets the function that is called before something outside of the sandbox is reached. If it fails, nothing is reached.
     pub fn ask_before_leaving(&self, gate: impl Fn() -> io::Result<()> + Send + Sync + 'static) {
         let _ = self.gate.set(Box::new(gate));
     }
 
-    /// Something outside of the sandbox is about to be reached. From now on nobody may take it to be undone.
+    /// Records that something outside of the sandbox is about to be reached. From now on the work cannot be undone completely.
     pub fn leaving(&self, what: &str) -> io::Result<()> {
         self.may_leave()?;
         self.leave(&mut self.lock(), what)
@@ -182,7 +182,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes to shared files are about to be accepted.
+    /// Records that changes to shared files are about to be accepted.
     pub fn sharing(&self, number: u64, paths: Vec<ChangeLine>) -> Result<(), UndoRefusal> {
         self.record(&mut self.lock(), FileChange::Shared { number, accepted: false, paths })
     }
@@ -197,7 +197,7 @@ impl Transaction {
         changed_files(self.lock().changes.iter().map(|change| &change.change))
     }
 
-    /// The work is done. It can be undone later.
+    /// Completes the work. It can be undone later.
     pub fn commit(&self) {
         let mut state = self.lock();
         if std::mem::replace(&mut state.ended, true) {
@@ -216,7 +216,7 @@ impl Transaction {
         (self.closed)();
     }
 
-    /// Puts everything back as it was before the work.
+    /// Restores the state before the work.
     pub fn roll_back(&self) -> RollBack {
         let mut state = self.lock();
         if std::mem::replace(&mut state.ended, true) {
@@ -230,13 +230,13 @@ impl Transaction {
             Some(log) if lost.is_empty() => match self.take_back(log, &changes, left.as_deref()) {
                 Ok(()) if changes.is_empty() => RollBack::Nothing,
                 Ok(()) => RollBack::Done,
-                // It stays open; whoever works in the session next goes on with it.
+                // The log stays open. The next work in the session rolls it back.
                 Err(error) => {
                     tracing::error!("work that was cut off cannot be rolled back yet: {error}");
                     RollBack::Impossible
                 }
             },
-            // Half of it would be worse than all of it.
+            // If some changes cannot be taken back, none are.
             Some(mut log) => {
                 let total = Total { changes: changes.len(), lost: lost.len(), ..Total::default() };
                 if let Err(error) = self.end(&mut log, &changes, total) {
@@ -269,7 +269,7 @@ impl Transaction {
         append(&mut log.file, &UndoRecord::End(total))
     }
 
-    /// A thread may be in the middle of a write that nobody waits for any more.
+    /// A thread may still be in the middle of a write.
     fn wait_for_writes(&self, state: &State) {
         let since = std::time::Instant::now();
         while state.busy.iter().any(|file| file.strong_count() > 0) && since.elapsed() < LAST_WRITE {
@@ -285,7 +285,7 @@ impl Transaction {
         Ok(self.tree.get_or_init(|| tree))
     }
 
-    /// The log, which is begun where there is none.
+    /// Returns the log, and begins it if it is missing.
     #[expect(clippy::expect_used, reason = "it was made")]
     fn log<'a>(&self, state: &'a mut State) -> io::Result<&'a mut OpenLog> {
         if state.log.is_none() {
@@ -299,7 +299,7 @@ impl Transaction {
         Ok(state.log.as_mut().expect("it was made"))
     }
 
-    /// Writes down what is about to change.
+    /// Records a change before it is made.
     fn record(&self, state: &mut State, change: FileChange) -> Result<(), UndoRefusal> {
         if state.ended {
             return Err(io::Error::other("the work has ended").into());
@@ -314,7 +314,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Whose the entries are that are about to change, and those above them.
+    /// The labels of the entries that are about to change, and of those above them.
     fn entries(&self, change: &FileChange) -> io::Result<Vec<EntryLabels>> {
         let tree = self.tree()?;
         if tree.labels.is_empty() {
@@ -322,7 +322,7 @@ impl Transaction {
         }
         let mut entries: Vec<EntryLabels> = Vec::new();
         for path in change.paths() {
-            // From the directory up; what is not there any more has no entry of its own.
+            // From the directory up. A path that does not exist any more has no entry.
             for at in path.with_parents().filter(SessionPath::is_work) {
                 if entries.iter().any(|known| known.at == at) {
                     continue;
@@ -333,7 +333,7 @@ impl Transaction {
                     && *gone == at
                     && let Ok(dir) = super::tree::open_dir(&slot.dir, slot.name)
                 {
-                    // It has the labels of what was in it by its name alone, when it is made again.
+                    // A directory that is made again gets the labels of its earlier content through its name only.
                     label = label.join(tree.labels.of_names(&dir)).join(tree.labels.of_attributes(&dir));
                 }
                 if !label.is_ordinary() || !displaced.is_ordinary() {
@@ -345,7 +345,7 @@ impl Transaction {
         Ok(entries)
     }
 
-    /// Whether so many bytes can be kept. If not, that is said at once: before what they are of changes.
+    /// Whether this many bytes can be kept. If not, this is reported at once, before the file changes.
     fn fits(&self, state: &mut State, at: &SessionPath, bytes: u64) -> Result<bool, UndoRefusal> {
         self.log(state)?;
         let wanted = state.bytes.saturating_add(bytes);

@@ -1,4 +1,4 @@
-//! A session's directory, reached into without following a link: guests have filled the workspace in it.
+//! A session's directory, accessed without following links: guests have filled the workspace in it.
 
 use super::bytes::SessionPath;
 use super::log::{EntryLabels, Look};
@@ -22,16 +22,16 @@ pub struct Tree {
     path: PathBuf,
     /// The file system that it is on.
     pub device: u64,
-    /// Those of its files.
+    /// The labels of its files.
     pub labels: Arc<FileLabels>,
     /// The changes that were accepted into the shared files.
     pub shared: SessionAcceptances,
 }
 
-/// How directories are opened: no link is one.
+/// The flags for opening directories. A link is an error.
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A name in a directory that is open.
+/// A name in an open directory.
 #[derive(Debug)]
 pub struct DirSlot<'a> {
     pub dir: OwnedFd,
@@ -57,7 +57,7 @@ impl Tree {
         Ok(DirSlot { dir, name })
     }
 
-    /// [`Tree::slot`] with the directories that are missing, each with the label that its name had.
+    /// Like [`Tree::slot`], but makes missing directories, each with the label that its name had.
     pub fn slot_or_make<'a>(&self, at: &'a SessionPath, entries: &[EntryLabels]) -> io::Result<DirSlot<'a>> {
         let mut above: Vec<SessionPath> = at.with_parents().skip(1).collect();
         above.reverse();
@@ -72,7 +72,7 @@ impl Tree {
         self.slot(at)
     }
 
-    /// Gives an entry the labels that it had: these alone, or beside those that it has.
+    /// Restores the labels of an entry: alone, or joined with its present ones.
     pub fn label_entry(
         &self,
         slot: &DirSlot<'_>,
@@ -109,7 +109,7 @@ impl Tree {
         Ok(names.iter().map(|name| at.join(name)).collect())
     }
 
-    /// Where what is open stands in this directory; `None` where it stands elsewhere.
+    /// The path of an open file in this directory; `None` if it is elsewhere.
     pub fn path_of(&self, fd: impl AsFd) -> io::Result<Option<SessionPath>> {
         let path = path_of(fd)?;
         Ok(path.strip_prefix(&self.path).ok().map(SessionPath::new))
@@ -121,13 +121,13 @@ impl DirSlot<'_> {
         look(&self.dir, self.name)
     }
 
-    /// Opens it if it is a regular file, and waits for nobody.
+    /// Opens a regular file without blocking.
     pub fn open_file(&self, flags: OFlags) -> io::Result<File> {
         open_file(&self.dir, self.name, flags)
     }
 }
 
-/// Opens a directory, no link.
+/// Opens a directory. A link is an error.
 pub(super) fn open_dir(dir: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     Ok(openat(dir, name, DIRECTORY, Mode::empty())?)
 }
@@ -145,7 +145,7 @@ pub(super) fn names_in(dir: &OwnedFd) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Opens a regular file, no link, and waits for nobody.
+/// Opens a regular file without blocking. A link is an error.
 pub(super) fn open_file(dir: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(dir, name, flags, Mode::empty())?);
@@ -164,7 +164,7 @@ pub(super) fn look(dir: impl AsFd, name: &OsStr) -> io::Result<Look> {
             return if is_nothing(&error) { Ok(Look::Nothing) } else { Err(error) };
         }
     };
-    // Of other types on other systems.
+    // The types differ between systems.
     #[allow(clippy::useless_conversion)]
     let links = u64::from(stat.st_nlink);
     #[allow(clippy::useless_conversion)]
@@ -184,13 +184,13 @@ pub(super) fn look(dir: impl AsFd, name: &OsStr) -> io::Result<Look> {
 pub(super) fn make_dir(slot: &DirSlot<'_>, mode: u32) -> io::Result<()> {
     mkdirat(&slot.dir, slot.name, Mode::from_raw_mode(0o700))?;
     let made = openat(&slot.dir, slot.name, DIRECTORY, Mode::empty())?;
-    // Of 16 bits on some systems, of 32 on others.
+    // 16 bits on some systems, 32 on others.
     #[allow(clippy::useless_conversion)]
     let mode = Mode::from_raw_mode(mode.try_into().unwrap_or_default());
     Ok(fchmod(&made, mode)?)
 }
 
-/// Whether an error says that nothing is there: a name, or a directory on the way to it.
+/// Whether an error says that the entry, or a directory on the way to it, does not exist.
 pub(super) fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())

@@ -17,7 +17,7 @@ use std::sync::Arc;
 type Name<'a> = (BorrowedFd<'a>, &'a OsStr);
 
 impl Transaction {
-    /// A file is about to be opened to be written, made if it is not there, and perhaps emptied.
+    /// Records that a file is about to be opened for writing, made if it is missing, and emptied if `empties` is set.
     pub fn opening(&self, dir: impl AsFd, name: &OsStr, empties: bool) -> Result<Opening, UndoRefusal> {
         let mut state = self.lock();
         let Some(at) = self.place(&mut state, &dir, name)? else { return Ok(Opening::Plain) };
@@ -36,19 +36,19 @@ impl Transaction {
         }
     }
 
-    /// A file that there was none of is open.
+    /// Records that a new file is open.
     pub fn opened(&self, file: &File) {
         if let Ok(found) = file.metadata() {
             self.lock().known.insert(found.ino(), Known::Made);
         }
     }
 
-    /// A file is about to be written to: anywhere, or at its end.
+    /// Records that a file is about to be written to: anywhere, or at its end.
     pub fn writing(&self, file: &File, adds: bool) -> Result<(), UndoRefusal> {
         let found = file.metadata()?;
         let (inode, tree) = (found.ino(), self.tree()?);
         let mut state = self.lock();
-        // Another file system has the same numbers for other files.
+        // Another file system uses the same inode numbers for other files.
         if found.dev() != tree.device {
             return Ok(self.leave(&mut state, MACHINE)?);
         }
@@ -58,7 +58,7 @@ impl Transaction {
             _ => {}
         }
         match self.name_of(&state, file, inode)? {
-            // A file that is kept may have a name in the workspace, too.
+            // A kept file may have a name in the workspace, too.
             Some(at) if at.is_work() || at.is_kept() => self.keep_content(&mut state, at, inode, adds),
             // Files of the session outside of the workspace are deleted with the task.
             Some(_) => {
@@ -69,7 +69,7 @@ impl Transaction {
         }
     }
 
-    /// The permissions of a file are about to be set.
+    /// Records that the permissions of a file are about to be set.
     pub fn permitting(&self, file: &File) -> Result<(), UndoRefusal> {
         let found = file.metadata()?;
         let (inode, mode) = (found.ino(), found.mode() & 0o7777);
@@ -77,7 +77,7 @@ impl Transaction {
         if found.dev() != self.tree()?.device {
             return Ok(self.leave(&mut state, MACHINE)?);
         }
-        // The copy of its content has them.
+        // The copy of the content has the permissions.
         if matches!(state.known.get(&inode), Some(Known::Made | Known::Content)) {
             return Ok(());
         }
@@ -90,7 +90,7 @@ impl Transaction {
         }
     }
 
-    /// Where a file is. One that has no name in the workspace any more may be kept under one of ours.
+    /// The path of a file. A file without a name in the workspace may have one among the kept files.
     fn name_of(&self, state: &State, file: &File, inode: u64) -> io::Result<Option<SessionPath>> {
         let at = self.tree()?.path_of(file)?;
         Ok(match state.kept.get(&inode) {
@@ -99,14 +99,14 @@ impl Transaction {
         })
     }
 
-    /// [`Transaction::writing`] of a file that may still be written to when its work was cut off.
+    /// [`Transaction::writing`] for a file that may still be written to when the work is cut off.
     pub fn writing_behind(&self, file: &Arc<File>, adds: bool) -> Result<(), UndoRefusal> {
         self.writing(file, adds)?;
         self.busy(file);
         Ok(())
     }
 
-    /// Threads may still be at work with this file or directory when the work was cut off. As long as they are, they hold it.
+    /// Records that threads may still be using this file or directory when the work is cut off. They hold it as long as they do.
     pub fn busy(&self, file: &Arc<File>) {
         let mut state = self.lock();
         if state.busy.iter().any(|busy| std::ptr::eq(busy.as_ptr(), Arc::as_ptr(file))) {
@@ -118,7 +118,7 @@ impl Transaction {
         state.busy.push(Arc::downgrade(file));
     }
 
-    /// A directory, a link or a further name of a file is about to appear.
+    /// Records that a directory, a link or a further name of a file is about to be made.
     pub fn making(&self, dir: impl AsFd, name: &OsStr) -> Result<(), UndoRefusal> {
         let mut state = self.lock();
         match self.place(&mut state, &dir, name)? {
@@ -127,7 +127,7 @@ impl Transaction {
         }
     }
 
-    /// A file gets another name.
+    /// Records that a file gets another name.
     pub fn linking(&self, from: impl AsFd, to: (impl AsFd, &OsStr)) -> Result<(), UndoRefusal> {
         let mut state = self.lock();
         let is_work = self.place(&mut state, &from, OsStr::new("x"))?.is_some();
@@ -138,7 +138,7 @@ impl Transaction {
         self.making(to.0, to.1)
     }
 
-    /// A file or a link is about to be deleted.
+    /// Records that a file or a link is about to be deleted.
     #[expect(clippy::expect_used, reason = "something was recorded")]
     pub fn removing(&self, dir: impl AsFd, name: &OsStr) -> Result<RemovedEntry, UndoRefusal> {
         let mut state = self.lock();
@@ -149,7 +149,7 @@ impl Transaction {
             _ => return Ok(RemovedEntry::Delete),
         };
         if state.known.get(&inode) == Some(&Known::Made) {
-            // It may have another name; if it has none, the next file may get its number.
+            // The file may have another name. If it has none, the next file may get its inode number.
             if links == 1 {
                 state.known.remove(&inode);
             }
@@ -167,7 +167,7 @@ impl Transaction {
         Ok(RemovedEntry::Done)
     }
 
-    /// An empty directory is about to be deleted.
+    /// Records that an empty directory is about to be deleted.
     pub fn removing_dir(&self, dir: impl AsFd, name: &OsStr) -> Result<(), UndoRefusal> {
         let mut state = self.lock();
         let Some(at) = self.place(&mut state, &dir, name)? else { return Ok(()) };
@@ -179,12 +179,12 @@ impl Transaction {
         }
     }
 
-    /// Something is about to get another name, in the place of what has it.
+    /// Records that an entry is about to be moved, and may replace another one.
     pub fn moving(&self, from: (impl AsFd, &OsStr), to: (impl AsFd, &OsStr)) -> Result<(), UndoRefusal> {
         let mut state = self.lock();
         let (old, new) = (self.place(&mut state, &from.0, from.1)?, self.place(&mut state, &to.0, to.1)?);
         let moved = tree::look(&from.0, from.1)?;
-        // Between file systems nothing is moved.
+        // Nothing is moved between file systems.
         if moved == Look::Nothing || device(&from.0)? != device(&to.0)? {
             return Ok(());
         }
@@ -196,13 +196,13 @@ impl Transaction {
         match (old, new) {
             (None, None) => Ok(()),
             (Some(old), Some(new)) => self.record(&mut state, FileChange::Moved { from: old, to: new }),
-            // To another directory that tasks see, or from there: of all below it, each is kept, or known to be new.
+            // A move between the workspace and another directory that tasks see. Each file below is kept, or recorded as new.
             (Some(old), None) => self.taking_out(&mut state, (from.0.as_fd(), from.1), old, 0),
             (None, Some(new)) => self.bringing_in(&mut state, (from.0.as_fd(), from.1), new, 0),
         }
     }
 
-    /// Keeps what is about to leave the workspace under another name.
+    /// Keeps the files that a move is about to take out of the workspace.
     fn taking_out(&self, state: &mut State, from: Name<'_>, at: SessionPath, depth: usize) -> Result<(), UndoRefusal> {
         match tree::look(from.0, from.1)? {
             Look::Nothing => Ok(()),
@@ -217,7 +217,7 @@ impl Transaction {
         }
     }
 
-    /// Takes down what is about to come into the workspace.
+    /// Records the files that a move is about to bring into the workspace.
     fn bringing_in(&self, state: &mut State, from: Name<'_>, at: SessionPath, depth: usize) -> Result<(), UndoRefusal> {
         let found = tree::look(from.0, from.1)?;
         self.record(state, FileChange::Made { at: at.clone() })?;
@@ -237,7 +237,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Keeps what a move replaces; whether it will move anything.
+    /// Keeps the entry that a move replaces. Returns whether the move will do anything.
     fn replacing(
         &self,
         state: &mut State,
@@ -249,7 +249,7 @@ impl Transaction {
         let found = tree::look(&dir, name)?;
         match &found {
             Look::Nothing => {}
-            // A directory takes the place of an empty one alone, and nothing else does.
+            // A directory can only replace an empty directory, and nothing else can.
             Look::Dir { mode, inode } => match moved {
                 Look::Dir { inode: own, .. } if own != inode && is_empty(&dir, name)? => {
                     self.record(state, FileChange::RemovedDir { at: at.clone(), mode: *mode })?;
@@ -257,7 +257,7 @@ impl Transaction {
                 _ => return Ok(false),
             },
             _ if matches!(moved, Look::Dir { .. }) => return Ok(false),
-            // Two names of one file: nothing happens.
+            // Both are names of one file: nothing happens.
             Look::File { inode, .. } if matches!(moved, Look::File { inode: own, .. } if own == inode) => {
                 return Ok(false);
             }
@@ -287,7 +287,7 @@ impl Transaction {
         let (kept, number) = self.number(state)?;
         self.record(state, FileChange::Removed { at: at.clone(), kept: kept.clone() })?;
         let log = state.log.as_ref().expect("something was recorded");
-        // Where files have one name only, there is that moment.
+        // On file systems with one name per file, there is such a moment.
         if linkat(&dir, name, &log.dir, &number, AtFlags::empty()).is_err() {
             renameat(&dir, name, &log.dir, &number).map_err(io::Error::from)?;
         }
@@ -296,7 +296,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Where in the workspace a name stands; `None` if it is none of it.
+    /// The path of a name in the workspace; `None` if it is elsewhere.
     fn place(&self, state: &mut State, dir: impl AsFd, name: &OsStr) -> io::Result<Option<SessionPath>> {
         let found = self.tree()?.path_of(&dir)?;
         match found {
@@ -311,7 +311,7 @@ impl Transaction {
         let file = tree.open_file(&at, OFlags::RDONLY)?;
         let found = file.metadata()?;
         if found.ino() != inode {
-            // Somebody put another file there.
+            // Somebody has replaced the file.
             return Ok(());
         }
         if adds {
