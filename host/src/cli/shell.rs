@@ -253,7 +253,7 @@ impl Drain {
     }
 }
 
-/// Copies a guest's output: unchanged to a file or a program, and filtered to a terminal.
+/// Copies the output of guests: unchanged to a file or a program, and filtered to a terminal.
 fn pass_on(handle: &tokio::runtime::Handle, from: &Channel, mut stream: impl Write + IsTerminal) {
     let mut terminal = stream.is_terminal().then(Output::default);
     let mut write = |bytes: &[u8]| stream.write_all(bytes).and_then(|()| stream.flush()).is_ok();

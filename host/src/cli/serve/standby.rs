@@ -58,7 +58,7 @@ fn follow(bus: &Bus, home: &Home, config: &Config, mut taken: watch::Receiver<bo
     }
 }
 
-/// Compiles skills that are not compiled yet. Returns the number of skills.
+/// Compiles installed skills that are not compiled yet. Returns how many skills are compiled.
 async fn compile(home: &Home, config: &Config, store: &Path) -> Result<usize, Failure> {
     // During standby, the home's own store belongs to another machine. Compiling writes to neither store.
     let skills = Skills::new(home.clone(), config.clone(), Store::open(store)?, Arc::new(Quiet));

@@ -57,7 +57,7 @@ impl Charts {
     }
 }
 
-/// Returns the same for a complete text.
+/// Replaces the charts in a complete text.
 pub(crate) fn folded(text: &str) -> String {
     let mut charts = Charts::default();
     let out = charts.push(text);

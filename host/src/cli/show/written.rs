@@ -52,7 +52,7 @@ impl WrittenText {
         self.text.is_empty()
     }
 
-    /// Starts another text.
+    /// Starts the next part of the text, after an empty line.
     pub(crate) fn part(&mut self) {
         self.held = if self.text.is_empty() { String::new() } else { "\n\n".to_owned() };
     }
