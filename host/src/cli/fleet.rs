@@ -69,7 +69,7 @@ pub(super) fn connect(home: &Home, config: &Config) -> Result<Option<Bus>, Failu
 pub(super) fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
     let fleet = &config.fleet;
     if let Some(label) = fleet.labels.iter().find(|label| !is_machine_label(label)) {
-        return Err(Failure::new(Exit::Config, format!("fleet.labels: {label:?} is no label: {MACHINE_LABEL}")));
+        return Err(Failure::new(Exit::Config, format!("fleet.labels: {label:?} is not a label: {MACHINE_LABEL}")));
     }
     let Some(url) = fleet.url.clone() else { return Ok(None) };
     if url.contains('@') {
@@ -80,7 +80,7 @@ pub(super) fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> 
     let member = fleet.member.clone().unwrap_or_else(host_name);
     for (key, name) in [("fleet.member", &member), ("fleet.name", &fleet.name)] {
         if !is_fleet_name(name) {
-            return Err(Failure::new(Exit::Config, format!("{key} = {name:?} is no name: {FLEET_NAME}")));
+            return Err(Failure::new(Exit::Config, format!("{key} = {name:?} is not a name: {FLEET_NAME}")));
         }
     }
     Ok(Some(BusSettings {

@@ -46,7 +46,7 @@ fn a_skill_runs_only_on_a_machine_with_its_label() {
     assert!(info.ok().stdout.contains("gpu"), "{info:?}");
     home.kiso(&["doctor", "--offline"]).ok().prints(&["skill echo", "label gpu, which this one has not"]);
     home.config("model = \"reflex\"\n[fleet]\nlabels = [\"any\"]\n");
-    home.kiso(&["doctor", "--offline"]).exit(3).prints(&["fleet.labels: \"any\" is no label"]);
+    home.kiso(&["doctor", "--offline"]).exit(3).prints(&["fleet.labels: \"any\" is not a label"]);
     home.config("model = \"reflex\"\n[fleet]\nlabels = [\"big\", \"gpu\"]\n");
     assert_eq!(home.call("echo", &json!({ "text": "x" }))["ok"], true);
     home.config("model = \"reflex\"\n[fleet]\nurl = \"nats://127.0.0.1:1\"\nlabels = [\"GPU\"]\n");

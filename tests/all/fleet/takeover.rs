@@ -246,5 +246,5 @@ fn what_is_wrong_is_said() {
     let alone = crate::harness::Home::new();
     alone.kiso(&["fleet", "status"]).exit(3).says(&["fleet.url", "docs/fleet.md"]);
     let wrong = Machine::new("Wrong_Name", &nats, &nats.url(), "");
-    wrong.home.kiso(&["fleet", "status"]).exit(3).says(&["fleet.member", "is no name"]);
+    wrong.home.kiso(&["fleet", "status"]).exit(3).says(&["fleet.member", "is not a name"]);
 }

@@ -61,7 +61,7 @@ impl PromptContent {
                 }
                 other => {
                     let message = format!(
-                        "{other:?} is no content that kiso takes: it takes text, resource_link, resource and image"
+                        "{other:?} is not content that kiso takes: it takes text, resource_link, resource and image"
                     );
                     return Err(RpcError::params(message));
                 }

@@ -23,7 +23,7 @@ pub(super) const FRAME_MS: u64 = 250;
 
 const FRAMES: [&str; 4] = ["⠋", "⠹", "⠼", "⠧"];
 
-/// Prints nothing above the prompt and has it drawn anew: a line up and one down again.
+/// Redraws the prompt: moves a line up and one down again, and prints nothing above it.
 const AGAIN: &str = "\x1b[A\n";
 
 /// The line that says what goes on. The editor reads it while it draws.
@@ -49,7 +49,7 @@ enum Draw {
     Status,
 }
 
-/// What prints above the prompt.
+/// The printer for text above the prompt.
 #[derive(Debug)]
 pub(super) struct Screen {
     draw: Sender<Draw>,
@@ -100,7 +100,7 @@ fn work(mut printer: impl ExternalPrinter, draws: &Receiver<Draw>) {
         if printed.is_err() {
             return;
         }
-        // What comes meanwhile is drawn at once.
+        // Later lines are drawn at once.
         thread::sleep(PAUSE);
     }
 }

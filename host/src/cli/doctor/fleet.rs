@@ -26,7 +26,7 @@ pub(super) fn copy(home: &Home, config: Option<&Config>) -> Option<Finding> {
     if !home.store_path().exists() {
         return Some(Finding::Ok("none yet; this member makes one when it takes the home over".to_owned()));
     }
-    is_a_copy(home).then(|| Finding::Ok("a copy, which this member makes anew when it takes the home over".to_owned()))
+    is_a_copy(home).then(|| Finding::Ok("a copy, which this member makes again when it takes the home over".to_owned()))
 }
 
 /// Checks the fleet; does nothing if the home is on one machine.
@@ -106,14 +106,14 @@ fn kept(streams: &[SurveyedStream], settings: &BusSettings) -> Finding {
     }
     if !missing.is_empty() {
         return Finding::Fail(format!(
-            "{} is missing: put the files of NATS back from a backup, or begin the fleet anew (docs/fleet.md)",
+            "{} is missing: put the files of NATS back from a backup, or begin a new fleet (docs/fleet.md)",
             missing.join(", ")
         ));
     }
     let (mut lost, mut other) = (Vec::new(), Vec::new());
     for (name, kind) in streams.iter().filter_map(|stream| Some((&stream.name, stream.found?))) {
         if !kind.in_files {
-            lost.push(format!("{name} is in memory, and gone when NATS is started anew"));
+            lost.push(format!("{name} is in memory, and gone when NATS restarts"));
         }
         if kind.forgets {
             lost.push(format!("{name} forgets messages by age or number, and with them what is needed"));

@@ -121,8 +121,8 @@ impl Membership {
             Ok(owned) => owned,
             // If NATS was away for too long, the lease may be about to expire.
             Err(error) if !lease.is_held() || matches!(error, FleetError::Jetstream(_) | FleetError::Append(_)) => {
-                tracing::error!("the home could not be taken over, and this member starts anew: {error}");
-                return Err(become_anew(false));
+                tracing::error!("the home could not be taken over, and this member restarts: {error}");
+                return Err(restart(false));
             }
             Err(error) => {
                 ending.store(true, Ordering::Release);
@@ -191,7 +191,7 @@ impl Membership {
             tracing::warn!("{UNANNOUNCED}: {error}");
         }
         match asked {
-            Some(asked) => Err(become_anew(asked.to.is_none())),
+            Some(asked) => Err(restart(asked.to.is_none())),
             None => Ok(()),
         }
     }
@@ -275,14 +275,14 @@ async fn replaced_when_lost(lease: Lease, ending: Arc<AtomicBool>) {
     if ending.load(Ordering::Acquire) {
         return;
     }
-    tracing::error!("this member does not own the home any more, and starts anew: {why}");
-    let failure = become_anew(false);
+    tracing::error!("this member does not own the home any more, and restarts: {why}");
+    let failure = restart(false);
     failure.print(false);
     std::process::exit(1);
 }
 
 /// Restarts the program in place of this process; returns only if that fails.
-fn become_anew(drained: bool) -> Failure {
+fn restart(drained: bool) -> Failure {
     let program = std::env::current_exe().unwrap_or_else(|_| "kiso".into());
     let mut command = Command::new(program);
     command.args(std::env::args_os().skip(1)).env(REPLACED, "1");
@@ -291,5 +291,5 @@ fn become_anew(drained: bool) -> Failure {
         false => command.env_remove(DRAINED),
     };
     let error = command.exec();
-    Failure::new(Exit::Failed, format!("kiso cannot be started anew: {error}"))
+    Failure::new(Exit::Failed, format!("kiso cannot be restarted: {error}"))
 }
