@@ -36,13 +36,13 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where command lines see the folders.
+/// The directory in which command lines see the folders.
 pub const SKILLS_MOUNT: &str = "/skills";
 
-/// Largest record that is read, in bytes.
+/// Bytes of a record, at most.
 const MAX_RECORD: u64 = 1 << 20;
 
-/// An Agent Skill that is installed: what its record says.
+/// An installed Agent Skill, as its record describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSkill {
     pub name: SkillName,
@@ -54,10 +54,10 @@ pub struct AgentSkill {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub compatibility: Option<String>,
     pub metadata: Vec<(String, String)>,
-    /// The tools that it names, as it names them. None where it says nothing of tools.
+    /// The tools that it names, unchanged. `None` if it says nothing about tools.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub allowed_tools: Option<Vec<String>>,
-    /// Whether models are not told of it: it comes into use by its name alone.
+    /// Whether it is hidden from models: a person brings it into use by its name.
     pub by_name_only: bool,
     /// SHA-256 over its files.
     pub digest: String,
@@ -84,7 +84,7 @@ impl AgentSkill {
         self.metadata.iter().find(|(key, _)| key == "version").map_or("", |(_, version)| version)
     }
 
-    /// Its folder as command lines see it.
+    /// The path of its folder for command lines.
     pub fn place(&self) -> String {
         format!("{SKILLS_MOUNT}/{}", self.name)
     }
@@ -110,12 +110,12 @@ impl Skills {
         names.iter().filter_map(|name| self.read_agent_skill(name).transpose()).collect()
     }
 
-    /// Those of them that models are told of.
+    /// The Agent Skills that models are told about.
     pub fn told_agent_skills(&self) -> Vec<Arc<AgentSkill>> {
         self.agent_skills().into_iter().flatten().filter(|skill| !skill.by_name_only).collect()
     }
 
-    /// One of them by its name; none if there is none.
+    /// An Agent Skill by its name; `None` if it is not installed.
     pub fn agent_skill(&self, name: &str) -> Result<Option<Arc<AgentSkill>>, SkillError> {
         match SkillName::parse(name) {
             Ok(name) => self.read_agent_skill(&name),
@@ -154,21 +154,21 @@ impl Skills {
         })
     }
 
-    /// Of what one says.
+    /// The label of an Agent Skill's text.
     pub fn agent_skill_label(&self, name: &str) -> Label {
         label_of_skill(&self.config().policy.trusted_skills, name)
     }
 
-    /// Of the files of all of them, where guests see them.
+    /// The labels of all Agent Skills' files, where guests see them.
     pub fn published_files(&self) -> PublishedFiles {
         let (root, folders) = (self.home().agent_skills_dir(), self.home().agent_skill_folders());
         PublishedFiles::new(&root, &folders, self.config().policy.trusted_skills.clone())
     }
 
-    /// Takes one away.
+    /// Removes an Agent Skill.
     pub(super) fn remove_agent_skill(&self, name: &SkillName) -> Result<(), SkillError> {
         let (record, dir) = (self.home().agent_skill_record(name), self.home().agent_skill_dir(name));
-        // The record first: without it, the folder is nobody's.
+        // The record first: a folder without a record belongs to no skill.
         fs::remove_file(&record).map_err(|error| damaged(name.as_str(), &record, &error))?;
         lock(&self.0.agents).remove(name);
         self.home().remove_tree(&dir).map_err(|error| damaged(name.as_str(), &dir, &error))

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 /// Largest arguments of a call, as JSON text.
 pub(super) const MAX_ARGS_BYTES: usize = 1 << 20;
 
-/// Most violations that are told at once; a list of a million wrong items would drown the first.
+/// Violations that are reported at once; a list of a million wrong items would hide the first.
 const MAX_VIOLATIONS: usize = 20;
 
 /// The schema of one tool, ready to check.
@@ -19,7 +19,7 @@ const MAX_VIOLATIONS: usize = 20;
 pub struct ArgsSchema {
     schema: Value,
     validator: OnceLock<Result<Validator, String>>,
-    /// Patterns that no engine here can read, and against which nothing is checked.
+    /// Patterns in a dialect that cannot be read. Values are not checked against them.
     unchecked: Vec<String>,
 }
 
@@ -48,8 +48,8 @@ impl ArgsSchema {
         &self.unchecked
     }
 
-    /// A schema that is known to compile: of a tool of kiso's own, or of a manifest, each of whose arguments was compiled. It is
-    /// compiled again when it is first needed: a process has dozens of these, and calls one or two.
+    /// Takes a schema that is known to compile: one of kiso's own tools, or of a manifest whose arguments were all compiled. It
+    /// is compiled again when it is first needed: a process has dozens of schemas and calls one or two.
     pub fn checked(schema: Value) -> Self {
         Self { schema, validator: OnceLock::new(), unchecked: Vec::new() }
     }
@@ -73,13 +73,13 @@ impl ArgsSchema {
         self.verify(args, |_| false)
     }
 
-    /// [`ArgsSchema::check`] for arguments of a plan: a `ref:KEY` stands for a text that is not known yet, so that
-    /// all that can be said is whether a text may stand there.
+    /// [`ArgsSchema::check`] for arguments of a plan. `ref:KEY` stands for a text that is not known yet, so this only checks
+    /// whether a text is allowed there.
     pub fn check_planned(&self, args: &Value) -> Result<Value, Vec<Violation>> {
         self.verify(args, is_not_known_yet)
     }
 
-    /// [`ArgsSchema::check_planned`] for arguments beside which there will be others.
+    /// [`ArgsSchema::check_planned`] for arguments to which others will be added.
     pub fn check_some(&self, args: &Value) -> Result<(), Vec<Violation>> {
         self.verify(args, |error| {
             let missing = matches!(error.kind(), ValidationErrorKind::Required { .. });
@@ -137,8 +137,8 @@ impl ArgsSchema {
         }
     }
 
-    /// Paths that could only lead out of the workspace are refused here, where the message can name the argument; the
-    /// sandbox would refuse them too.
+    /// Refuses paths that lead out of the workspace. The sandbox would refuse them too, but here the message can name the
+    /// argument.
     fn outside_paths(&self, args: &Value) -> Vec<Violation> {
         let mut violations = Vec::new();
         for (name, property) in self.properties() {
@@ -161,7 +161,7 @@ impl ArgsSchema {
         description.map(|d| format!(" ({d})")).unwrap_or_default()
     }
 
-    /// "; did you mean `x`?" or the list of what there is.
+    /// Returns "; did you mean `x`?" or the list of all names.
     fn near(&self, name: &str) -> String {
         let names: Vec<&str> = self.properties().map(|(n, _)| n.as_str()).collect();
         match near_names(name, names.iter().copied()).first() {
@@ -202,9 +202,9 @@ fn told(error: &ValidationError<'_>) -> String {
     if message.len() <= MAX { message } else { format!("{}…", crate::engine::limits::cut(&message, MAX)) }
 }
 
-/// The names that are one or two slips of the finger away, nearest first.
+/// The names that differ by one or two typing errors, nearest first.
 pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    // Nobody misspells a word by a thousand letters.
+    // A typing error is short.
     let name = crate::engine::limits::cut(name, 64);
     let mut near: Vec<(usize, &str)> = names
         .map(|n| (strsim::osa_distance(name, n), n))
@@ -214,8 +214,8 @@ pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&
     near.into_iter().map(|(_, n)| n).collect()
 }
 
-/// `key=value` words of a command line as arguments: each value is read as the schema's type for it, or as JSON where
-/// that is what it is.
+/// Converts `key=value` words of a command line to arguments. Each value is parsed as the schema's type for it, or as JSON if it
+/// is JSON.
 pub fn from_words(schema: &Value, words: &[(String, String)]) -> Value {
     let mut args = Map::new();
     for (key, text) in words {
@@ -308,7 +308,7 @@ mod tests {
         );
     }
 
-    /// The first is zod's for e-mail addresses; the others are of ECMAScript, too.
+    /// The first pattern is zod's for e-mail addresses; the others are valid in ECMAScript, too.
     #[test]
     fn patterns_of_other_dialects_are_checked_or_named() {
         const EMAIL: &str =
@@ -344,7 +344,7 @@ mod tests {
         assert!(ArgsSchema::new(json!({ "type": 7 })).is_err());
     }
 
-    /// One that would take exponential time ends, and the value is refused.
+    /// A pattern with exponential time is stopped, and the value is refused.
     #[test]
     fn a_pattern_that_does_not_end_is_stopped() {
         let schema =

@@ -1,4 +1,4 @@
-//! A skill of the command shape as a command of a command line: words as arguments, the line's streams, an exit code.
+//! Runs a skill of the command shape as a command of a line: words as arguments, the line's streams, an exit code.
 
 use super::agent::SKILLS_MOUNT;
 use super::capability::{Capabilities, EffectiveGrant};
@@ -38,24 +38,25 @@ impl BrokenPipe {
 #[derive(Debug)]
 pub struct CommandStreams<I, O> {
     pub argv: Vec<String>,
-    /// The line's environment. What holds a secret stays outside.
+    /// The line's environment, without variables that contain a secret.
     pub env: Vec<(String, String)>,
-    /// Absolute, as the shell has it.
+    /// The absolute working directory, as the shell sees it.
     pub cwd: String,
-    /// Where the line's `/tmp` is on this machine.
+    /// The path of the line's `/tmp` on this machine.
     pub tmp: PathBuf,
-    /// Directories of this machine that it may read, and where it sees them.
+    /// Directories of this machine that it may read, and their paths for it.
     pub support: Vec<(PathBuf, String)>,
-    /// Where the folders of Agent Skills are on this machine, if the line sees them, and the labels of their files.
+    /// The path of the folders of Agent Skills on this machine, if the line sees them, and the labels of their files.
     pub skills: Option<(PathBuf, PublishedFiles)>,
-    /// The folders that the session has open: where it sees each, its upper layer on this machine, and whether it may change it.
+    /// The folders that the session has open: its path for the command, its upper layer on this machine, and whether it may
+    /// change it.
     pub folders: Vec<(String, PathBuf, bool)>,
-    /// The session's layer of the shared files, and whether it may change them; or what stands for it.
+    /// The session's layer of the shared files, and whether it may change them; or an empty directory in its place.
     pub shared: Option<(PathBuf, bool)>,
     pub overlays: Overlays,
-    /// Who starts the commands that it asks for, in the control file among its support files.
+    /// Starts the commands that it requests through the control file among its support files.
     pub requests: Option<Box<dyn CommandRequests>>,
-    /// Whether it goes on where its interpreter was kept, which knows its directories by number.
+    /// Whether it continues in the kept interpreter, which knows its directories by number.
     pub goes_on: bool,
     /// The words that start a new interpreter, if `argv` continues in the kept one.
     pub unkept: Option<Vec<String>>,
@@ -64,16 +65,15 @@ pub struct CommandStreams<I, O> {
     pub stderr: O,
 }
 
-/// How a skill that ran as a command ended.
+/// The end of a skill that ran as a command.
 #[derive(Debug)]
 pub struct CommandEnded {
     pub code: u8,
-    /// Where it failed after a request that was refused: what was refused, and how to allow it.
+    /// The refused request and how to allow it, if the skill failed after one.
     pub refused: Option<String>,
 }
 
-/// Runs a skill of the command shape as a command. What it did with what it was granted is in `did` where it came so far, also after
-/// an error.
+/// Runs a skill of the command shape as a command. `did` gets the use of its grant, also after an error, if it was instantiated.
 #[expect(clippy::expect_used, reason = "it was looked at")]
 pub(super) async fn call<I, O>(
     sandbox: &Sandbox,
@@ -102,7 +102,7 @@ where
     if capabilities.workspace.permissions().is_none()
         && let Some(words) = streams.unkept
     {
-        // The kept one was recorded with its directories.
+        // The kept interpreter was recorded with its directories.
         streams.argv = words;
     }
     let mut wasi = WasiCtx::builder();
@@ -142,7 +142,7 @@ where
             FsPerms::ReadWrite => streams.overlays.clone(),
             FsPerms::ReadOnly => streams.overlays.read_only(),
         };
-        // An interpreter runs their scripts.
+        // An interpreter runs the scripts of Agent Skills.
         if let Some((skills, published)) = &streams.skills {
             capabilities.workspace.published = Some(published.clone());
             if !streams.goes_on {
@@ -216,7 +216,7 @@ where
     }
 }
 
-/// The same where the command was started in a folder.
+/// The same if the command was started in a folder.
 fn give_folder_cwd(wasi: &mut WasiCtxBuilder, (overlays, cwd): (&Overlays, &str), perms: FsPerms) {
     let Some(dir) = overlays.open_dir(cwd) else { return };
     if let Some(path) = path_to_open(&dir) {
@@ -237,7 +237,7 @@ fn give_cwd(wasi: &mut WasiCtxBuilder, cwd: &str, roots: &[(&str, &PathBuf)], pe
         return;
     }
     let found = Dir::open_ambient_dir(path, ambient_authority()).and_then(|root| root.open_dir(rest));
-    // Where the system has no path for it, the command has no `.`.
+    // If the system has no path for it, the command has no `.`.
     let Ok(dir) = found else { return };
     if let Some(path) = path_to_open(&dir) {
         let _ = wasi.preopened_dir(path, ".", perms);

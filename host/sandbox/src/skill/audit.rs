@@ -1,5 +1,5 @@
-//! `kiso skill audit`: what a component imports, asks for and was granted, what its calls have used of that, and the least grant that
-//! would have done. A grant is only ever made narrower here.
+//! `kiso skill audit`: the imports of a component, its needs and grants, their use by its calls, and the least grant that would
+//! have been enough. Grants are only ever reduced here.
 
 use super::error::SkillError;
 use super::grant::{EffectiveGrant, Grant, RequestedGrant};
@@ -68,7 +68,7 @@ impl Skills {
         })
     }
 
-    /// Grants the least that would have done. What changed is said as in [`AuditView::narrower`]; nothing did where that is empty.
+    /// Grants only what would have been enough. Returns the changes as in [`AuditView::narrower`]; empty if there are none.
     pub fn tighten(&self, skill: &InstalledSkill) -> Result<Vec<String>, SkillError> {
         let name = skill.name();
         let _lock = self.home().lock_install().map_err(|error| not_locked(name, &error))?;
@@ -106,7 +106,7 @@ impl Skills {
         let memory = beyond(spare(used.memory_bytes).div_ceil(1 << 20), engine.default_memory_mib);
         let time = beyond(spare(used.longest_ms).div_ceil(1_000), engine.default_timeout_s);
         let least = granted.least(&skill.manifest.needs, used, memory, time);
-        // Each capability makes its own narrower; this is the end of it if one does not.
+        // Each capability reduces its own grant. If one does not, the grant stays as it was.
         let beyond = Grant { workspace: None, ..least.beyond(granted) };
         if beyond == Grant::default() { least } else { granted.clone() }
     }

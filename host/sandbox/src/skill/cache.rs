@@ -1,8 +1,8 @@
 //! Compiled code on disk.
 //!
-//! Loading compiled code is as dangerous as running a native program, so a file of the cache is only believed when it
-//! carries the host's own signature (HMAC-SHA256 with the home's key) over the digest of the component and over the
-//! engine that it was compiled for. Anything else is thrown away and compiled again.
+//! Loading compiled code is as dangerous as running a native program. So a file of the cache is used only if it has the host's
+//! own signature (HMAC-SHA256 with the home's key) over the digest of the component and the engine that it was compiled for. Any
+//! other file is deleted, and the component is compiled again.
 
 use super::digest::Digest;
 use super::engine::Sandbox;
@@ -24,13 +24,13 @@ const TAG_BYTES: u64 = 32;
 /// its libraries 500 MiB.
 const MAX_BYTES: u64 = 1536 << 20;
 
-/// How exactly it is known when an entry was used last: no more often is that written down.
+/// The precision of an entry's last use: it is not recorded more often.
 const USED: Duration = Duration::from_secs(3_600);
 
 /// The compiled code that a home keeps for one engine.
 pub(crate) struct CodeCache {
     engine: wasmtime::Engine,
-    /// Digest of everything that compiled code depends on besides the component: wasmtime's version, target, and settings.
+    /// Digest of everything that compiled code depends on, except the component: wasmtime's version, target, and settings.
     compatibility: [u8; 32],
     home: Home,
     dir: PathBuf,
@@ -58,20 +58,20 @@ impl CodeCache {
         Self::new(engine, home, home.cache_dir(), MAX_BYTES)
     }
 
-    /// The component out of the code that a compiler of this home just made of it, kept for the next time. Blocking.
+    /// Loads the code that a compiler of this home has just made, and keeps it for the next time. Blocking.
     pub(crate) fn keep(&self, digest: &Digest, mut code: Vec<u8>) -> wasmtime::Result<Component> {
         let bytes = code.len();
         let tag = self.sign(digest, &Digest::of(&code));
         code.extend_from_slice(tag.as_ref());
         let path = self.entry_path(digest);
-        // Where it fails, so does the file.
+        // If this fails, writing the file fails, too.
         let _ = std::fs::create_dir_all(&self.dir);
         let kept = match self.home.write_atomic(&path, &code) {
             Ok(()) => {
                 sweep(&self.dir, &path, self.max_bytes);
                 File::open(&path).ok()
             }
-            // The cache is a convenience: a full disk costs the next start its speed, not this call.
+            // The cache is a convenience: with a full disk the next start is slower, but this call works.
             Err(error) => {
                 tracing::warn!(%error, "skill.cache could not be written");
                 None
@@ -86,7 +86,7 @@ impl CodeCache {
             }
         };
         if component.is_err() {
-            // It fits no slot of this engine.
+            // The code fits no slot of this engine.
             let _ = std::fs::remove_file(&path);
         }
         component
@@ -146,7 +146,7 @@ impl CodeCache {
         }
     }
 
-    /// The component whose code a file holds, from a copy in memory.
+    /// Loads the component from a copy of its code in memory.
     fn copied(&self, file: &mut File, verified: &Digest) -> wasmtime::Result<Component> {
         file.rewind()?;
         let mut code = Vec::new();
@@ -159,7 +159,7 @@ impl CodeCache {
         unsafe { Component::deserialize(&self.engine, &code) }
     }
 
-    /// One file for a component and an engine, so that two versions of kiso on one home do not undo each other's work.
+    /// The file of a component for an engine. Two versions of kiso on one home have different files.
     fn entry_path(&self, digest: &Digest) -> PathBuf {
         let engine = HEXLOWER.encode(&self.compatibility[..4]);
         self.dir.join(format!("{digest}-{engine}.cwasm"))
@@ -183,7 +183,7 @@ impl CodeCache {
     }
 }
 
-/// A bundled skill's code as it was compiled with the program; none where this engine has other settings.
+/// A bundled skill's code, as compiled with the program; `None` if this engine has other settings.
 pub(super) fn of_binary(sandbox: &Sandbox, bundled: &BundledSkill) -> Option<Component> {
     // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, and they are part of the program.
     unsafe { Component::deserialize(sandbox.engine(), bundled.code.unpack()) }.ok()
@@ -197,18 +197,18 @@ fn signed(file: &mut File, bytes: u64) -> io::Result<(Digest, [u8; TAG_BYTES as 
     Ok((code, tag))
 }
 
-/// Notes that an entry was used now.
+/// Records that an entry was used now.
 fn mark_used(path: &Path) {
     let Ok(file) = File::open(path) else { return };
     let old = file.metadata().and_then(|m| m.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age > USED));
     if old {
-        // On a disk that cannot be written the entry goes earlier than it need.
+        // On a read-only disk, the entry is removed earlier than necessary.
         let _ = file.set_modified(SystemTime::now());
     }
 }
 
-/// Removes entries until all have at most `max` bytes, those that were used longest ago first, and never `kept`. Whoever is
-/// about to read one compiles again.
+/// Removes the entries that were not used for the longest time, until all have at most `max` bytes; never `kept`. A process that
+/// wants to read a removed one compiles again.
 fn sweep(dir: &Path, kept: &Path, max: u64) {
     let entry = |entry: std::fs::DirEntry| {
         let (path, metadata) = (entry.path(), entry.metadata().ok()?);

@@ -1,4 +1,4 @@
-//! Who calls a skill or runs a command line, and with what.
+//! The caller of a skill or a command line, and its context.
 
 use crate::effect::network::Network;
 use crate::effect::sink::Permit;
@@ -8,7 +8,7 @@ use kiso_plan::approval::CardAccess;
 use kiso_store::secret::Secrets;
 use std::sync::Arc;
 
-/// Who calls, and for which session.
+/// The caller, and its session.
 #[derive(Debug, Clone)]
 pub struct Caller<'a> {
     pub session: &'a SessionName,
@@ -18,7 +18,7 @@ pub struct Caller<'a> {
     pub secrets: &'a Secrets,
     /// Whether it sees the files that all sessions share.
     pub shared: bool,
-    /// The work that the call is a part of, if that can be undone.
+    /// The transaction that the call belongs to, if it can be undone.
     pub transaction: Option<&'a Arc<Transaction>>,
     /// The access that a person has approved for this call; without it, nothing is allowed that needs approval.
     pub accepted: Option<&'a [CardAccess]>,
@@ -29,7 +29,7 @@ pub struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    /// A call by hand: a part of no work, and nothing was asked for it.
+    /// A call by hand: it belongs to no transaction, and nothing was approved for it.
     pub fn by_hand(session: &'a SessionName, secrets: &'a Secrets) -> Self {
         Self {
             session,

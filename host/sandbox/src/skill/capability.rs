@@ -1,10 +1,10 @@
 //! The capabilities of skills: one file for each, and one list of them.
 //!
-//! A file holds all that there is about its capability: the interfaces that components import for it, the host's functions
-//! behind them, what a manifest may ask for, what an administrator grants and how that is narrowed and shown, its limits, its
-//! line in `kiso doctor` and its row in the documentation. Everything else is made from the list: the linker, what a
-//! component may import at all, manifest and grant files, the questions before an installation, `kiso skill grant`, and
-//! the state of a call. What is in nobody's `IMPORTS` is refused before anything of the component is compiled.
+//! A file contains everything about its capability: the interfaces that components import for it, the host's functions behind
+//! them, its needs in a manifest, its grants and how they are reduced and shown, its limits, its line in `kiso doctor` and its
+//! row in the documentation. Everything else is made from the list: the linker, the allowed imports, manifest and grant files,
+//! the questions before an installation, `kiso skill grant`, and the state of a call. An import that is in no `IMPORTS` is
+//! refused before anything of the component is compiled.
 //!
 //! CONTRIBUTING.md says how one is added.
 
@@ -58,7 +58,7 @@ list::capabilities! {
     /// file.
     granted {
         http: OutgoingHttp,
-        // Declared in [kiso.skill] and [kiso.skill.env], where a call's secrets are.
+        // Declared in `[kiso.skill]` and `[kiso.skill.env]`, with the other secrets of a call.
         #[serde(skip)]
         secrets: ReadableSecrets,
         workspace: WorkspaceFiles,
@@ -73,22 +73,22 @@ list::capabilities! {
     }
 }
 
-/// One capability: its value is what it knows of one call, and all that its host functions see.
+/// One capability. Its value is the state of one call, and its host functions see nothing else.
 pub trait Capability: Sized + Send + 'static {
-    /// The interfaces that components import for it, each with the version that has it.
+    /// The interfaces that components import for it, with their versions.
     const IMPORTS: &'static [ImportSpec];
     /// The text about it in the documentation.
     const DOC: Doc;
     /// The access of one call; `()` if every skill has full access.
     type Allowed: Clone + Default + Debug;
 
-    /// Defines its functions, once for an engine. `state` finds its value in that of a call.
+    /// Defines its functions, once per engine. `state` returns its value in the state of a call.
     fn link<T: GuestState>(linker: &mut Linker<T>, state: fn(&mut T) -> &mut Self) -> wasmtime::Result<()>;
 
     /// Makes its value for one call, before the component is instantiated. Must not wait for anything.
     fn prepare(call: &CallInput<'_>, allowed: &Self::Allowed, hit: &HitCell) -> Result<Self, SkillError>;
 
-    /// Adds what WASI shows of it: a directory, a variable. Once for a call, after all are prepared.
+    /// Adds its part of WASI: a directory, a variable. Called once per call, after all are prepared.
     fn show(&self, _: &mut WasiCtxBuilder) -> Result<(), String> {
         Ok(())
     }
@@ -98,8 +98,8 @@ pub trait Capability: Sized + Send + 'static {
         CapabilityUse::default()
     }
 
-    /// For its line in `kiso doctor`: what this machine has of what it needs, or why it cannot work here. `None` where it
-    /// needs nothing.
+    /// Returns its line for `kiso doctor`: the parts that this machine has, or why it cannot work here. `None` if it needs
+    /// nothing.
     fn check() -> Option<Result<String, String>> {
         None
     }
@@ -114,15 +114,15 @@ pub trait Grantable: Capability {
     /// The value in the grant's file; the default grants nothing.
     type Grant: Clone + Default + PartialEq + Debug + Serialize + DeserializeOwned;
 
-    /// How `kiso skill grant` names it.
+    /// The options of `kiso skill grant` for it.
     const FLAGS: &'static [Flag];
     /// The import by which a component without a manifest can be granted [`Grantable::implied`].
     const IMPLIED_BY: Option<&'static str> = None;
 
-    /// Checks what stands in a manifest, which declares these secrets. An error is a byte of the manifest and a message.
+    /// Checks the value in a manifest, which declares these secrets. An error is a byte of the manifest and a message.
     fn check_need(written: Self::Toml, declared: &[&str]) -> Result<Self::Need, (usize, String)>;
 
-    /// Checks what stands in a grant's file.
+    /// Checks the value in a grant's file.
     fn check_grant(grant: &Self::Grant) -> Result<(), String>;
 
     /// The need of a component that has no manifest and imports [`Grantable::IMPLIED_BY`].
@@ -130,10 +130,10 @@ pub trait Grantable: Capability {
         Self::Need::default()
     }
 
-    /// A need as a line of a manifest's `[kiso.skill.needs]`; nothing where there is none.
+    /// A need as a line of a manifest's `[kiso.skill.needs]`; empty without a need.
     fn to_toml(need: &Self::Need) -> String;
 
-    /// The grant that covers a need; empty where every skill gets as much.
+    /// The grant that covers a need; empty if every skill gets as much.
     fn asked(need: &Self::Need) -> Self::Grant;
 
     /// The part of `asked` that `granted` does not cover.
@@ -151,10 +151,10 @@ pub trait Grantable: Capability {
         granted.clone()
     }
 
-    /// Adds what `name` says to a grant of the skill. Says why where the manifest does not ask for it.
+    /// Adds `name` to a grant of the skill. Returns an error if the manifest does not ask for it.
     fn add(grant: &mut Self::Grant, need: &Self::Need, name: &str, skill: &str) -> Result<(), String>;
 
-    /// Adds what [`Grantable::FLAGS`] say.
+    /// Adds the values of [`Grantable::FLAGS`].
     fn add_chosen(grant: &mut Self::Grant, need: &Self::Need, chosen: &FlagValues, skill: &str) -> Result<(), String> {
         let names = Self::FLAGS.iter().flat_map(|flag| chosen.values(flag.name));
         names.into_iter().try_for_each(|name| Self::add(grant, need, name, skill))
@@ -166,7 +166,7 @@ pub trait Grantable: Capability {
     /// The permissions of a call, for `kiso skill info`, one per line.
     fn summary(allowed: &Self::Allowed) -> Vec<String>;
 
-    /// The same for `kiso doctor`, where what every skill gets as it asks is not listed.
+    /// The same for `kiso doctor`, without the access that every skill gets.
     fn access(allowed: &Self::Allowed) -> Vec<String> {
         Self::summary(allowed)
     }
@@ -177,21 +177,21 @@ pub trait Grantable: Capability {
     /// A grant for programs: docs/api.md. `key` is that of the list.
     fn grant_json(key: &str, grant: &Self::Grant, into: &mut Map<String, Value>);
 
-    /// A need for programs, also where every skill gets as much.
+    /// A need for programs, also if every skill gets as much.
     fn need_json(key: &str, need: &Self::Need, into: &mut Map<String, Value>) {
         Self::grant_json(key, &Self::asked(need), into);
     }
 }
 
-/// A capability that is granted by name, such as a secret: most need no more.
+/// A capability that is granted by name, such as a secret. Most capabilities need nothing else.
 pub trait GrantByName: Capability<Allowed = BTreeSet<String>> {
-    /// How `kiso skill grant` names it, with a value.
+    /// The option of `kiso skill grant` for it, with a value.
     const FLAG: Flag;
 
     /// Returns an error if a name in a manifest or a grant is not valid.
     fn check_name(name: &str) -> Result<(), String>;
 
-    /// Whether `wide` stands for `narrow`, too.
+    /// Whether `wide` includes `narrow`.
     fn covers(wide: &str, narrow: &str) -> bool {
         wide == narrow
     }
@@ -199,7 +199,7 @@ pub trait GrantByName: Capability<Allowed = BTreeSet<String>> {
     /// The permission that a name gives to a skill, as a line that completes "It asks to".
     fn line(name: &str) -> String;
 
-    /// Why a grant of this name to the skill would have no effect.
+    /// The reason why a grant of this name to the skill would have no effect.
     fn not_asked(name: &str, skill: &str) -> String;
 
     /// The names that would have been enough for the recorded calls; by default all, for capabilities that cannot tell.
@@ -239,7 +239,7 @@ impl<N: GrantByName> Grantable for N {
     }
 
     fn to_toml(_: &Self::Need) -> String {
-        // Nothing is implied by an import.
+        // No import implies it.
         String::new()
     }
 
@@ -258,7 +258,7 @@ impl<N: GrantByName> Grantable for N {
 
     fn allow(need: &Self::Need, granted: &Self::Grant) -> Self::Allowed {
         let covered = |by: &BTreeSet<String>, name: &String| by.iter().any(|wide| N::covers(wide, name));
-        // The narrower of the two counts.
+        // The narrower of the two applies.
         let asked = need.iter().filter(|name| covered(granted, name));
         asked.chain(granted.iter().filter(|name| covered(need, name))).cloned().collect()
     }
@@ -293,7 +293,7 @@ impl<N: GrantByName> Grantable for N {
     }
 }
 
-/// The state of a call, as far as capabilities know it.
+/// The state of a call, as capabilities see it.
 pub trait GuestState: WasiHttpView + ChargedFiles + Send {
     fn capabilities(&mut self) -> &mut Capabilities;
 }
@@ -313,7 +313,7 @@ fn refused(error: &StoreError) -> Failure {
     failure(code, error.to_string())
 }
 
-/// Whether an import is one of the list, in a version that is compatible. `drafts`: also those that only a draft has.
+/// Whether an import is in the list, in a compatible version. `drafts`: also those that only a draft has.
 pub(super) fn is_offered(import: &str, drafts: bool) -> bool {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
     Capabilities::imports().any(|offer| {

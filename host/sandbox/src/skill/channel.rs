@@ -1,7 +1,7 @@
-//! Channels that are components (`wit/channel`): what of kiso one is given, and its calls.
+//! Channels that are components (`wit/channel`): the access that one gets, and its calls.
 //!
-//! One is given a single host with the token for it, values of its own, and a log. It is called like a skill, with the same limits,
-//! but no model and no plan can call it, and nothing that it says about senders gives them rights.
+//! A channel gets a single host with its token, its own values, and a log. It is called like a skill, with the same limits, but
+//! no model and no plan can call it, and its statements about senders give them no rights.
 
 use super::cache;
 use super::capability::{Capabilities, ChannelHost, is_offered};
@@ -37,13 +37,13 @@ pub use super::wit::channel::types::{Attachment, Batch, Choice, Config, File, Le
 const MEMORY_MIB: u64 = 128;
 const TIMEOUT_S: u64 = 60;
 
-/// Characters of what a component says about a failure that are kept.
+/// Characters of a component's error message that are kept.
 const MAX_SAID: usize = 500;
 
-/// Longest time for which a service is left alone because it said so.
+/// The longest pause that a service can ask for.
 const MAX_REST: Duration = Duration::from_secs(3_600);
 
-/// Which component a channel has.
+/// The component of a channel.
 #[derive(Debug, Clone)]
 pub enum ChannelSource {
     Bundled(&'static BundledSkill),
@@ -51,7 +51,7 @@ pub enum ChannelSource {
 }
 
 impl ChannelSource {
-    /// The names of those inside the binary.
+    /// The names of the channels inside the binary.
     pub fn names() -> impl Iterator<Item = &'static str> {
         CHANNELS.iter().map(|bundled| bundled.name)
     }
@@ -65,15 +65,15 @@ impl ChannelSource {
     }
 }
 
-/// A channel's component with what it was given.
+/// A channel's component with its access.
 pub struct ChannelComponent {
     skills: Skills,
-    /// By which errors and limits call it.
+    /// The name in errors and limits.
     name: SkillName,
     source: ChannelSource,
     config: Config,
     host: ChannelHost,
-    /// Where its values are kept.
+    /// The session of its values.
     session: SessionName,
     loaded: OnceCell<(MessengerPre<Ctx>, KvOwner)>,
 }
@@ -87,7 +87,7 @@ impl std::fmt::Debug for ChannelComponent {
 /// The kind of a channel's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChannelTrouble {
-    /// It may work later.
+    /// A later attempt may succeed.
     Passing,
     /// The token is missing, wrong or revoked.
     Unauthorized,
@@ -96,13 +96,13 @@ pub enum ChannelTrouble {
     TooLarge,
 }
 
-/// Why a call did not do what it should. The message has no secrets.
+/// The error of a call. The message has no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ChannelFailure {
     pub trouble: ChannelTrouble,
     pub message: String,
-    /// For how long the service wants to be left alone.
+    /// The pause that the service asks for.
     pub rest: Option<Duration>,
 }
 
@@ -124,8 +124,8 @@ enum Answer {
 }
 
 impl Skills {
-    /// The component of a channel, which is loaded when it is first called. `token` goes into requests to the host of the
-    /// channel's URL, and nowhere else.
+    /// Makes the component of a channel, which is loaded at its first call. `token` is sent only to the host of the channel's
+    /// URL.
     pub fn channel(
         &self,
         source: ChannelSource,
@@ -146,7 +146,7 @@ impl Skills {
 }
 
 impl ChannelComponent {
-    /// Compiles what is not compiled yet, so that the first message does not wait.
+    /// Compiles the component, so that the first message need not wait.
     pub async fn load(&self) -> Result<(), ChannelFailure> {
         self.loaded().await.map(drop).map_err(|error| self.passing(error.message))
     }
@@ -169,7 +169,7 @@ impl ChannelComponent {
         self.call(Request::Send(recipient, letter)).await.map(drop)
     }
 
-    /// Changes what a letter that was sent offers.
+    /// Changes the choices in a sent letter.
     pub async fn offer(
         &self,
         recipient: &str,
@@ -180,7 +180,7 @@ impl ChannelComponent {
         self.call(Request::Offer { recipient, letter, note, choices }).await.map(drop)
     }
 
-    /// Tells the sender of a message what became of the choice in it.
+    /// Tells the sender of a message the result of a choice in it.
     pub async fn answer(&self, recipient: &str, message: &str, text: &str) -> Result<(), ChannelFailure> {
         self.call(Request::Answer { recipient, message, text }).await.map(drop)
     }
@@ -189,7 +189,7 @@ impl ChannelComponent {
         self.call(Request::Typing(recipient)).await.map(drop)
     }
 
-    /// A text without the token, which a service may repeat.
+    /// Returns a text without the token, which a service may repeat.
     pub fn redact(&self, text: &str) -> String {
         self.host.redact(text)
     }
@@ -201,7 +201,7 @@ impl ChannelComponent {
         }
     }
 
-    /// The outer error is the sandbox's, the inner one the component's.
+    /// The outer error comes from the sandbox, the inner one from the component.
     async fn attempt(&self, request: Request<'_>) -> Result<Result<Answer, types::Failure>, SkillError> {
         let (pre, owner) = self.loaded().await?;
         let host_error = |error: &dyn std::fmt::Display| SkillError::host(self.name.as_str(), error);
@@ -277,7 +277,7 @@ impl ChannelComponent {
                 let wasm = read(path).map_err(bad)?;
                 let digest = Digest::of(&wasm);
                 let component = self.skills.component(name, wasm).await.map_err(|error| error.of(name))?;
-                // Values are kept for this very file: another one finds none of them.
+                // Values belong to this file: another file does not see them.
                 (component, Some(source::of_upload(&digest)))
             }
         };

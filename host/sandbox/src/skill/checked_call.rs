@@ -1,4 +1,4 @@
-//! A call whose arguments were checked, once.
+//! A call with checked arguments.
 
 use super::installed::InstalledSkill;
 use super::manifest::Workspace;
@@ -7,13 +7,13 @@ use kiso_plan::plan::Violation;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A call of a tool whose arguments fit its schema.
+/// A call of a tool with arguments that fit its schema.
 #[derive(Debug)]
 pub struct CheckedCall {
     pub(super) skill: Arc<InstalledSkill>,
-    /// Which of its tools.
+    /// The index of the tool.
     pub(super) tool: usize,
-    /// With defaults filled in.
+    /// The arguments, with defaults filled in.
     pub(super) args: Value,
 }
 
@@ -30,7 +30,7 @@ impl CheckedCall {
 }
 
 impl Skills {
-    /// The call of a tool with these arguments, or every violation of its schema.
+    /// Checks the arguments for a tool. Returns the call, or every violation of the schema.
     pub fn check(&self, tool: &str, args: &Value) -> Result<CheckedCall, SkillError> {
         let (skill, tool) = self.find_tool(tool)?;
         match skill.tools[tool].args.check(args) {

@@ -1,4 +1,4 @@
-//! Compiling what strangers wrote: in a process of its own, within limits of time and memory.
+//! Compiles untrusted components in a separate process, within limits of time and memory.
 //!
 //! A component of some hundred kilobytes can keep a compiler busy for minutes and take gigabytes, because parts of the work
 //! grow with the square of a function's size. Nothing of that may hold up the program, or take it along.
@@ -30,13 +30,13 @@ use tokio::time::{MissedTickBehavior, interval};
 /// Name of the hidden command.
 pub const COMMAND: &str = "compile-component";
 
-/// Compilers at once. Each works on all cores anyway, and takes memory of its own.
+/// Compilers that run at once. Each uses all cores anyway, and needs memory.
 const AT_ONCE: usize = 2;
 
-/// How much longer than its processor time a compiler may take, where others want the processor too.
+/// The factor by which a compiler may take longer than its processor time, because others use the processor, too.
 const PATIENCE: u32 = 5;
 
-/// How often somebody who waits is told that the work goes on.
+/// The interval of reports to somebody who waits.
 const REPORT: Duration = Duration::from_secs(5);
 
 /// Most bytes of compiled code that are taken.
@@ -59,13 +59,13 @@ pub enum CompileError {
     /// A limit ended it.
     #[error("{0}")]
     Limit(LimitHit),
-    /// The component is at fault.
+    /// The component is invalid.
     #[error("it cannot be compiled: {0}")]
     Invalid(String),
-    /// The compiler ended without a word that is meant for people.
+    /// The compiler crashed without a message for people.
     #[error("it cannot be compiled: the compiler ended with {status}{}", in_brackets(.said))]
     Crashed { status: ExitStatus, said: String },
-    /// The machine is at fault.
+    /// The cause is the machine.
     #[error("the compiler {} could not be run: {error}", program.display())]
     Host { program: PathBuf, error: io::Error },
 }
@@ -84,14 +84,14 @@ impl Compiler {
         Self { program, limits, slots: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
-    /// The same compiler for an engine whose memories have this much address space.
+    /// A compiler for an engine whose memories have this much address space.
     pub(crate) fn with_reservation(&self, mib: u64) -> Self {
         let limits = child::CompileLimits { reservation_mib: mib, ..self.limits.clone() };
         Self { program: self.program.clone(), limits, slots: self.slots.clone() }
     }
 
-    /// The code of a component, or of a core module for WASI preview 1. `waiting` hears every few seconds for how long it has been compiled. When the future is
-    /// dropped, the compiler ends.
+    /// Compiles a component, or a core module for WASI preview 1. `waiting` is called every few seconds with the time so far.
+    /// When the future is dropped, the compiler ends.
     pub async fn compile(&self, wasm: Vec<u8>, mut waiting: impl FnMut(Duration)) -> Result<Vec<u8>, CompileError> {
         let _slot = kiso_base::compute::permit(&self.slots).await;
         let host = |error: io::Error| CompileError::Host { program: self.program.clone(), error };
@@ -122,7 +122,7 @@ impl Compiler {
             (Some(0), _) if code.len() as u64 <= MAX_CODE => Ok(code),
             (Some(0), _) => Err(CompileError::Invalid(format!("its code has more than {} MiB", MAX_CODE >> 20))),
             (_, Some(OUT_OF_TIME)) => Err(self.hit(Limit::CompileTime)),
-            // The allocator's last words, or the system's where a mapping was refused.
+            // The message of the allocator, or of the system if a mapping was refused.
             _ if said.contains("memory allocation of") || said.contains("os error 12") => {
                 Err(self.hit(Limit::CompileMemory))
             }
@@ -142,14 +142,14 @@ impl Compiler {
     }
 }
 
-/// How a compiler ended.
+/// The end of a compiler.
 struct Ended {
     status: ExitStatus,
     code: Vec<u8>,
     said: String,
 }
 
-/// A compiler that runs.
+/// A running compiler.
 struct Process {
     child: Mutex<Child>,
     streams: Mutex<Option<(ChildStdin, ChildStdout, ChildStderr)>>,
@@ -160,7 +160,7 @@ struct Running(Arc<Process>);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that has ended already is not there to be killed: whoever talked to it has waited for it.
+        // A compiler that has ended already was waited for, so its process does not exist any more.
         let _ = self.0.child.lock().unwrap_or_else(PoisonError::into_inner).kill();
     }
 }
@@ -179,7 +179,7 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Ctrl-C is this process's to handle, which then ends the compiler.
+            // This process handles Ctrl-C and then ends the compiler.
             .process_group(0)
             .current_dir("/");
         let mut child = command.spawn()?;
@@ -188,17 +188,17 @@ impl Process {
         Ok(Self { child: Mutex::new(child), streams: Mutex::new(streams) })
     }
 
-    /// Gives the component, takes the code, and waits for the end.
+    /// Sends the component, receives the code, and waits for the end.
     fn talk(&self, wasm: &[u8]) -> io::Result<Ended> {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (mut stdin, stdout, stderr) = streams.ok_or_else(|| io::Error::other("its streams are taken"))?;
-        // Where it has died already, its status says why.
+        // If the compiler is dead already, its status shows why.
         let _ = child::send(&mut stdin, wasm);
         let mut code = Vec::new();
         stdout.take(MAX_CODE + 1).read_to_end(&mut code)?;
         let mut said = Vec::new();
         stderr.take(MAX_SAID).read_to_end(&mut said)?;
-        // Not before: it ends when this does.
+        // Not earlier: the compiler ends when this is closed.
         drop(stdin);
         let status = self.child.lock().unwrap_or_else(PoisonError::into_inner).wait()?;
         Ok(Ended { status, code, said: String::from_utf8_lossy(&said).trim().to_owned() })

@@ -1,4 +1,4 @@
-//! The state of one call, as wasmtime's store has it.
+//! The state of one call in wasmtime's store.
 
 use super::capability::{Capabilities, GuestState};
 use super::workspace::{ChargedFiles, ControlFile, DirectoryUse, Quota, Roots};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use wasmtime_wasi::{WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
-/// The data of a call's store. A host function sees its own part of the capabilities, and nothing else of it.
+/// The data of a call's store. A host function sees only its own capability.
 pub(super) struct Ctx {
     pub(super) guest: Guest,
     pub(super) capabilities: Capabilities,

@@ -6,7 +6,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 #[derive(Debug)]
 pub struct DeflatedBytes {
     pub deflated: &'static [u8],
-    /// How many it was made of.
+    /// The number of bytes after inflation.
     pub bytes: usize,
 }
 

@@ -15,7 +15,7 @@ impl Digest {
         Self(sum)
     }
 
-    /// Of all that is read.
+    /// The digest of everything that the reader returns.
     pub(super) fn of_reader(reader: &mut impl Read) -> Result<Self> {
         let (mut context, mut piece) = (Context::new(&SHA256), vec![0; 256 << 10]);
         loop {

@@ -1,4 +1,4 @@
-//! The engine of skills: how it is sized, how many calls it runs at once, and the linker that says what a guest may import.
+//! The engine of skills: its sizes, the number of calls at once, and the linker with a guest's imports.
 
 use super::cache::CodeCache;
 use super::capability::Capabilities;
@@ -111,7 +111,7 @@ fn settings(config: &EngineConfig) -> anyhow::Result<Config> {
         .max_core_instances_per_component(instances)
         .max_component_instance_size(4 << 20)
         .max_core_instance_size(4 << 20)
-        // One more for the exceptions that it throws.
+        // A second memory, for exceptions that the guest throws.
         .total_memories(calls * (memories + 1))
         .total_gc_heaps(calls)
         .max_memories_per_component(memories)
@@ -122,7 +122,7 @@ fn settings(config: &EngineConfig) -> anyhow::Result<Config> {
         .max_tables_per_module(16)
         .table_elements(elements)
         .total_stacks(calls)
-        // A slot that was used keeps this much memory, so that the next call of a small skill faults no pages in.
+        // A used slot keeps this much memory, so that the next call of a small skill causes no page faults.
         .linear_memory_keep_resident(64 << 10)
         .table_keep_resident(4 << 10)
         .async_stack_keep_resident(16 << 10)

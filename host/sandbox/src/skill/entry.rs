@@ -13,7 +13,7 @@ use wasmtime::component::Component;
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
-/// Links a compiled component and finds what is called in it; for plain functions also the schema of each.
+/// Links a compiled component and finds its entry point; for plain functions also the schema of each.
 pub(super) fn entry(
     sandbox: &Sandbox,
     component: &Component,
@@ -39,7 +39,7 @@ pub(super) fn entry(
                 let unusable =
                     |why: NoSchema| format!("its function {} takes or returns {why}", brief(&function.tool, 80));
                 for result in function.ty.results() {
-                    // Only to know that it has a form; what models are told are the arguments.
+                    // This only checks that the result has a schema; models see only the arguments.
                     values::schema(&result, &mut room).map_err(unusable)?;
                 }
                 schemas
@@ -68,7 +68,7 @@ fn functions(component: &Component) -> Result<Vec<Function>, String> {
                 let index = component.get_export_index(None, name).ok_or("its exports cannot be read")?;
                 found.push((None, Function { tool: name.to_owned(), index, ty }));
             }
-            // componentize-py leaves an instance `exports` behind.
+            // componentize-py adds an instance `exports`.
             ComponentItem::ComponentInstance(instance) if !name.starts_with("wasi:") && name != "exports" => {
                 let outer = component.get_export_index(None, name).ok_or("its exports cannot be read")?;
                 let short = name.split('@').next().unwrap_or(name).rsplit('/').next().unwrap_or(name);
@@ -89,7 +89,7 @@ fn functions(component: &Component) -> Result<Vec<Function>, String> {
     if found.len() > MAX_FUNCTIONS {
         return Err(format!("it exports {} functions; {MAX_FUNCTIONS} can become tools", found.len()));
     }
-    // The interface's name only where two functions would have one name.
+    // Uses the interface's name only if two functions have the same name.
     let mut count: HashMap<String, usize> = HashMap::new();
     for (_, function) in &found {
         *count.entry(function.tool.clone()).or_default() += 1;
@@ -105,12 +105,12 @@ fn functions(component: &Component) -> Result<Vec<Function>, String> {
     Ok(named.collect())
 }
 
-/// componentize-qjs leaves the function behind that it prepared the component with.
+/// componentize-qjs leaves a function that it used to prepare the component.
 fn is_left_over(name: &str, ty: &ComponentFunc) -> bool {
     name == "init" && ty.params().map(|(name, _)| name).eq(["shim", "script", "entry-path", "disable-gc"])
 }
 
-/// The loader has looked at the imports of a file that is added; what was installed by another build of kiso is looked at here.
+/// The loader has checked the imports of a file that is added. This checks components that another build of kiso installed.
 fn imports_what_is_offered(component: &Component) -> Result<(), String> {
     let imports = component.component_type();
     let functions =
@@ -123,7 +123,8 @@ fn imports_what_is_offered(component: &Component) -> Result<(), String> {
     Ok(())
 }
 
-/// The version whose `skill.run` is exported, with the type that it has there. The engine would notice at the first call only.
+/// The version whose `skill.run` is exported, with the type of that version. The engine would detect a wrong type only at the
+/// first call.
 fn skill_run(component: &Component) -> Result<Version, String> {
     let engine = component.engine();
     let text = || json!({ "type": "string" });

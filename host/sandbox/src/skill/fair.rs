@@ -1,9 +1,9 @@
 //! Guests that compute for long take turns, so that a thread of their runtime is always free for whoever asks next.
 //!
-//! A guest gives its thread back at every tick. Where as many compute as a runtime has threads, that alone is not enough: whoever
-//! comes waits behind them for a tick or more, and a runtime whose threads are never idle looks for input only now and then. So a
-//! guest that is not done within a tick needs a turn for each further one, and there is one turn less than threads. While it is in
-//! the host it has none.
+//! A guest yields its thread at every tick. If as many guests compute as a runtime has threads, that is not enough: other work
+//! waits for a tick or more, and a runtime whose threads are never idle rarely polls for input. So a guest that computes longer
+//! than a tick needs a turn for each further tick, and there is one turn less than threads. While a guest is in the host, it has
+//! no turn.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub(super) struct GuestTurns(Mutex<HashMap<Id, Arc<Semaphore>>>);
 
 impl GuestTurns {
-    /// Those of the runtime of the caller.
+    /// The turns of the caller's runtime.
     pub(super) fn here(&self) -> Option<Arc<Semaphore>> {
         let runtime = Handle::try_current().ok()?;
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -25,12 +25,12 @@ impl GuestTurns {
     }
 }
 
-/// The turn that a guest has, if it has one.
+/// The turn of a guest, if it has one.
 #[derive(Debug, Default)]
 pub(super) struct GuestTurn(Mutex<Option<OwnedSemaphorePermit>>);
 
 impl GuestTurn {
-    /// The guest computes no more for now.
+    /// Ends the turn: the guest does not compute for now.
     pub(super) fn end(&self) {
         self.set(None);
     }

@@ -1,17 +1,17 @@
-//! A skill's file that came from elsewhere: out of a registry, from an address, or as an index names it.
+//! A skill's file that was fetched: from a registry, from an address, or from an index.
 
 use super::Skills;
 use super::error::SkillError;
 use std::path::PathBuf;
 
-/// A file that was fetched. It goes when this does.
+/// A fetched file. It is deleted when this is dropped.
 #[derive(Debug)]
 pub struct FetchedFile {
     dir: PathBuf,
     pub file: PathBuf,
     /// The source that identifies it when another version comes: registry and name, the address, or the index.
     pub source: String,
-    /// The place that it can be got from again, with its digest.
+    /// The place from which it can be fetched again, with its digest.
     pub location: String,
     /// The signature that came with it.
     pub signature: Option<String>,
@@ -24,7 +24,7 @@ impl Drop for FetchedFile {
 }
 
 impl Skills {
-    /// Puts what was fetched into a file of this name.
+    /// Writes fetched bytes into a file of this name.
     pub(super) fn keep_fetched(
         &self,
         name: &str,

@@ -1,20 +1,21 @@
-//! Whether a file is still as it was when it was read.
+//! Detects whether a file has changed since it was read.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// By what it is seen that a file is as it was when it was read.
+/// The properties of a file that change with its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileVersion {
     inode: u64,
     bytes: u64,
-    /// When it was changed last, in seconds and nanoseconds. Unlike the time of modification, nobody can set it.
+    /// The time of its last change, in seconds and nanoseconds. Unlike the time of modification, nobody can set it.
     changed: (i64, i64),
 }
 
 impl FileVersion {
-    /// Systems count time in ticks of some milliseconds: a file that was changed just now may change again within the same.
+    /// Systems count time in ticks of some milliseconds, so a file that was changed just now may change again within the same
+    /// tick.
     const SETTLED: Duration = Duration::from_millis(100);
 
     /// Returns `None` if the file does not exist, or if it was changed so recently that another change could go unnoticed. Call

@@ -1,8 +1,8 @@
 //! The grants of an administrator to a skill: `grants/NAME.toml`. No tool and no skill can reach these files.
 //!
-//! Without a word about it a skill gets `/work` as its manifest asks, the default memory and time, and nothing else. What a
-//! call gets is the overlap of what the manifest asks for and what was granted. A component without a manifest may be granted
-//! what it imports; until it is, it reads `/work` and reaches no host.
+//! Without a grant, a skill gets `/work` as its manifest asks, the default memory and time, and nothing else. A call gets the
+//! overlap of the manifest's needs and the grant. A component without a manifest may be granted what it imports; until then, it
+//! reads `/work` and reaches no host.
 //!
 //! Each [`super::capability`] defines its own grant; this file has the common parts.
 
@@ -20,7 +20,7 @@ use kiso_plan::code::{Blame, ErrorCode};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why a grant file cannot be used.
+/// The reason why a grant file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum GrantError {
     #[error("{path}: {message}")]
@@ -30,7 +30,7 @@ pub enum GrantError {
 }
 
 impl Grant {
-    /// The grant of a skill; none if the administrator gave none.
+    /// The grant of a skill; `None` if the administrator gave none.
     pub fn load(home: &Home, skill: &SkillName) -> Result<Option<Self>, GrantError> {
         let file = home.grant_path(skill);
         let path = file.display().to_string();
@@ -47,23 +47,23 @@ impl Grant {
         Ok(Some(grant))
     }
 
-    /// Everything that the manifest asks for.
+    /// The grant of everything that the manifest asks for.
     pub fn all(manifest: &Manifest, config: &EngineConfig) -> Self {
         RequestedGrant::of(manifest, config).0
     }
 
-    /// Nothing at all, not even `/work`.
+    /// The grant of nothing, not even `/work`.
     pub fn nothing() -> Self {
         Self { workspace: Some(Workspace::None), ..Self::default() }
     }
 
-    /// Gives the memory and time that the manifest asks for, or takes back what was granted of them.
+    /// Grants the memory and time that the manifest asks for, or revokes them.
     pub fn set_limits(&mut self, manifest: &Manifest, config: &EngineConfig, granted: bool) {
         let asked = if granted { Self::all(manifest, config) } else { Self::default() };
         (self.memory_mib, self.timeout_s) = (asked.memory_mib, asked.timeout_s);
     }
 
-    /// Adds a host, one that the manifest covers. Says why where it does not.
+    /// Adds a host that the manifest covers. Returns an error for any other.
     pub fn add_host(&mut self, manifest: &Manifest, host: &str, private: bool) -> Result<(), String> {
         add_host(&mut self.http, &manifest.needs.http, host, private, manifest.name.as_str())
     }
@@ -105,7 +105,7 @@ impl RequestedGrant {
     }
 }
 
-/// One line for each thing, to be read before answering "allow?".
+/// One line per permission, to be read before answering "allow?".
 impl fmt::Display for RequestedGrant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.lines().iter().try_for_each(|line| writeln!(f, "  {line}"))
@@ -113,8 +113,8 @@ impl fmt::Display for RequestedGrant {
 }
 
 impl EffectiveGrant {
-    /// `trusted` skills are part of the binary: they get the memory and time they ask for, and the credentials of the conversation that they
-    /// name, but reach no host unless that was granted.
+    /// `trusted` skills are part of the binary. They get the memory and time that they ask for, and the credentials of the
+    /// conversation that they name, but hosts only if those were granted.
     pub fn new(manifest: &Manifest, grant: Option<&Grant>, config: &EngineConfig, trusted: bool) -> Self {
         let needs = &manifest.needs;
         let limit = |asked: Option<u64>, granted: Option<u64>, default: u64, max: u64| {
@@ -156,7 +156,7 @@ impl Skills {
     /// The grant of an administrator to this skill, beyond what every skill gets.
     pub fn grant(&self, skill: &InstalledSkill) -> Result<Grant, SkillError> {
         let name = skill.name();
-        // Before it is read: what takes its place meanwhile has another one.
+        // Before the file is read: a file that takes its place meanwhile has another version.
         let version = FileVersion::of(&self.home().grant_path(name));
         if let Some(version) = version
             && let Some((known, grant)) = lock(&self.0.grants).get(name)
@@ -172,7 +172,7 @@ impl Skills {
     }
 }
 
-/// A grant file that cannot be read refuses every call: what it meant to allow is not known.
+/// A grant file that cannot be read refuses every call, because its content is not known.
 fn bad_grant(skill: &SkillName, error: &GrantError) -> SkillError {
     SkillError::new(skill.as_str(), Blame::Host, ErrorCode::BadGrant, error.to_string())
 }
@@ -200,7 +200,7 @@ mod tests {
         for mib in [64, 65, 66, 64] {
             home.write_atomic(&path, format!("memory_mib = {mib}\n").as_bytes()).unwrap();
             assert_eq!(granted(), Some(mib));
-            // As an editor may do it, within the same tick of the system's clock.
+            // As an editor may do it, within one tick of the system's clock.
             std::fs::write(&path, format!("memory_mib = {}\n", mib + 10)).unwrap();
             assert_eq!(granted(), Some(mib + 10));
             while FileVersion::of(&path).is_none() {

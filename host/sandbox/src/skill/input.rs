@@ -21,21 +21,21 @@ use std::time::Duration;
 pub struct CallInput<'a> {
     pub skill: SkillName,
     pub tool: String,
-    /// Validated, defaults filled in.
+    /// The checked arguments, with defaults filled in.
     pub args: Value,
     pub session: SessionName,
     pub locale: String,
     pub budget: Budget,
     /// The session's workspace on this machine.
     pub work: PathBuf,
-    /// Whether the skill may see it at all.
+    /// Whether the skill may see it.
     pub visible: bool,
     pub usage: Arc<SpaceUsage>,
-    /// The work that it is a part of, if that can be undone.
+    /// The transaction that it belongs to, if it can be undone.
     pub transaction: Option<Arc<Transaction>>,
     /// The effects that it may have outside of the sandbox, and the label of the data that it reads.
     pub permit: Permit,
-    /// Those of the session's files, where it sees them.
+    /// The labels of the session's files, if it sees them.
     pub labels: Option<Arc<FileLabels>>,
     pub declared: DeclaredSecrets,
     /// The secrets of the run; a skill sees those that it declares and was granted.
@@ -57,11 +57,11 @@ impl std::fmt::Debug for CallInput<'_> {
 /// The secrets that a manifest names.
 #[derive(Debug, Clone, Default)]
 pub struct DeclaredSecrets {
-    /// Given in the conversation.
+    /// Secrets of the conversation.
     pub session: Vec<String>,
-    /// Of the environment: name to whether a call needs it.
+    /// Secrets of the environment: name to whether a call needs it.
     pub environment: BTreeMap<String, bool>,
-    /// Of both, those that the host puts into requests, so that the guest never has them.
+    /// Those of both kinds that the host puts into requests. The guest never gets them.
     pub injected: BTreeSet<String>,
 }
 
@@ -73,19 +73,19 @@ pub enum Keep {
     Nothing,
 }
 
-/// Hears how far a call has come, while it runs. Must return at once.
+/// Receives the progress of a call while it runs. Must return at once.
 pub trait Observer: Send + Sync {
     /// A skill is being compiled, which may take seconds.
     fn compiling(&self, _skill: &str) {}
 
-    /// It is still being compiled, for so long already.
+    /// The skill is still being compiled, for this long.
     fn still_compiling(&self, _skill: &str, _elapsed: Duration) {}
 
     /// The guest reported progress: a share from 0 to 1 if known, and a few words.
     fn progress(&self, _skill: &str, _done: Option<f64>, _note: &str) {}
 }
 
-/// Hears nothing.
+/// Ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Quiet;
 

@@ -1,4 +1,4 @@
-//! From a file to a skill that is listed: parse, check imports, ask for grants, compile, self-test.
+//! Installs a file as a skill: parse, check imports, ask for grants, compile, self-test.
 
 mod apart;
 mod derived;
@@ -46,8 +46,8 @@ pub struct InstallCandidate {
     pub beyond: RequestedGrant,
     /// The version that it replaces.
     pub replaces: Option<String>,
-    /// Why it may be somebody else's than what it replaces. What that was granted is not kept then, and [`InstallCandidate::beyond`] is
-    /// everything that this one asks for.
+    /// The reason why it may come from somebody else than the installed version. The installed version's grant is not kept then,
+    /// and [`InstallCandidate::beyond`] contains all needs of this one.
     pub doubt: Option<String>,
     /// The changes in the text for models and in the checks, compared with the version that it replaces.
     pub change: SurfaceChange,
@@ -55,9 +55,9 @@ pub struct InstallCandidate {
     pub granted_before: RequestedGrant,
     /// The source that identifies the skill: where the file comes from, or the earlier source of the same publisher.
     source: Option<String>,
-    /// Where the file was got, and who signed it.
+    /// Where the file came from, and who signed it.
     provenance: Provenance,
-    /// Why a signature that is there does not count.
+    /// The reason why an existing signature does not count.
     pub signature_warning: Option<String>,
     /// The digest and version that were installed when the file was examined.
     seen: Option<(String, String)>,
@@ -74,7 +74,7 @@ impl InstallCandidate {
         &self.manifest
     }
 
-    /// Where the file was got, and who signed it.
+    /// Where the file came from, and who signed it.
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
     }
@@ -85,12 +85,12 @@ fn seen(installed: &InstalledSkill) -> (String, String) {
     (installed.identity().digest.to_owned(), installed.manifest.version.clone())
 }
 
-/// How a file came here.
+/// The way in which a file came here.
 #[derive(Debug, Clone, Copy)]
 enum Origin<'a> {
     File,
     Upload,
-    /// Out of a registry, from an address, or as an index names it.
+    /// From a registry, an address, or an index.
     Fetched(&'a FetchedFile),
     /// The component of a package.
     Package(&'a PackageOrigin),
@@ -107,12 +107,12 @@ pub enum GrantChoice {
     None,
     /// The existing grant file; nothing if there is an [`InstallCandidate::doubt`].
     Keep,
-    /// The same, by a person who was shown what changes.
+    /// The same, by a person who was shown the changes.
     KeepShown,
 }
 
 impl Skills {
-    /// Reads a file and says what it is and what it asks for. Compiles nothing and changes nothing.
+    /// Reads a file and describes it and its needs. Compiles nothing and changes nothing.
     pub fn examine(
         &self,
         file: &Path,
@@ -122,17 +122,17 @@ impl Skills {
         self.examine_from(Origin::File, file, manifest, name)
     }
 
-    /// The same for a file that a client sent, which stands here for a moment.
+    /// The same for a file that a client sent, which exists only for a moment.
     pub fn examine_upload(&self, file: &Path, name: Option<&str>) -> Result<InstallCandidate, SkillError> {
         self.examine_from(Origin::Upload, file, None, name)
     }
 
-    /// The same for what was fetched.
+    /// The same for a fetched file.
     pub fn examine_fetched(&self, fetched: &FetchedFile, name: Option<&str>) -> Result<InstallCandidate, SkillError> {
         self.examine_from(Origin::Fetched(fetched), &fetched.file, None, name)
     }
 
-    /// The same for the component of a package, whose origin is what identifies it.
+    /// The same for the component of a package, whose origin identifies it.
     pub fn examine_package(
         &self,
         file: &Path,
@@ -185,7 +185,7 @@ impl Skills {
                 &mut manifest.name,
                 SkillName::parse(name).map_err(|e| refuse(ErrorCode::BadArgs, e.to_string()))?,
             );
-            // Its one tool is called as it is.
+            // Its only tool has the skill's own name.
             if parsed.shape != Shape::Functions
                 && let Some(effect) = manifest.effects.remove(old.as_str())
             {
@@ -206,7 +206,7 @@ impl Skills {
             let message = format!("`{name}` is an installed Agent Skill; give this one another name with --name");
             return Err(refuse(ErrorCode::NameTaken, message));
         }
-        // Of functions it is not known before their types are: the tools are looked at again when it is compiled.
+        // The tools of plain functions are known only after compiling, so they are checked again then.
         let tools = [(name.to_string(), &manifest.args)];
         surface::check(&manifest, &tools).map_err(|m| refuse(ErrorCode::BadManifest, m))?;
         if parsed.shape != Shape::Functions {
@@ -225,14 +225,14 @@ impl Skills {
             },
         };
         let pinned = old.as_ref().and_then(InstalledSkill::signer);
-        // A package of kiso is known by its digest, which no signature could say more about.
+        // The digest of a package of kiso identifies it, so it needs no signature.
         if !matches!(origin, Origin::Package(origin) if origin.is_of_kiso()) {
             self.check_publisher(name.as_str(), pinned, &signed)?;
         }
         let same_publisher = pinned.is_some();
         let granted =
             Grant::load(self.home(), &name).map_err(|e| SkillError::host(name.as_str(), e))?.unwrap_or_default();
-        // A grant without its skill was for another one of the same name.
+        // A grant without its skill belonged to another skill of the same name.
         let granted = if old.is_some() { granted } else { Grant::default() };
         let digest = Digest::of(&parsed.wasm);
         let source = match origin {
@@ -257,13 +257,13 @@ impl Skills {
             beyond = all;
         }
         if let Some(old) = &old {
-            // Every skill gets the workspace as it asks; one that is known as a reader does not start to write unasked.
+            // Every skill gets the workspace as it asks, but a skill that only read before must not write without a question.
             beyond.0.workspace = Some(manifest.needs.workspace).filter(|new| *new > old.manifest.needs.workspace);
         }
         let had =
             |old: &Manifest| granted.workspace.map_or(old.needs.workspace, |granted| granted.min(old.needs.workspace));
         let kept = match &old {
-            // Nothing that was granted to another one goes on to it.
+            // Another publisher's skill does not inherit the grant.
             Some(old) if derived && doubt.is_some() => Some(had(&old.manifest).min(Workspace::Read)),
             Some(old) => Some(had(&old.manifest)),
             // A component without a manifest did not ask for write access, so it does not get it.
@@ -272,7 +272,7 @@ impl Skills {
         };
         let kept = kept.filter(|had| *had < manifest.needs.workspace);
         if derived {
-            // It asks for nothing: what it imports is what it may be granted.
+            // It has no needs: it may be granted what it imports.
             beyond = RequestedGrant::default();
         }
         let seen = old.as_ref().map(seen);
@@ -287,7 +287,7 @@ impl Skills {
             _ => statement.digest,
         };
         let provenance = Provenance { location: Some(location), file_digest: Some(file_digest), signer: signed.by };
-        // The same file is as good from anywhere, and so is what the same key signed: what it was known by goes on.
+        // The same file, or one signed by the same key, may come from another place: the source stays.
         let source = old
             .as_ref()
             .filter(|old| old.identity().digest == digest || same_publisher)
@@ -313,8 +313,8 @@ impl Skills {
         })
     }
 
-    /// Compiles the candidate, runs its self-test, and lists it. Until the last step nothing of an older version changes;
-    /// an error leaves it as it was.
+    /// Compiles the candidate, runs its self-test, and lists it. An older version is not changed until the last step; an error
+    /// leaves it as it was.
     pub async fn install(
         &self,
         candidate: InstallCandidate,
@@ -355,7 +355,7 @@ impl Skills {
             GrantChoice::Keep | GrantChoice::KeepShown if candidate.replaces.is_none() || candidate.doubt.is_some() => {
                 Some(basic())
             }
-            // It may have asked for less before, or for nothing in writing.
+            // The older version may have asked for less, or may have had no manifest.
             GrantChoice::Keep | GrantChoice::KeepShown if candidate.kept.is_some() => {
                 let granted = Grant::load(self.home(), &name).map_err(|e| host_error(&e))?.unwrap_or_default();
                 Some(Grant { workspace: candidate.kept, ..granted })
@@ -372,9 +372,9 @@ impl Skills {
             tools: found,
         };
         let text = if candidate.derived { derived::text(manifest) } else { candidate.manifest_text.clone() };
-        // Less goes into force before the new code does, more after it.
+        // A smaller grant takes effect before the new code, a larger one after it.
         if candidate.doubt.is_some() {
-            // At no moment does it run with what was granted to another one.
+            // It must never run with the grant of another publisher's skill.
             self.write_grant(&name, &basic())?;
         } else if choice != GrantChoice::All
             && let Some(grant) = &grant
@@ -390,8 +390,8 @@ impl Skills {
         installed.ok_or_else(|| host_error(&"the skill vanished while it was installed")).map(Arc::new)
     }
 
-    /// Calls a candidate without installing it, with everything that its manifest asks for: `kiso skill test`. Nothing
-    /// that it puts into `kv` is kept.
+    /// Calls a candidate without installing it, with everything that its manifest asks for: `kiso skill test`. Its values in `kv`
+    /// are not kept.
     pub async fn try_out(
         &self,
         candidate: InstallCandidate,
@@ -414,13 +414,13 @@ impl Skills {
         Ok(instance::call(sandbox, &entry, given, &allowed).await.redact(caller.secrets))
     }
 
-    /// Replaces what a skill is allowed.
+    /// Replaces the grant of a skill.
     pub fn write_grant(&self, name: &SkillName, grant: &Grant) -> Result<(), SkillError> {
         let path = self.home().grant_path(name);
         self.home().write_atomic(&path, grant.to_toml().as_bytes()).map_err(|e| SkillError::host(name.as_str(), e))
     }
 
-    /// A manifest may not ask for more than the administrator allows anybody.
+    /// Checks that a manifest does not ask for more than the administrator allows any skill.
     fn within_limits(&self, manifest: &Manifest) -> Result<(), String> {
         let engine = &self.config().engine;
         let check = |asked: Option<u64>, max: u64, key: &str, setting: &str| match asked {
@@ -433,7 +433,7 @@ impl Skills {
         check(manifest.needs.timeout_s, engine.max_timeout_s, "timeout_s", "max_timeout_s")
     }
 
-    /// A component that compiles and still cannot be offered to models.
+    /// The error for a component that compiles but cannot be offered to models.
     fn unfit(&self, manifest: &Manifest, message: String) -> SkillError {
         SkillError::new(manifest.name.as_str(), Blame::Skill, ErrorCode::BadComponent, message)
             .version(&manifest.version)
@@ -472,7 +472,7 @@ impl Skills {
         })
     }
 
-    /// Puts the files in a new directory and exchanges it for the old one.
+    /// Puts the files into a new directory and exchanges it with the old one.
     fn place(&self, name: &SkillName, wasm: &[u8], manifest: &str, record: &InstallRecord) -> anyhow::Result<()> {
         let dir = self.home().skill_dir(name);
         let new = dir.with_file_name(format!(".{name}.new"));
@@ -485,7 +485,7 @@ impl Skills {
     }
 }
 
-/// The text of a manifest, no longer than one may be and a byte: the parser says that it is too long.
+/// The text of a manifest, at most one byte longer than allowed: the parser reports the length.
 fn read_manifest(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     fs::File::open(path)?.take(MAX_MANIFEST as u64 + 1).read_to_string(&mut text)?;

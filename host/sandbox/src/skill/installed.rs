@@ -32,7 +32,7 @@ pub struct BundledSkill {
     pub is_command: bool,
     pub manifest: &'static str,
     pub wasm: DeflatedBytes,
-    /// The same, compiled for the default settings.
+    /// The component, compiled for the default settings.
     pub code: DeflatedBytes,
 }
 
@@ -47,35 +47,35 @@ pub struct InstalledSkill {
     pub sdk: Option<String>,
     pub tools: Vec<Tool>,
     pub place: ComponentLocation,
-    /// Whose values its calls keep.
+    /// The owner of the values of its calls.
     owner: OnceLock<KvOwner>,
 }
 
-/// Where the component's bytes are.
+/// The place of the component's bytes.
 #[derive(Debug, Clone)]
 pub enum ComponentLocation {
     /// Inside the binary.
     Binary(&'static BundledSkill),
-    /// In the home, with the SHA-256 that it had when it was installed, and where it came from.
+    /// In the home, with its SHA-256 at the time of installation, and its source.
     Home { path: PathBuf, digest: String, source: Option<String>, provenance: Provenance },
 }
 
-/// Where a skill was got last, and whose it is as far as that is proved.
+/// Where a skill was last fetched, and who signed it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Provenance {
-    /// The file, or the registry; `source` stays what the skill was first known by.
+    /// The file, or the registry; `source` stays the skill's first source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// SHA-256 of the file, of which the component may have been made.
+    /// SHA-256 of the fetched file. The component may have been made from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_digest: Option<String>,
-    /// The key that signed it, and that it is pinned to: a line of base64.
+    /// The key that signed it, to which the skill is pinned: a line of base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
 }
 
-/// One thing that can be called: for most skills the skill itself.
+/// A tool that can be called: for most skills the skill itself.
 #[derive(Debug)]
 pub struct Tool {
     /// The name in plans and for people: "search", or "calc.add" in a component of several functions.
@@ -85,14 +85,14 @@ pub struct Tool {
     pub args: ArgsSchema,
 }
 
-/// `installed.json`: what the host found out when it installed the skill, so that a listing compiles nothing.
+/// `installed.json`: the findings of the installation, so that a listing compiles nothing.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct InstallRecord {
     pub shape: Shape,
     pub wrapped: bool,
     pub sdk: Option<String>,
     pub digest: String,
-    /// Where the file came from; an older kiso did not note it.
+    /// Where the file came from; an older kiso did not record it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub source: Option<String>,
     #[serde(flatten)]
@@ -103,7 +103,7 @@ pub(super) struct InstallRecord {
 
 pub(super) const RECORD: &str = "installed.json";
 
-/// Largest `installed.json`, in bytes: the schemas of a skill, with what JSON for people puts around them.
+/// Bytes of `installed.json`, at most: the schemas of a skill, as indented JSON.
 const MAX_RECORD: usize = 1 << 20;
 
 pub(super) const WASM: &str = "skill.wasm";
@@ -144,17 +144,17 @@ impl InstalledSkill {
         }
     }
 
-    /// The package that it is, if it is one.
+    /// The package, if it is one.
     pub fn package(&self) -> Option<&Arc<Package>> {
         self.manifest.package.as_ref()
     }
 
-    /// Whether it is a part of kiso: a bundled skill, or a package of kiso.
+    /// Whether it is part of kiso: a bundled skill, or a package of kiso.
     pub fn is_of_kiso(&self) -> bool {
         self.is_bundled() || self.package().is_some() && self.source().is_some_and(Package::is_source_of_kiso)
     }
 
-    /// Where its file came from, where that was noted.
+    /// The source of its file, if it was recorded.
     pub fn source(&self) -> Option<&str> {
         match &self.place {
             ComponentLocation::Binary(_) => None,
@@ -162,7 +162,7 @@ impl InstalledSkill {
         }
     }
 
-    /// Where it was got last, and who signed it.
+    /// Where it was last fetched, and who signed it.
     pub fn provenance(&self) -> Option<&Provenance> {
         match &self.place {
             ComponentLocation::Binary(_) => None,
@@ -170,7 +170,7 @@ impl InstalledSkill {
         }
     }
 
-    /// The key that it is pinned to.
+    /// The key to which it is pinned.
     pub fn signer(&self) -> Option<&str> {
         self.provenance()?.signer.as_deref()
     }
@@ -204,7 +204,7 @@ impl InstalledSkill {
         Self { manifest, shape, wrapped: false, sdk: None, tools, place, owner: OnceLock::new() }
     }
 
-    /// Reads a skill of the home; none if there is none of that name.
+    /// Reads a skill of the home; `None` if it is not installed.
     pub(super) fn read(home: &Home, name: &SkillName) -> Result<Option<Self>, SkillError> {
         let dir = home.skill_dir(name);
         let damaged = |what: &str, why: String| {
@@ -231,7 +231,7 @@ impl InstalledSkill {
         let text = read(MANIFEST, MAX_MANIFEST)?.unwrap_or_default();
         let text = String::from_utf8(text).map_err(|e| damaged(MANIFEST, e.to_string()))?;
         let mut manifest = Manifest::parse(MANIFEST, &text).map_err(|e| set_aside(e.to_string()))?;
-        // `--name` may have given it another one.
+        // `--name` may have given it another name.
         manifest.name = name.clone();
         let InstallRecord { shape, wrapped, sdk, digest, source, provenance, tools } = record;
         let tools = self::tools(&manifest, shape, tools).map_err(set_aside)?;
@@ -240,15 +240,15 @@ impl InstalledSkill {
     }
 }
 
-/// The beginning of a file, one byte longer than `max` where there is more of it.
+/// The beginning of a file: at most one byte more than `max`.
 fn read_at_most(path: &Path, max: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(max as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The tools of a skill. A component of plain functions has one for each function; the name of the skill alone names
-/// the function where there is only one.
+/// The tools of a skill. A component of plain functions has one for each function. If there is only one, the skill's name alone
+/// names it.
 pub(super) fn tools(manifest: &Manifest, shape: Shape, found: Vec<(String, Value)>) -> Result<Vec<Tool>, String> {
     let skill = manifest.name.as_str();
     let from_manifest = found.is_empty();

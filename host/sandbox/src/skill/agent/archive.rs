@@ -1,5 +1,5 @@
-//! An archive with the folder of an Agent Skill in it, or its files alone: a zip, or a [`tar`], which registries keep. What it says of
-//! itself is believed nowhere: sizes are counted while it is unpacked, in memory, and no path of it is opened.
+//! An archive that contains the folder of an Agent Skill, or only its files: a zip, or a [`tar`], which registries keep. Its own
+//! statements are not trusted: it is unpacked in memory, sizes are counted, and none of its paths is opened.
 
 use super::folder::{Folder, FolderError, SKILL_MD, archived_path};
 use super::tar;
@@ -17,15 +17,15 @@ pub(in crate::skill) const MAX_PACKED: u64 = 32 << 20;
 const KIND: u32 = 0o170_000;
 const PLAIN: [u32; 3] = [0, 0o100_000, 0o040_000];
 
-/// How a zip begins, and one without files.
+/// The first bytes of a zip, and of one without files.
 const ZIP: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
-/// Whether a file is an Agent Skill by its first bytes: a zip archive, or a `SKILL.md`.
+/// Whether a file's first bytes are those of an Agent Skill: a zip archive, or a `SKILL.md`.
 pub(super) fn is_agent_skill(begin: &[u8]) -> bool {
     ZIP.iter().any(|magic| begin.starts_with(magic)) || is_instructions(begin)
 }
 
-/// Whether a text begins as a `SKILL.md` does, also behind a byte order mark.
+/// Whether a text begins as a `SKILL.md` does. A byte order mark is skipped.
 fn is_instructions(begin: &[u8]) -> bool {
     begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin).trim_ascii_start().starts_with(b"---")
 }
@@ -36,7 +36,8 @@ pub(super) fn read(path: &Path) -> Result<Folder, FolderError> {
     unpack(&packed(path)?, stem)
 }
 
-/// Reads a file that a client sent: an archive, or a `SKILL.md`, which is a folder with one file. The name that it has here says nothing.
+/// Reads a file that a client sent: an archive, or a `SKILL.md`, which becomes a folder with one file. The file's present name
+/// has no meaning.
 pub(super) fn read_upload(path: &Path) -> Result<Folder, FolderError> {
     let bytes = packed(path)?;
     if !is_instructions(&bytes) {
@@ -64,7 +65,7 @@ fn packed(path: &Path) -> Result<Vec<u8>, FolderError> {
     Ok(bytes)
 }
 
-/// The archive of a folder as registries keep it: the same bytes for the same files, below a directory of this name.
+/// Makes the archive of a folder for registries: the same bytes for the same files, below a directory of this name.
 pub(super) fn pack(folder: &Folder, name: &str) -> Result<Vec<u8>, FolderError> {
     // An archive with two such names could not be unpacked again.
     distinct(folder)?;
@@ -76,7 +77,7 @@ pub(super) fn pack(folder: &Folder, name: &str) -> Result<Vec<u8>, FolderError> 
     Ok(packed)
 }
 
-/// `stem` is the folder's name where the archive has only what is in it.
+/// `stem` is the folder's name if the archive contains only the files.
 fn unpack(bytes: &[u8], stem: Option<String>) -> Result<Folder, FolderError> {
     let mut folder = Folder::default();
     match tar::is_one(bytes) {
@@ -104,7 +105,7 @@ fn take(
     folder: &mut Folder,
 ) -> Result<(), FolderError> {
     let damaged = |error: rawzip::Error| FolderError::Archive { why: error.to_string() };
-    // Also what is left out costs time.
+    // Files that are left out cost time, too.
     folder.count()?;
     let name = entry.file_path().as_bytes();
     let name = std::str::from_utf8(name).map_err(|_| FolderError::Path {
@@ -136,7 +137,7 @@ fn take(
     })
 }
 
-/// Takes the folder off that all files lie in, if they do and it is the skill's.
+/// Removes the folder that contains all files, if there is one and it is the skill's.
 fn place_at_root(folder: &mut Folder, stem: Option<String>) {
     let is_root = |folder: &Folder| folder.find(SKILL_MD).is_some();
     let first = folder.files.first().and_then(|(path, _)| path.split_once('/')).map(|(first, _)| first.to_owned());
@@ -152,7 +153,7 @@ fn place_at_root(folder: &mut Folder, stem: Option<String>) {
     }
 }
 
-/// No file is a directory of another one, and none differs from another in its case alone.
+/// Refuses a file that is also a directory of another one, and names that differ only in case.
 fn distinct(folder: &Folder) -> Result<(), FolderError> {
     let mut seen = BTreeSet::new();
     for (path, _) in &folder.files {

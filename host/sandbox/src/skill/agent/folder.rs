@@ -1,4 +1,4 @@
-//! The files of an Agent Skill, from a directory or an archive, before anything of them is believed.
+//! The files of an Agent Skill, from a directory or an archive, before anything in them is trusted.
 
 use super::super::digest::Digest;
 use kiso_plan::code::ErrorCode;
@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Files and directories of one skill. Those that are published have some dozens.
+/// Files and directories of one skill. Published skills have some dozens.
 pub(super) const MAX_FILES: usize = 1_000;
 
 /// Bytes of all its files, unpacked.
@@ -16,7 +16,7 @@ pub(super) const MAX_BYTES: u64 = 32 << 20;
 /// Bytes of its `SKILL.md`, which models read: the specification recommends some 20 KiB.
 pub(super) const MAX_INSTRUCTIONS: u64 = 256 << 10;
 
-/// Directories in directories, and bytes of a path.
+/// Levels of directories, and bytes of a path.
 const MAX_DEPTH: usize = 8;
 const MAX_PATH: usize = 255;
 
@@ -26,7 +26,7 @@ pub(super) const SKILL_MD: &str = "SKILL.md";
 /// Directories and files that belong to other programs and are left out.
 const LEFT_OUT: [&str; 4] = [".git", "__MACOSX", ".DS_Store", "__pycache__"];
 
-/// Why a folder or an archive is not a skill.
+/// The reason why a folder or an archive is not a skill.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     #[error("cannot read {path}: {why}")]
@@ -54,7 +54,7 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    /// A stable word.
+    /// The error's code.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::NotFound { .. } => ErrorCode::NotFound,
@@ -72,7 +72,7 @@ impl FolderError {
 #[derive(Debug, Default)]
 pub(super) struct Folder {
     pub files: Vec<(String, Vec<u8>)>,
-    /// The name of the folder, where it has one.
+    /// The name of the folder, if it has one.
     pub name: Option<String>,
     entries: usize,
     bytes: u64,
@@ -81,7 +81,7 @@ pub(super) struct Folder {
 impl Folder {
     /// Reads a directory.
     pub(super) fn of_dir(path: &Path) -> Result<Self, FolderError> {
-        // Before anything else: it could be any directory, with everything that is in it.
+        // This comes first: the path could be any directory, with many files.
         if fs::symlink_metadata(path.join(SKILL_MD)).is_err() {
             return Err(FolderError::OtherDirectory);
         }
@@ -92,7 +92,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// All of it, in order, if it is a skill.
+    /// Checks that it is a skill, and sorts its files.
     pub(super) fn complete(mut self) -> Result<Self, FolderError> {
         self.files.sort();
         if self.find(SKILL_MD).is_some() { Ok(self) } else { Err(FolderError::NoInstructions) }
@@ -115,7 +115,7 @@ impl Folder {
         if self.entries > MAX_FILES { Err(FolderError::TooMany) } else { Ok(()) }
     }
 
-    /// Takes in a file, no more of it than there is room for.
+    /// Adds a file. Reads only as many bytes as there is room for.
     pub(super) fn add(&mut self, path: String, from: impl Read) -> Result<(), FolderError> {
         let max = if path == SKILL_MD { MAX_INSTRUCTIONS } else { MAX_BYTES };
         let left = MAX_BYTES - self.bytes;
@@ -147,7 +147,7 @@ impl Folder {
                 return Err(FolderError::Path { path, why: "it is not UTF-8" });
             }
             self.count()?;
-            // Of the entry itself: no link is followed, so a circle of them has no end to look for.
+            // The type of the entry itself: links are not followed, so they cannot form a circle.
             let kind = entry.file_type().map_err(|error| not_found(&place, error))?;
             if kind.is_dir() {
                 if depth == MAX_DEPTH {
@@ -175,18 +175,18 @@ fn not_found(path: &Path, error: io::Error) -> FolderError {
     FolderError::NotFound { path: path.display().to_string(), why: error.to_string() }
 }
 
-/// Whether a file or directory of this name is not the skill's.
+/// Whether a file or directory of this name does not belong to the skill.
 fn is_left_out(name: &str) -> bool {
     LEFT_OUT.contains(&name)
 }
 
-/// A path of an archive, without the slash of a directory. None where it is left out.
+/// A path of an archive, without the slash of a directory. `None` if it is left out.
 pub(super) fn archived_path(name: &str) -> Result<Option<&str>, FolderError> {
     let path = name.strip_suffix('/').unwrap_or(name);
     if path.split('/').any(is_left_out) {
         return Ok(None);
     }
-    // One level more than in a directory: that of the folder itself.
+    // An archive has one level more than a directory: that of the folder itself.
     match path.split_once('/') {
         Some((first, rest)) => check_path(first).and_then(|()| check_path(rest)).map_err(|error| match error {
             FolderError::Path { why, .. } => FolderError::Path { path: path.chars().take(100).collect(), why },
@@ -197,7 +197,7 @@ pub(super) fn archived_path(name: &str) -> Result<Option<&str>, FolderError> {
     Ok(Some(path))
 }
 
-/// A path that stays inside: names between slashes, none of them special.
+/// Checks that a path stays inside the folder: ordinary names between slashes.
 fn check_path(path: &str) -> Result<(), FolderError> {
     let refuse = |why| Err(FolderError::Path { path: path.chars().take(100).collect(), why });
     if path.len() > MAX_PATH {

@@ -1,5 +1,5 @@
-//! `SKILL.md`: YAML between two lines of dashes, then Markdown. Read as leniently as the format's guide for clients says: only
-//! what a skill cannot be used without is an error, everything else a warning.
+//! Reads `SKILL.md`: YAML between two lines of dashes, then Markdown. The format's guide for clients asks for leniency: only a
+//! missing part that is necessary is an error, everything else is a warning.
 
 use super::FolderError;
 use saphyr_parser::{Event, Parser};
@@ -21,15 +21,15 @@ const MAX_WORD: usize = 200;
 /// The fields at the beginning of a `SKILL.md`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::skill) struct Frontmatter {
-    /// As it stands there.
+    /// The name as written.
     pub name: Option<String>,
     pub description: String,
     pub license: Option<String>,
     pub compatibility: Option<String>,
     pub metadata: Vec<(String, String)>,
-    /// None where it says nothing of tools.
+    /// `None` if it says nothing about tools.
     pub allowed_tools: Option<Vec<String>>,
-    /// Whether only a person may bring it into play, by its name.
+    /// Whether only a person may bring it into use, by its name.
     pub by_name_only: bool,
     /// Differences from the specification, a sentence each.
     pub warnings: Vec<String>,
@@ -62,7 +62,7 @@ pub(super) fn read(yaml: &str) -> Result<Frontmatter, FolderError> {
     let fields = match mapping(yaml) {
         Ok(fields) => fields,
         Err(why) => {
-            // Others read `description: Use it when: …`, which is no YAML, as it is meant.
+            // Other programs accept `description: Use it when: …`, although it is not valid YAML.
             let (loose, keys) = quoted(yaml);
             let fields = mapping(&loose).map_err(|_| wrong(why))?;
             let read = |key: &String| {
@@ -118,7 +118,7 @@ fn metadata(map: &Map<String, Value>, warnings: &mut Vec<String>) -> Vec<(String
     kept.map(|(key, value)| (cut(key, MAX_WORD), cut(&text(value), MAX_WORD))).collect()
 }
 
-/// `Bash(git:*) Read`, separated by white space or commas, or a list.
+/// Parses `Bash(git:*) Read`, separated by white space or commas, or a list.
 fn tools(value: &Value, warnings: &mut Vec<String>) -> Vec<String> {
     let words: Vec<String> = match value {
         Value::Array(items) => items.iter().filter_map(Value::as_str).map(|word| word.trim().to_owned()).collect(),
@@ -132,7 +132,7 @@ fn tools(value: &Value, warnings: &mut Vec<String>) -> Vec<String> {
     words.iter().map(|word| cut(word, MAX_WORD)).collect()
 }
 
-/// Words outside of parentheses, in which a pattern may have white space.
+/// Splits a text into words. White space in parentheses belongs to a pattern.
 fn separated(text: &str) -> Vec<String> {
     let (mut words, mut word, mut depth) = (Vec::new(), String::new(), 0usize);
     for c in text.chars() {
@@ -156,7 +156,8 @@ fn cut(text: &str, max: usize) -> String {
     text.chars().take(max).collect()
 }
 
-/// The mapping that a YAML document is; every scalar is a text. No alias is followed, so a short document is a small value.
+/// Reads a YAML document as a mapping; every scalar becomes a text. Aliases are not followed, so a short document is always a
+/// small value.
 fn mapping(yaml: &str) -> Result<Map<String, Value>, String> {
     let mut open: Vec<(Value, Option<String>)> = Vec::new();
     let (mut root, mut values) = (None, 0);
@@ -202,7 +203,7 @@ fn mapping(yaml: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The YAML with quotes around each value of the outermost level that is none by itself, with the keys of those. Lists, mappings and
+/// Puts quotes around each value of the outermost level that is not valid YAML, and returns their keys. Lists, mappings and
 /// aliases stay as they are.
 fn quoted(yaml: &str) -> (String, Vec<String>) {
     let (mut out, mut keys) = (String::new(), Vec::new());

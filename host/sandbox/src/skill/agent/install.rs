@@ -1,4 +1,4 @@
-//! From a folder to an Agent Skill that is listed.
+//! Installs a folder as an Agent Skill.
 
 use super::archive;
 use super::folder::{Folder, FolderError, SKILL_MD};
@@ -26,15 +26,15 @@ use std::sync::Arc;
 pub struct AgentCandidate {
     pub skill: AgentSkill,
     folder: Folder,
-    /// Whether there is one of its name, which it replaces.
+    /// Whether it replaces an installed one of the same name.
     pub replaces: bool,
-    /// Why it may be somebody else's than what it replaces.
+    /// The reason why it may come from somebody else than the skill that it replaces.
     pub doubt: Option<String>,
     /// The changes in the text for models, compared with the skill that it replaces.
     pub change: SurfaceChange,
-    /// Why a signature that is there does not count.
+    /// The reason why an existing signature does not count.
     pub signature_warning: Option<String>,
-    /// The digest of what was installed when it was looked at.
+    /// The digest of the skill that was installed when this one was examined.
     seen: Option<String>,
 }
 
@@ -48,33 +48,34 @@ pub(in crate::skill) struct AgentSkillArchive {
     pub bytes: Vec<u8>,
 }
 
-/// How a folder or an archive came here.
+/// The way in which a folder or an archive came here.
 #[derive(Debug, Clone, Copy)]
 enum AgentOrigin<'a> {
     Here,
     Fetched(&'a FetchedFile),
-    /// A client sent it, and nobody knows where that client has it from.
+    /// A client sent it. Its earlier source is not known.
     Upload,
-    /// It stands in a project, whose source this is.
+    /// It is in a project, which is its source.
     Project(&'a str),
 }
 
 impl Skills {
-    /// Whether a path is that of an Agent Skill rather than of a component: a directory, an archive, or a `SKILL.md`.
+    /// Whether a path belongs to an Agent Skill and not to a component: a directory, an archive, or a `SKILL.md`.
     pub fn is_agent_skill(path: &Path) -> bool {
         let archive =
             |ending: &std::ffi::OsStr| ending.eq_ignore_ascii_case("zip") || ending.eq_ignore_ascii_case("skill");
         path.is_dir() || path.ends_with(SKILL_MD) || path.extension().is_some_and(archive)
     }
 
-    /// Whether a file that a client sent is an Agent Skill rather than a component. Its content says so, as its name is not known.
+    /// Whether a file that a client sent is an Agent Skill and not a component. The content decides, because the name is not
+    /// known.
     pub fn is_uploaded_agent_skill(path: &Path) -> std::io::Result<bool> {
         let mut begin = Vec::new();
         fs::File::open(path)?.take(64).read_to_end(&mut begin)?;
         Ok(archive::is_agent_skill(&begin))
     }
 
-    /// Reads a folder or an archive and says what it is. Changes nothing.
+    /// Reads a folder or an archive and describes it. Changes nothing.
     pub fn examine_agent_skill(&self, path: &Path, name: Option<&str>) -> Result<AgentCandidate, SkillError> {
         self.examine_agent_skill_from(path, AgentOrigin::Here, name)
     }
@@ -93,7 +94,7 @@ impl Skills {
         self.examine_agent_skill_from(path, AgentOrigin::Upload, name)
     }
 
-    /// The same for a folder in a project, by which it is known.
+    /// The same for a folder in a project, which is its source.
     pub(in crate::skill) fn examine_project_skill(
         &self,
         path: &Path,
@@ -173,7 +174,7 @@ impl Skills {
                 .collect(),
             name,
         };
-        // One that is damaged is replaced like one that is not there.
+        // A damaged one is replaced as if it were missing.
         let old = self.agent_skill(skill.name.as_str()).ok().flatten();
         let statement = statement(&own, &skill);
         let signed = match origin {
@@ -183,7 +184,7 @@ impl Skills {
         };
         let pinned = old.as_deref().and_then(|old| old.provenance.signer.as_deref());
         self.check_publisher(skill.name.as_str(), pinned, &signed)?;
-        // The same files are as good from anywhere, and so is what the same key signed.
+        // Files with the same digest, or a signature of the same key, may come from another source.
         let known = old.as_deref().filter(|old| old.digest == skill.digest || pinned.is_some());
         let source = known.map_or(skill.source.clone(), |old| old.source.clone());
         let provenance = Provenance { signer: signed.by, ..skill.provenance.clone() };
@@ -195,7 +196,8 @@ impl Skills {
         Ok(AgentCandidate { skill, folder, replaces, doubt, change, signature_warning, seen })
     }
 
-    /// The difference to what is installed: what every prompt has of it, its instructions line by line, and its other files by their names.
+    /// The difference from the installed skill: its part in every prompt, its instructions line by line, and the names of its
+    /// other files.
     fn agent_change(&self, old: &AgentSkill, new: &AgentSkill, folder: &Folder) -> SurfaceChange {
         if old.digest == new.digest {
             return SurfaceChange::default();
@@ -348,7 +350,7 @@ fn identity(skill: &AgentSkill) -> Identity<'_> {
     Identity { version: skill.version(), digest: &skill.digest, source: Some(&skill.source) }
 }
 
-/// The name that it is installed under: its own as far as that can be one, else that of its folder.
+/// The name that it is installed under: its own if that is valid, else that of its folder.
 fn named(said: &mut Frontmatter, folder: Option<&str>) -> Result<SkillName, String> {
     let own = said.name.clone().filter(|name| !name.trim().is_empty());
     if own.is_none() {
@@ -370,7 +372,7 @@ fn named(said: &mut Frontmatter, folder: Option<&str>) -> Result<SkillName, Stri
     Ok(name)
 }
 
-/// The text with every run of other characters as one dash.
+/// Replaces every run of other characters by one dash.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

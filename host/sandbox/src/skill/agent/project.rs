@@ -1,5 +1,6 @@
-//! Agent Skills that stand in a project: in `.agents/skills` and `.claude/skills`. Whoever writes into the project wrote them, so none is
-//! used before an administrator has trusted it, as it is then: a copy is installed, and a change in the project changes nothing here.
+//! Agent Skills in a project's `.agents/skills` and `.claude/skills`. Anybody who can write to the project may have written them,
+//! so none is used before an administrator has trusted it. Then a copy is installed, and later changes in the project have no
+//! effect here.
 
 use super::AgentSkill;
 use crate::skill::Skills;
@@ -11,23 +12,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where programs look for skills in a project.
+/// Where other programs look for skills in a project.
 const FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];
 
-/// Skills of one project that are looked at.
+/// Skills of one project that are read.
 const MAX_SKILLS: usize = 200;
 
-/// Before the directory, in what such a skill is known by.
+/// The beginning of the source of such a skill, before the directory.
 const SCHEME: &str = "project:";
 
-/// A skill that stands in a project, or that was trusted and does not stand there any more.
+/// A skill of a project, or a trusted one that is not in the project any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectSkill {
-    /// Its name, or that of its folder where it cannot be read.
+    /// Its name, or that of its folder if it cannot be read.
     pub name: String,
-    /// Its folder below the project.
+    /// Its folder, relative to the project.
     pub place: String,
-    /// SHA-256 over its files as they are now; empty where there is none.
+    /// SHA-256 over its present files; empty if there are none.
     pub digest: String,
     pub state: ProjectSkillState,
 }
@@ -37,11 +38,11 @@ pub struct ProjectSkill {
 pub enum ProjectSkillState {
     /// Nobody has trusted it.
     New,
-    /// It was trusted, and is another one by now. What was trusted is still used.
+    /// It has changed since it was trusted. The trusted copy is still used.
     Changed,
-    /// It is as it was trusted.
+    /// It has not changed since it was trusted.
     Trusted,
-    /// It was trusted, and stands in the project no more.
+    /// It was trusted, and is not in the project any more.
     Gone,
     /// It cannot be installed, and why.
     Refused(String),
@@ -59,7 +60,7 @@ impl ProjectSkill {
 }
 
 impl ProjectSkillState {
-    /// In one word.
+    /// The state in one word.
     pub fn word(&self) -> &'static str {
         match self {
             Self::New => "new",
@@ -77,7 +78,7 @@ impl ProjectSkillState {
 }
 
 impl Skills {
-    /// The skills that stand in a project, by name. Changes nothing.
+    /// The skills of a project, by name. Changes nothing.
     pub fn project_skills(&self, project: &Path) -> Result<Vec<ProjectSkill>, SkillError> {
         let (project, source) = known_by(project)?;
         let mut found: Vec<ProjectSkill> = Vec::new();
@@ -118,8 +119,8 @@ impl Skills {
         Ok(found)
     }
 
-    /// Installs what is new or changed, and removes what is gone. `seen` is what was looked at before: what is something else by now is
-    /// an error.
+    /// Installs new and changed skills, and removes those that are gone. `seen` is the state that the person saw: if it has
+    /// changed since, this fails.
     pub fn trust_project(&self, project: &Path, seen: &[ProjectSkill]) -> Result<Vec<Arc<AgentSkill>>, SkillError> {
         let (project, source) = known_by(project)?;
         let changed = |what: &str| {
@@ -151,7 +152,7 @@ impl Skills {
     }
 }
 
-/// A project's directory without links, and what its skills are known by.
+/// A project's directory without links, and the source of its skills.
 fn known_by(project: &Path) -> Result<(PathBuf, String), SkillError> {
     let shown = project.display().to_string();
     let refuse = |why: String| SkillError::new(&shown, Blame::Caller, ErrorCode::NotFound, why);
@@ -167,7 +168,7 @@ fn known_by(project: &Path) -> Result<(PathBuf, String), SkillError> {
 fn folders(project: &Path) -> Vec<(String, PathBuf)> {
     let mut all = Vec::new();
     for folder in FOLDERS {
-        // Not by a link out of the project: there, others may write.
+        // A link out of the project is not followed: others may write there.
         let Ok(dir) = project.join(folder).canonicalize() else { continue };
         if !dir.starts_with(project) {
             continue;

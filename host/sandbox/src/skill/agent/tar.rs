@@ -1,5 +1,6 @@
-//! A folder as a tar archive in gzip, the form in which registries keep Agent Skills. Read in memory, no path of it is opened, and sizes
-//! are counted while it is unpacked. Written, it depends on the files alone: no times, no owners, and one order.
+//! A folder as a tar archive in gzip, the form in which registries keep Agent Skills. It is read in memory, none of its paths is
+//! opened, and sizes are counted while it is unpacked. A written archive depends only on the files: it has no times and no
+//! owners, and a fixed order.
 
 use super::folder::{Folder, FolderError, MAX_BYTES, MAX_FILES, archived_path};
 use ::tar::{Archive, Builder, EntryType, Header};
@@ -7,10 +8,10 @@ use flate2::bufread::GzDecoder;
 use flate2::{Compression, GzBuilder};
 use std::io::{self, Read};
 
-/// Bytes of an archive once gzip is taken off: those of the files, and some blocks of 512 around each of them.
+/// Bytes of an archive without gzip: those of the files, and some blocks of 512 for each of them.
 const MAX_UNPACKED: u64 = MAX_BYTES + (8 * 512 * MAX_FILES) as u64;
 
-/// Whether it is meant to be one.
+/// Whether the bytes look like such an archive.
 pub(super) fn is_one(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x1f, 0x8b])
 }
@@ -41,13 +42,13 @@ pub(super) fn read(packed: &[u8], folder: &mut Folder) -> Result<(), FolderError
 }
 
 fn take(kind: EntryType, name: &[u8], content: &[u8], folder: &mut Folder) -> Result<(), FolderError> {
-    // Also what is left out costs time.
+    // Files that are left out cost time, too.
     folder.count()?;
     let name = std::str::from_utf8(name).map_err(|_| FolderError::Path {
         path: String::from_utf8_lossy(name).chars().take(100).collect(),
         why: "it is not UTF-8",
     })?;
-    // So begin the names in an archive of `.`, and that is one of them.
+    // Names in an archive of `.` begin in this way, and `./` itself is an entry.
     let name = name.strip_prefix("./").unwrap_or(name);
     if name.is_empty() || name == "." {
         return Ok(());
@@ -55,7 +56,7 @@ fn take(kind: EntryType, name: &[u8], content: &[u8], folder: &mut Folder) -> Re
     let Some(path) = archived_path(name)? else { return Ok(()) };
     match kind {
         EntryType::Regular if !name.ends_with('/') => folder.add(path.to_owned(), content),
-        // The oldest archives have no other mark of a directory.
+        // The oldest archives mark a directory only by the slash.
         EntryType::Regular | EntryType::Directory => Ok(()),
         _ => Err(FolderError::Link { path: path.to_owned() }),
     }
@@ -67,13 +68,13 @@ fn damaged(error: &io::Error) -> FolderError {
 
 /// Writes the files below a folder of this name.
 pub(super) fn write(root: &str, files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
-    // Nothing of this machine or of now.
+    // No time, and nothing of this machine.
     let gzip = GzBuilder::new().mtime(0).operating_system(255);
     let mut out = Builder::new(gzip.write(Vec::new(), Compression::default()));
     for (path, bytes) in files {
         let mut head = Header::new_gnu();
         head.set_entry_type(EntryType::Regular);
-        // A folder is read without its modes, and an archive may have none. Other programs than kiso start scripts as they are.
+        // A folder is read without its modes, and an archive may lack them. Other programs than kiso run scripts directly.
         head.set_mode(if bytes.starts_with(b"#!") { 0o755 } else { 0o644 });
         head.set_size(bytes.len() as u64);
         head.set_mtime(0);
@@ -91,7 +92,7 @@ mod tests {
 
     const SKILL: &[u8] = b"---\nname: greet\ndescription: Greets.\n---\nSay hello.\n";
 
-    /// A head, also with what no honest program writes.
+    /// A header, also with values that no normal program writes.
     fn head(name: &str, kind: u8, size: u64) -> Header {
         let mut head = Header::new_gnu();
         head.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
@@ -102,7 +103,7 @@ mod tests {
         head
     }
 
-    /// An archive with these entries, in gzip.
+    /// Makes an archive with these entries, in gzip.
     fn archive(entries: &[(&str, u8, &[u8])]) -> Vec<u8> {
         let mut out = Builder::new(GzBuilder::new().write(Vec::new(), Compression::fast()));
         for (name, kind, content) in entries {
@@ -111,14 +112,14 @@ mod tests {
         out.into_inner().unwrap().finish().unwrap()
     }
 
-    /// These bytes in gzip.
+    /// Compresses these bytes with gzip.
     fn gzipped(bytes: &[u8]) -> Vec<u8> {
         let mut out = GzBuilder::new().write(Vec::new(), Compression::fast());
         out.write_all(bytes).unwrap();
         out.finish().unwrap()
     }
 
-    /// A record of the form in which POSIX says what has no room in a head, whose length counts its own digits.
+    /// A POSIX record for values that do not fit into a header. Its length includes its own digits.
     fn record(key: &str, value: &str) -> String {
         let rest = format!(" {key}={value}\n");
         let length = (rest.len()..).find(|length| length.to_string().len() + rest.len() == *length).unwrap();
@@ -174,7 +175,7 @@ mod tests {
         ] {
             assert_eq!(paths(&archive(&entries)), [wanted]);
         }
-        // The first part of a path in a place of its own.
+        // The first part of the path in a separate field.
         let mut parted = Header::new_ustar();
         parted.set_path(format!("greet/{}/SKILL.md", "x".repeat(95))).unwrap();
         assert_ne!(parted.as_ustar().unwrap().prefix[0], 0);
@@ -193,7 +194,7 @@ mod tests {
         for kind in [b'1', b'2', b'3', b'4', b'6'] {
             assert_eq!(code(&archive(&[("greet/loop", kind, b"")])), "link", "{kind}");
         }
-        // With holes, which this one says nothing of.
+        // A sparse file, which this reader does not support.
         assert_eq!(code(&archive(&[("greet/loop", b'S', b"")])), "bad-archive");
     }
 
@@ -215,7 +216,7 @@ mod tests {
         let good = archive(&[("SKILL.md", b'0', SKILL)]);
         assert_eq!(code(&good[..good.len() - 1]), "bad-archive");
         assert_eq!(code(&gzipped(&[b'x'; 1024])), "bad-archive");
-        // A size behind the end, in each place where one can be said.
+        // A size beyond the end, in each field that has one.
         for size in [1, 1 << 20, 8 << 30] {
             assert_eq!(code(&gzipped(head("a", b'0', size).as_bytes())), "bad-archive", "{size}");
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// The part of a grant that is "ask": `[ask]` in the grant's file.
+/// The "ask" part of a grant: `[ask]` in the grant's file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AskGrant {
@@ -20,7 +20,7 @@ pub struct AskGrant {
     pub secrets: BTreeSet<String>,
 }
 
-/// The overlap of it and the manifest.
+/// The overlap of this part and the manifest.
 #[derive(Debug, Clone, Default)]
 pub struct AskEffective {
     pub http: <OutgoingHttp as Capability>::Allowed,
@@ -73,7 +73,7 @@ impl AskGrant {
         }
     }
 
-    /// Adds what the options say. Says why where the skill does not ask for it.
+    /// Adds the values of the options. Returns an error if the skill does not ask for them.
     pub fn add_chosen(&mut self, needs: &Needs, chosen: &FlagValues, skill: &str) -> Result<(), String> {
         let private = chosen.has("private");
         for host in chosen.values("ask-host") {
@@ -97,13 +97,13 @@ impl AskGrant {
         self.secrets.retain(|name| !secrets.contains(name));
     }
 
-    /// A line for each thing, as the rest of "It asks to".
+    /// The permissions, each a line that completes "It asks to".
     pub fn lines(&self) -> Vec<String> {
         let lines = OutgoingHttp::lines(&self.http).into_iter().chain(ReadableSecrets::lines(&self.secrets));
         lines.map(|line| format!("{line}, once you have accepted it")).collect()
     }
 
-    /// For programs; nothing where it is empty.
+    /// The form for programs; nothing is added if it is empty.
     pub fn json(&self, into: &mut Map<String, Value>) {
         if *self == Self::default() {
             return;

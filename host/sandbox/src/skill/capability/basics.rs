@@ -9,7 +9,7 @@ use crate::skill::wit::since_v0_1::kiso::skill::types;
 use crate::skill::wit::{ImportSpec, V0_1};
 use wasmtime::component::{HasSelf, Linker};
 
-/// Its state is wasmtime's.
+/// wasmtime has its state.
 #[derive(Debug)]
 pub(crate) struct Basics;
 

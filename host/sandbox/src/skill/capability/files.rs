@@ -20,13 +20,13 @@ use std::sync::Arc;
 use wasmtime::component::Linker;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
-/// How a skill sees `/work`.
+/// A skill's access to `/work`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Workspace {
-    /// Not at all.
+    /// No access.
     None,
-    /// It may read. This holds where the manifest says nothing.
+    /// It may read. This is the default of a manifest.
     #[default]
     Read,
     /// It may read and write.
@@ -34,7 +34,7 @@ pub enum Workspace {
 }
 
 impl Workspace {
-    /// In WASI's terms; none where it sees nothing.
+    /// The permissions in terms of WASI; `None` without access.
     pub fn permissions(self) -> Option<FsPerms> {
         match self {
             Self::None => None,
@@ -62,19 +62,19 @@ pub struct WorkspaceFiles {
     pub roots: Roots,
     /// The directories that it used.
     pub touched: DirectoryUse,
-    /// Of all that the call has read.
+    /// The label of everything that the call has read.
     pub label: LabelCell,
     /// Handles of directory listings that may still be open.
     pub listings: Vec<u32>,
-    /// Handles of directories that are in no folder.
+    /// Handles of directories that are outside of all folders.
     pub plain_dirs: HashSet<u32>,
     /// Whether its operations may block the thread that runs it.
     pub blocks: bool,
-    /// Of Agent Skills' files, where it sees them.
+    /// The labels of Agent Skills' files, if it sees them.
     pub published: Option<PublishedFiles>,
     /// Folders of a person that it sees.
     pub overlays: Overlays,
-    /// Where it asks for commands, if it can.
+    /// The file through which it requests commands, if it can.
     pub control: Option<ControlFile>,
     access: Workspace,
     work: PathBuf,
@@ -88,7 +88,7 @@ impl WorkspaceFiles {
         self.hit.set(self.budget.hit(Limit::Listings))
     }
 
-    /// How the call sees `/work`.
+    /// The call's access to `/work`.
     pub fn permissions(&self) -> Option<FsPerms> {
         self.access.permissions()
     }
@@ -107,7 +107,7 @@ impl Capability for WorkspaceFiles {
     type Allowed = Workspace;
 
     fn link<T: GuestState>(linker: &mut Linker<T>, _: fn(&mut T) -> &mut Self) -> wasmtime::Result<()> {
-        // Their state is found through `ChargedFiles`, as that of exec's processes is.
+        // Their state is accessed through `ChargedFiles`, as that of exec's processes is.
         workspace::add_to_linker(linker)
     }
 
@@ -163,7 +163,7 @@ fn unusable(work: &std::path::Path, error: &dyn std::fmt::Display) -> String {
 impl Grantable for WorkspaceFiles {
     type Toml = Workspace;
     type Need = Workspace;
-    /// Less than the manifest asks for, if the administrator wants so.
+    /// The administrator may grant less than the manifest asks for.
     type Grant = Option<Workspace>;
 
     const FLAGS: &'static [Flag] = &[
@@ -246,7 +246,7 @@ impl Grantable for WorkspaceFiles {
     }
 
     fn access(_: &Workspace) -> Vec<String> {
-        // Every skill sees the workspace as it asks.
+        // Every skill sees the workspace as its manifest asks.
         Vec::new()
     }
 

@@ -46,15 +46,15 @@ pub struct OutgoingHttp {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HttpGrant {
-    /// As in the manifest, or narrower: "example.org" where the manifest asks for "*".
+    /// The host of the manifest, or a narrower one: "example.org" if the manifest asks for "*".
     pub host: String,
-    /// Methods in upper case; GET where the file says nothing.
+    /// Methods in upper case; GET if the file lists none.
     #[serde(default = "reading")]
     pub methods: Vec<String>,
     /// The secret that kiso may put into requests to this host, and the header for it: exactly as the manifest asks.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub inject: Option<Inject>,
-    /// Also when the host's address is private (127.0.0.1, 192.168.…). A manifest cannot ask for this.
+    /// Whether the host may have a private address (127.0.0.1, 192.168.…). A manifest cannot ask for this.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub private: bool,
 }
@@ -65,12 +65,12 @@ impl HttpGrant {
         Self { host: host.to_owned(), methods: need.methods.clone(), inject: need.inject.clone(), private }
     }
 
-    /// Whether it names every host that `host` does.
+    /// Whether it includes every host that `host` includes.
     pub fn covers(&self, host: &str) -> bool {
         covers(&self.host, host)
     }
 
-    /// Whether everything that is asked for is granted here.
+    /// Whether it grants everything that is asked for.
     fn holds(&self, asked: &Self) -> bool {
         covers(&self.host, &asked.host)
             && asked.methods.iter().all(|m| self.methods.contains(m))
@@ -87,11 +87,11 @@ impl Capability for OutgoingHttp {
         about: "send HTTP requests to granted hosts",
         asked: "http = [{ host = \"example.org\", methods = [\"GET\"] }]",
     };
-    /// Each with whether private addresses are reachable.
+    /// Each need, and whether private addresses are allowed.
     type Allowed = Vec<(HttpNeed, bool)>;
 
     fn link<T: GuestState>(linker: &mut Linker<T>, _: fn(&mut T) -> &mut Self) -> wasmtime::Result<()> {
-        // Its state is found through `WasiHttpView`.
+        // Its state is accessed through `WasiHttpView`.
         wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
     }
 
@@ -102,7 +102,7 @@ impl Capability for OutgoingHttp {
             let header = header.map_err(|e| SkillError::host(call.skill.as_str(), e))?;
             Ok(Some(match find(call, secret)? {
                 Ok(value) => Injection::Header(header, value),
-                // Without its secret the request could only fail, and in a way that nobody understands.
+                // Without its secret the request would fail with an error that nobody understands.
                 Err(how) => Injection::Unset { secret: secret.clone(), how },
             }))
         };
@@ -212,7 +212,7 @@ impl Grantable for OutgoingHttp {
         let mut allowed = Vec::new();
         for need in needs {
             for granted in grant {
-                // The narrower of the two counts.
+                // The narrower of the two applies.
                 let host = if covers(&need.host, &granted.host) {
                     &granted.host
                 } else if covers(&granted.host, &need.host) {
@@ -294,7 +294,7 @@ impl Grantable for OutgoingHttp {
     fn grant_json(key: &str, grant: &Self::Grant, into: &mut Map<String, Value>) {
         let host = |granted: &HttpGrant| {
             let mut shown = json!(granted);
-            // In the file it is left out where it is false.
+            // The file leaves it out if it is false.
             shown["private"] = granted.private.into();
             shown
         };
@@ -302,7 +302,7 @@ impl Grantable for OutgoingHttp {
     }
 }
 
-/// Adds a host, one that the manifest covers. Says why where it does not.
+/// Adds a host that the manifest covers. Returns an error for any other.
 pub(crate) fn add_host(
     grant: &mut Vec<HttpGrant>,
     needs: &[HttpNeed],
@@ -366,8 +366,8 @@ fn check_host(host: &str) -> Result<(), String> {
     }
 }
 
-/// Whether every host that `narrow` names is also named by `wide`. A "*" covers other ports than the scheme's own too:
-/// the one who grants "example.org:8080" has named the port.
+/// Whether `wide` includes every host that `narrow` includes. "*" also covers other ports than the scheme's default: whoever
+/// grants "example.org:8080" has named the port.
 fn covers(wide: &str, narrow: &str) -> bool {
     wide == narrow
         || wide == "*"

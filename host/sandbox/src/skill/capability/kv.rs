@@ -19,12 +19,12 @@ use wasmtime::component::{HasSelf, Linker};
 /// The values of one session and skill.
 #[derive(Debug)]
 pub(crate) struct Kv {
-    /// The space that values belong to; none in a test.
+    /// The owner of the values; `None` in a test.
     space: Option<(SessionName, KvOwner)>,
     store: Store,
-    /// The work that the call is a part of, which undoes no values.
+    /// The transaction that the call belongs to. It does not undo values.
     transaction: Option<Arc<Transaction>>,
-    /// Of all that the call has read.
+    /// The label of everything that the call has read.
     label: LabelCell,
 }
 
@@ -63,7 +63,7 @@ impl Kv {
         Ok(found)
     }
 
-    /// Puts on record that a value is about to change.
+    /// Records that a value is about to change.
     fn leaving(&self) -> Result<(), Failure> {
         let left = self.transaction.as_ref().map_or(Ok(()), |work| work.leaving("a value that outlives the call"));
         left.map_err(|error| failure(ErrorCode::Unavailable, format!("it could not be put on record: {error}")))
@@ -98,7 +98,7 @@ impl Host for Kv {
         }
         let label = self.label.get().label();
         let write = self.store.write(move |tx| {
-            // That it is gone says something, too.
+            // The absence of a value is information, too.
             tx.join_kv_label(&session, &owner, &label)?;
             Ok((tx.kv_delete(&session, &owner, &key)?, tx.kv_label(&session, &owner)?))
         });

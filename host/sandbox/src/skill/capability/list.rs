@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Doc {
     /// A short description of its purpose.
     pub about: &'static str,
-    /// How a manifest asks for it, in TOML; empty where every skill has it.
+    /// The need of a manifest for it, in TOML; empty if every skill has it.
     pub asked: &'static str,
 }
 
@@ -19,9 +19,9 @@ pub struct Flag {
     /// The name of its value; `None` if it has no value.
     pub value: Option<&'static str>,
     pub help: &'static str,
-    /// Another one, without which this says nothing.
+    /// Another option that this one requires.
     pub requires: Option<&'static str>,
-    /// Another one that says something else.
+    /// Another option that contradicts this one.
     pub conflicts_with: Option<&'static str>,
 }
 
@@ -47,12 +47,12 @@ impl FlagValues {
     }
 }
 
-/// Who was granted something of a capability: a skill, and what in its words.
+/// A skill that was granted a capability, and the permissions in words.
 pub(crate) type SkillAccess = (String, Vec<String>);
 
 /// A row of the documentation's table.
 pub(super) fn row(name: &str, doc: Doc, imports: &[ImportSpec], flags: &[Flag]) -> String {
-    // WASI's interfaces are many, and documented elsewhere.
+    // WASI has many interfaces, which are documented elsewhere.
     let imported: BTreeSet<String> = imports
         .iter()
         .map(|i| format!("`{}@{}`", if i.world == wit::SKILL { i.interface } else { i.world }, i.version))
@@ -74,7 +74,7 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Makes the types that have a field for each capability, and what goes through all of them.
+/// Makes the types that have a field for each capability, and the functions that visit all of them.
 macro_rules! capabilities {
     (
         $(#[doc = $about_granted:literal])*
@@ -95,9 +95,9 @@ macro_rules! capabilities {
                 all.into_iter().flatten()
             }
 
-            /// Defines the functions of all.
+            /// Defines the functions of all capabilities.
             pub(in crate::skill) fn link<T: GuestState>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
-                // Those of the second group first: files shadow some of WASI's.
+                // The second group comes first: files replace some functions of WASI.
                 $($Open::link(linker, |state| &mut state.capabilities().$open)?;)*
                 $($Grantable::link(linker, |state| &mut state.capabilities().$granted)?;)*
                 Ok(())
@@ -111,7 +111,7 @@ macro_rules! capabilities {
                 })
             }
 
-            /// Adds what WASI shows of them.
+            /// Adds their parts of WASI.
             pub(in crate::skill) fn show(&self, wasi: &mut WasiCtxBuilder) -> Result<(), String> {
                 $(self.$granted.show(wasi)?;)*
                 $(self.$open.show(wasi)?;)*
@@ -129,7 +129,7 @@ macro_rules! capabilities {
                 all.into_iter().flatten()
             }
 
-            /// The lines of `kiso doctor`: a name each, with what the machine has of it and who was granted some of it, or
+            /// The lines of `kiso doctor`: each has a name, the parts that the machine has, and who was granted some of it, or
             /// why it cannot work here.
             pub fn doctor(skills: &[(String, EffectiveGrant)]) -> Vec<(&'static str, Result<String, String>)> {
                 let mut lines = Vec::new();
@@ -198,7 +198,7 @@ macro_rules! capabilities {
                 }
             }
 
-            /// For programs, also where every skill gets as much.
+            /// The form for programs, also if every skill gets as much.
             pub fn json(&self) -> Map<String, Value> {
                 let mut json = Map::new();
                 $($Grantable::need_json(stringify!($granted), &self.$granted, &mut json);)*
@@ -216,7 +216,7 @@ macro_rules! capabilities {
         }
 
         impl NeedsTable {
-            /// Checks what can be checked without a configuration; an error is a byte of the manifest and a message.
+            /// Checks everything that does not depend on the configuration. An error is a byte of the manifest and a message.
             pub(super) fn check(self, declared: &[&str]) -> Result<Needs, (usize, String)> {
                 let at_least_one = |value: Option<Spanned<u64>>, key: &str| match value {
                     Some(v) if *v.get_ref() == 0 => Err((v.span().start, format!("`{key}` must be at least 1"))),
@@ -296,7 +296,7 @@ macro_rules! capabilities {
                 }
             }
 
-            /// Adds what one capability calls `name`: a host, a secret. Says why where `skill` does not ask for it.
+            /// Adds a host or secret to one capability. Returns an error if `skill` does not ask for it.
             pub fn add(&mut self, needs: &Needs, skill: &str, capability: &str, name: &str) -> Result<(), String> {
                 let added = match capability {
                     $(stringify!($granted) => $Grantable::add(&mut self.$granted, &needs.$granted, name, skill),)*
@@ -309,9 +309,9 @@ macro_rules! capabilities {
                 added
             }
 
-            /// Adds what the options of `kiso skill grant` say.
+            /// Adds the values of the options of `kiso skill grant`.
             pub fn add_chosen(&mut self, needs: &Needs, skill: &str, chosen: &FlagValues) -> Result<(), String> {
-                // The last word counts: what is to be asked for is not granted without asking any more.
+                // The last option wins: access with "ask" replaces access without.
                 self.http.retain(|open| !chosen.values("ask-host").contains(&open.host));
                 self.secrets.retain(|name| !chosen.values("ask-secret").contains(name));
                 $($Grantable::add_chosen(&mut self.$granted, &needs.$granted, chosen, skill)?;)*
@@ -320,7 +320,7 @@ macro_rules! capabilities {
                 self.ask.check(&self.http, &self.secrets)
             }
 
-            /// A line for each thing that is granted, as the rest of "It asks to".
+            /// The permissions, each a line that completes "It asks to".
             pub fn lines(&self) -> Vec<String> {
                 let mut lines = Vec::new();
                 $(lines.extend($Grantable::lines(&self.$granted));)*
@@ -330,7 +330,7 @@ macro_rules! capabilities {
                 lines
             }
 
-            /// For programs.
+            /// The form for programs.
             pub fn json(&self) -> Map<String, Value> {
                 let mut json = Map::new();
                 $($Grantable::grant_json(stringify!($granted), &self.$granted, &mut json);)*
@@ -350,7 +350,7 @@ macro_rules! capabilities {
         }
 
         impl EffectiveGrant {
-            /// With these limits.
+            /// The overlap with these limits.
             pub fn overlap(needs: &Needs, grant: &Grant, memory_mib: u64, timeout_s: u64) -> Self {
                 Self {
                     memory_mib,
@@ -360,7 +360,7 @@ macro_rules! capabilities {
                 }
             }
 
-            /// A line for each thing that is allowed.
+            /// The permissions, one per line.
             pub fn lines(&self) -> Vec<String> {
                 let mut lines = Vec::new();
                 $(lines.extend($Grantable::summary(&self.$granted));)*
@@ -369,7 +369,7 @@ macro_rules! capabilities {
                 lines
             }
 
-            /// For programs.
+            /// The form for programs.
             pub fn json(&self) -> Value {
                 let mut json = json!({
                     $(stringify!($granted): $Grantable::allowed_json(&self.$granted),)*
@@ -385,7 +385,7 @@ macro_rules! capabilities {
 
 pub(super) use capabilities;
 
-/// A line of `kiso doctor`; none where there is nothing to say.
+/// A line of `kiso doctor`; `None` if there is nothing to report.
 pub(super) fn line(check: Option<Result<String, String>>, access: &[SkillAccess]) -> Option<Result<String, String>> {
     let said = match check {
         Some(Err(why)) => return Some(Err(why)),

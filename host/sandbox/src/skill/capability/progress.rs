@@ -1,4 +1,4 @@
-//! `kiso:skill/progress`: how far a call has come.
+//! `kiso:skill/progress`: the progress of a call.
 
 use super::{Capability, Doc, GuestState};
 use crate::engine::limits::{HitCell, cut};
@@ -10,13 +10,13 @@ use kiso_base::home::SkillName;
 use std::sync::Arc;
 use wasmtime::component::{HasSelf, Linker};
 
-/// Who hears of it.
+/// Receives the progress.
 pub(crate) struct Progress {
     skill: SkillName,
     observer: Arc<dyn Observer>,
 }
 
-/// A line on a terminal holds no more.
+/// The width of a terminal's line.
 const NOTE_BYTES: usize = 200;
 
 impl Capability for Progress {
@@ -36,7 +36,7 @@ impl Capability for Progress {
 impl Host for Progress {
     fn report(&mut self, done: Option<f64>, note: String) -> wasmtime::Result<()> {
         let done = done.filter(|d| !d.is_nan()).map(|d| d.clamp(0.0, 1.0));
-        // The note goes to a terminal: what a guest chose must not move its cursor.
+        // The note goes to a terminal, so control characters are removed.
         let note: String = cut(&note, NOTE_BYTES).chars().filter(|c| !c.is_control()).collect();
         self.observer.progress(self.skill.as_str(), done, &note);
         Ok(())

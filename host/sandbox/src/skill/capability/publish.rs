@@ -27,7 +27,7 @@ pub(crate) struct Publish {
     store: Store,
     /// Nothing is published in a test.
     test: bool,
-    /// The work that the call is a part of, which takes no link back.
+    /// The transaction that the call belongs to. It cannot take links back.
     transaction: Option<Arc<Transaction>>,
     permit: Permit,
     labels: Option<Arc<FileLabels>>,
@@ -40,7 +40,7 @@ pub(crate) struct Publish {
 /// Larger files are copied by hand, not opened in a browser.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A link's title, which is stored: without a cut it would be a way around the quota on bytes.
+/// The length of a stored title. Without a limit, titles would be a way around the quota.
 const TITLE_BYTES: usize = 200;
 
 impl Capability for Publish {
@@ -100,7 +100,7 @@ impl Host for Publish {
         if note.bytes > MAX_BYTES {
             return Ok(Err(failure(ErrorCode::TooLarge, format!("{path} is larger than {} MiB", MAX_BYTES >> 20))));
         }
-        // Whoever has the link reads the file.
+        // Anybody with the link can read the file.
         if let Some(labels) = &self.labels {
             match std::fs::File::open(work) {
                 Ok(work) => self.permit.read().join(labels.of_entry(&work, note.path.as_ref(), false)),

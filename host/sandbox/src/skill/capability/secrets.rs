@@ -16,27 +16,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime_wasi::WasiCtxBuilder;
 
-/// How a secret is used.
+/// The kind of use of a secret.
 const RECEIVED: &str = "received";
 
 /// The secrets that a call may read.
 #[derive(Debug, Default)]
 pub struct ReadableSecrets {
-    /// Name to value, where the skill declares it, it is granted and set.
+    /// Values by name, for secrets that are declared, granted and set.
     values: BTreeMap<String, SecretValue>,
-    /// Of a value that was declared by the end of its name: what was declared.
+    /// For values that were declared by the end of the name: the declaration.
     by_end: BTreeMap<String, String>,
-    /// Variables of the environment: those of [`ReadableSecrets::values`] that were set there.
+    /// Variables of the environment: the [`ReadableSecrets::values`] that come from it.
     variables: Vec<(String, String)>,
-    /// Declared to go into requests, so that the guest never has it.
+    /// Declared for injection into requests only. The guest never gets them.
     injected: BTreeSet<String>,
     /// Declared, but not granted.
     denied: Vec<String>,
-    /// Declared and granted, or injected, but nobody has set it: name and how to set it.
+    /// Declared and granted, or injected, but without a value: name and how to set it.
     unset: Vec<(String, String)>,
-    /// Whether the guest asked for one that it may not have.
+    /// Whether the guest asked for a secret that it may not have.
     refusal: Option<String>,
-    /// Those that the guest has got: what is in its environment, it has whether it looks or not.
+    /// Secrets that the guest has received. Everything in its environment counts.
     received: BTreeSet<String>,
 }
 
@@ -80,7 +80,7 @@ impl Capability for ReadableSecrets {
                 Err(how) => secrets.unset.push((name.clone(), how)),
             }
         }
-        // A skill may know that there is none, to do without.
+        // A skill may learn that a secret has no value, so that it can do without.
         for name in &secrets.injected {
             if let Ok(Err(how)) = find(call, name) {
                 secrets.unset.push((name.clone(), how));
@@ -112,7 +112,7 @@ impl GrantByName for ReadableSecrets {
     };
 
     fn check_name(_: &str) -> Result<(), String> {
-        // One that is not declared has no effect.
+        // A secret that is not declared has no effect.
         Ok(())
     }
 
@@ -145,12 +145,12 @@ impl ReadableSecrets {
         &self.values
     }
 
-    /// All of them go to the guest at once, as a command's input has them.
+    /// Marks all values as received, because a command's input contains all of them.
     pub fn hand_over(&mut self) {
         self.received.extend(self.values.keys().cloned());
     }
 
-    /// Puts all of them into the environment, for a command whose standard input is the command line's.
+    /// Puts all values into the environment, for a command whose standard input is the command line's.
     pub fn hand_over_in_environment(&mut self, skill: &SkillName) {
         for (name, value) in &self.values {
             let variable = variable(skill, name);
@@ -161,13 +161,13 @@ impl ReadableSecrets {
         self.hand_over();
     }
 
-    /// Whether a variable of the environment holds one of them.
+    /// Whether a variable of the environment contains one of them.
     pub fn is_variable(&self, variable: &str) -> bool {
         self.variables.iter().any(|(known, _)| known == variable)
     }
 }
 
-/// The value of a secret that the manifest declares, or how to set it where nobody has. A call that needs it fails then.
+/// The value of a declared secret, or how to set it. A call that needs a secret without a value fails.
 pub(super) fn find(call: &CallInput<'_>, name: &str) -> Result<Result<SecretValue, String>, SkillError> {
     let declared = &call.declared;
     let given = declared.session.iter().any(|declared| declared == name).then(|| call.secrets.session(name));

@@ -31,7 +31,7 @@ pub const REFUSED: i32 = 65;
 const ADDRESS_SPACE_MIB: u64 = 2 << 10;
 
 impl CompileLimits {
-    /// As the command takes them.
+    /// The arguments for the command.
     pub fn to_args(&self) -> [String; 3] {
         let Self { reservation_mib, seconds, memory_mib } = self;
         [
@@ -41,14 +41,14 @@ impl CompileLimits {
         ]
     }
 
-    /// Has the system end this process when it goes further.
+    /// Asks the system to enforce the limits on this process.
     fn enforce(&self) -> io::Result<()> {
         let none = Rlimit { current: Some(0), maximum: Some(0) };
-        // A core dump would be the component's choice of what to fill a disk with.
+        // With a core dump, the component could fill the disk.
         setrlimit(Resource::Core, none)?;
         // The process writes only to pipes, and no files.
         setrlimit(Resource::Fsize, none)?;
-        // The soft limit ends it with a signal of its own, by which the limit is known.
+        // The soft limit ends the process with its own signal, which identifies the limit.
         setrlimit(
             Resource::Cpu,
             Rlimit { current: Some(self.seconds), maximum: Some(self.seconds.saturating_add(1)) },
@@ -57,12 +57,12 @@ impl CompileLimits {
     }
 }
 
-/// Compiles what comes through standard input.
+/// Compiles the component from standard input.
 pub fn serve(limits: &CompileLimits) -> ExitCode {
     match compile(limits) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            // A pipe takes this much at once, whether somebody reads or not.
+            // A pipe takes this much at once, even if nobody reads.
             eprintln!("{}", brief(&why, 2_000));
             ExitCode::from(REFUSED as u8)
         }
@@ -72,7 +72,7 @@ pub fn serve(limits: &CompileLimits) -> ExitCode {
 fn compile(limits: &CompileLimits) -> Result<(), String> {
     limits.enforce().map_err(|e| format!("the limits cannot be set: {e}"))?;
     let wasm = receive(&mut io::stdin().lock()).map_err(|e| format!("no component arrived: {e}"))?;
-    // The other process holds the stream open for as long as it wants the answer and lives.
+    // The other process keeps the stream open as long as it lives and wants the code.
     std::thread::spawn(|| {
         let _ = io::stdin().lock().read(&mut [0]);
         std::process::exit(1);
@@ -86,7 +86,7 @@ fn compile(limits: &CompileLimits) -> Result<(), String> {
     io::stdout().lock().write_all(&code).map_err(|e| format!("the code could not be written: {e}"))
 }
 
-/// The component with its length before it, because the stream stays open behind it.
+/// Sends the component after its length, because the stream stays open.
 pub fn send(stdin: &mut impl Write, wasm: &[u8]) -> io::Result<()> {
     stdin.write_all(&(wasm.len() as u64).to_le_bytes())?;
     stdin.write_all(wasm)

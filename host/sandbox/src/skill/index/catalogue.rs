@@ -1,11 +1,11 @@
-//! The packages of kiso as entries of an index. They are a part of the program, so every home has them, and nothing needs to be signed.
+//! The packages of kiso as entries of an index. They are part of the program, so every home has them, and they need no signature.
 
 use super::{IndexedSkill, PACKAGE};
 use crate::package::{self, Package, PackageFolder};
 use crate::skill::{InstalledSkill, Skills};
 use std::sync::Arc;
 
-/// The name of this index, and the place that stands for its address.
+/// The name of this index, which also stands for its address.
 pub const CATALOGUE: &str = "kiso";
 pub const BUILT_IN: &str = "built-in";
 
@@ -16,8 +16,8 @@ impl Skills {
         entries.filter(|entry| entry.has(words)).collect()
     }
 
-    /// Returns the skill that a package of kiso is here; none if it is not installed. One that an older kiso installed may have another
-    /// name.
+    /// Returns the installed skill of a package of kiso; `None` if it is not installed. One that an older kiso installed may have
+    /// another name.
     pub fn installed_package(&self, package: &Package) -> Option<Arc<InstalledSkill>> {
         let source = package.source();
         let mut all: Vec<_> =

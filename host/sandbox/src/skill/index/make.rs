@@ -1,4 +1,4 @@
-//! Making an index of a folder of files, so that anybody can host one.
+//! Makes an index of a folder of files, so that anybody can host one.
 
 use super::{FORM, IndexedSkill, MAX_INDEX, MAX_SKILLS, MAX_TEXT, SkillIndex, index_statement};
 use crate::package::PackageFolder;
@@ -14,7 +14,7 @@ use kiso_plan::code::{Blame, ErrorCode};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The file's name.
+/// The name of the file.
 const FILE: &str = "index.json";
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -23,7 +23,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 #[derive(Debug, Clone)]
 pub struct IndexSettings {
     pub name: SkillName,
-    /// Days that it counts for.
+    /// The days for which it is valid.
     pub days: u32,
 }
 
@@ -35,8 +35,8 @@ pub struct MadeIndex {
 }
 
 impl Skills {
-    /// Writes and signs the index of the `.wasm`, `.zip` and `.skill` files of a folder, and of the package folders in it, which it packs.
-    /// Its number follows that of the one that is there.
+    /// Writes and signs the index of the `.wasm`, `.zip` and `.skill` files of a folder, and of the package folders in it, which
+    /// it packs. Its number is one more than that of the present index.
     pub fn make_index(&self, dir: &Path, settings: &IndexSettings, key: &SecretKey) -> Result<MadeIndex, SkillError> {
         let refuse =
             |code: ErrorCode, why: String| SkillError::new(&dir.display().to_string(), Blame::Caller, code, why);

@@ -1,16 +1,16 @@
-//! Where an index is, and whose it is: a line of `config.toml`.
+//! The place and the key of an index: a line of `config.toml`.
 
 use super::IndexError;
 use crate::skill::signature::PublisherKey;
 use crate::skill::web::is_encrypted_or_here;
 use std::path::{Path, PathBuf};
 
-/// An index that is named.
+/// The place of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexPlace {
     /// `https://…` (`http://…` for this machine itself), or an absolute path.
     pub at: String,
-    /// Who signs it.
+    /// The key that signs it.
     pub key: PublisherKey,
 }
 
@@ -31,7 +31,7 @@ impl IndexPlace {
         Ok(Self { at: at.to_owned(), key })
     }
 
-    /// The file, where it is one of this machine.
+    /// The file, if it is on this machine.
     pub fn file(&self) -> Option<PathBuf> {
         Some(PathBuf::from(&self.at)).filter(|path| path.is_absolute())
     }
@@ -41,7 +41,7 @@ impl IndexPlace {
         format!("{SCHEME}{}/{name}", self.key.text)
     }
 
-    /// A place that an entry names, in full. What lies beside the index stays below it.
+    /// The full address of an entry's place. A place beside the index must stay below it.
     pub fn resolve(&self, place: &str) -> Result<String, IndexError> {
         if place.starts_with("oci://") || place.starts_with("https://") {
             return Ok(place.to_owned());
@@ -62,7 +62,7 @@ impl IndexPlace {
     }
 }
 
-/// Before the key, in what a skill of an index is known by.
+/// The beginning of the source of a skill of an index, before the key.
 pub(super) const SCHEME: &str = "index:";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Getting an index and what it names. Nothing of an index is looked at before its signature is.
+//! Fetches an index and its files. The signature of an index is checked before anything in it is read.
 
 use super::place::SCHEME;
 use super::{FORM, IndexError, IndexPlace, IndexedSkill, MAX_COMMANDS, MAX_INDEX, MAX_SKILLS, MAX_TEXT, SkillIndex};
@@ -31,7 +31,7 @@ pub struct FoundSkill {
     pub skill: IndexedSkill,
 }
 
-/// Whether a source is that of a skill of an index: its key, and the skill's name.
+/// If a source belongs to a skill of an index, returns the key and the skill's name.
 pub fn is_index_source(source: &str) -> Option<(&str, &str)> {
     source.strip_prefix(SCHEME)?.rsplit_once('/')
 }
@@ -43,7 +43,8 @@ impl Skills {
         named.map(|text| IndexPlace::parse(text).map_err(|error| error.told("[skills] index"))).collect()
     }
 
-    /// Gets an index, if it is what its key has signed, and neither too old nor older than what was seen of it before.
+    /// Fetches an index. It must have a valid signature, must not be expired, and must not be older than the last one that was
+    /// seen.
     pub async fn read_index(&self, place: &IndexPlace) -> Result<SkillIndex, IndexError> {
         let at = || place.at.clone();
         let bytes = get(&place.at, MAX_INDEX).await.map_err(|why| IndexError::Unreachable { at: at(), why })?;
@@ -77,8 +78,8 @@ impl Skills {
         }
     }
 
-    /// The skills of the indexes that have all of these words in their names or summaries, the newest version of each; and what is
-    /// wrong with the indexes that cannot be read, or not in the time that there is for all of them.
+    /// The skills of the indexes that have all of these words in their names or summaries, the newest version of each; and the
+    /// errors of indexes that could not be read in time.
     pub async fn search_indexes(
         &self,
         words: &[String],
@@ -99,13 +100,13 @@ impl Skills {
                 Err(error) => failed.push(error),
             }
         }
-        // A word in the name says more than one in the summary.
+        // A word in the name is a better match than one in the summary.
         let in_name = |found: &FoundSkill| words.iter().any(|word| found.skill.name.contains(&word.to_lowercase()));
         found.sort_by_cached_key(|found| (!in_name(found), found.skill.name.clone()));
         Ok((found, failed))
     }
 
-    /// The newest version of a skill in the one index that has it: any of those in `config.toml`, or the one at this place.
+    /// The newest version of a skill in the one index that has it: in any index of `config.toml`, or in the one at this place.
     pub async fn find_indexed(&self, name: &str, at: Option<&str>) -> Result<FoundSkill, SkillError> {
         let told = |error: IndexError| error.told(name);
         let places = self.indexes()?;
@@ -124,7 +125,7 @@ impl Skills {
         found.pop().ok_or_else(|| told(IndexError::Missing { name: name.to_owned() }))
     }
 
-    /// A skill of an index by what it is known by: its key and name, and the digest of the version that is wanted, or the newest.
+    /// A skill of an index by its source (key and name), and the digest of the wanted version, or the newest.
     pub async fn find_by_source(&self, source: &str, digest: Option<&str>) -> Result<FoundSkill, SkillError> {
         let (key, name) = is_index_source(source).unwrap_or_default();
         let place = self.indexes()?.into_iter().find(|place| place.key.text == key);
@@ -144,7 +145,7 @@ impl Skills {
         }
     }
 
-    /// Gets the file of a skill that an index names: what has the digest that stands there, and nothing else.
+    /// Fetches the file of an index's skill. Its digest must be that of the entry.
     pub async fn fetch_indexed(
         &self,
         found: &FoundSkill,
@@ -226,7 +227,7 @@ fn check(index: &SkillIndex) -> Result<(), String> {
     Ok(())
 }
 
-/// The bytes of a file or an address, no more than `max`.
+/// The bytes of a file or an address, at most `max`.
 async fn get(at: &str, max: u64) -> Result<Vec<u8>, String> {
     if !Path::new(at).is_absolute() {
         return download(at, max, |_, _| {}).await.map_err(|error| error.to_string());

@@ -169,7 +169,7 @@ fn problem(error: &IndexError) -> IndexProblem {
     IndexProblem { code: error.code(), message: error.to_string() }
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     match text.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! Runs a program that is not installed, for what it prints.
+//! Runs a program that is not installed, and returns its output.
 
 use super::InstallCandidate;
 use crate::effect::overlay::Overlays;
@@ -23,15 +23,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// KiB of output, which is memory of this process for a moment.
+/// KiB of output, which this process holds in memory.
 const MAX_PRINTED_KIB: u64 = 512 << 10;
 
-/// Time for a program that runs once, when a package is added: an interpreter that imports many libraries on a slow machine.
+/// Time for a program that runs once, when a package is added: an interpreter may import many libraries on a slow machine.
 const MAX_TIME: Duration = Duration::from_secs(600);
 
 impl Skills {
-    /// Runs a file of the command shape in directories of its own, as one without a grant, and returns what it printed. Its compiled code
-    /// is kept for the next run, and for the installation; [`Skills::forget_code`] removes it.
+    /// Runs a file of the command shape in separate directories and without a grant, and returns its output. Its compiled code is
+    /// kept for the next run, and for the installation; [`Skills::forget_code`] removes it.
     pub async fn run_apart(
         &self,
         candidate: &InstallCandidate,
@@ -129,7 +129,7 @@ impl Skills {
     }
 }
 
-/// A directory of the home for a moment. A guest may have filled it.
+/// A temporary directory of the home. A guest may have filled it.
 pub(in crate::skill) struct ScratchDir {
     home: Home,
     pub path: PathBuf,

@@ -1,4 +1,4 @@
-//! The manifest of a component that brings none.
+//! The manifest of a component that has none.
 
 use super::super::loader::{ParsedComponent, Shape};
 use super::super::manifest::Manifest;
@@ -13,7 +13,7 @@ pub(super) fn manifest(file: &Path, name: Option<&str>, parsed: &ParsedComponent
     let name = SkillName::parse(name.unwrap_or(&stem)).map_err(|e| format!("{e}; give it one with --name"))?;
     let (summary, args) = match parsed.shape {
         Shape::Functions => (format!("Functions of {name}"), json!({ "type": "object", "properties": {} })),
-        // Nothing says which arguments it takes, so none are refused: the command sees them as they are.
+        // The arguments are not known, so none are refused: the command gets them unchanged.
         Shape::Command => (format!("The command {name}"), json!({ "type": "object", "properties": {} })),
         Shape::Skill => {
             return Err(
@@ -26,8 +26,7 @@ pub(super) fn manifest(file: &Path, name: Option<&str>, parsed: &ParsedComponent
     Ok(manifest)
 }
 
-/// The manifest that is written for a component that brought none. Its needs are what it imports: what an administrator can
-/// grant it.
+/// The text of the manifest for a component that has none. Its needs are its imports, which an administrator can grant.
 pub(super) fn text(manifest: &Manifest) -> String {
     let quoted = |text: &str| Value::String(text.to_owned()).to_string();
     format!(

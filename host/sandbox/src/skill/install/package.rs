@@ -1,4 +1,5 @@
-//! A package of somebody else before it is installed: where it comes from, its digest, and who signed it. One of kiso is known by its name.
+//! A package of somebody else before it is installed: its source, its digest, and its signer. A package of kiso is identified by
+//! its name.
 
 use super::SignatureCheck;
 use crate::package::{self, CONTROL_FILE, Package, PackageFolder};
@@ -18,15 +19,15 @@ use std::path::Path;
 pub struct PackageOrigin {
     /// The source that identifies the skill.
     pub source: String,
-    /// Where it can be got again, its digest, and its signer. The digest of a package of kiso is that of its component.
+    /// The place to fetch it again, its digest, and its signer. The digest of a package of kiso is that of its component.
     pub provenance: Provenance,
-    /// Why a signature that is there does not count.
+    /// The reason why an existing signature does not count.
     pub warning: Option<String>,
     /// Whether an index of `config.toml` vouches for it, or kiso itself.
     pub is_vouched: bool,
 }
 
-/// A package that was read and checked, of which nothing was fetched yet.
+/// A package that was read and checked, before anything is fetched for it.
 #[derive(Debug)]
 pub struct PackageCandidate {
     pub folder: PackageFolder,
@@ -101,7 +102,7 @@ impl Skills {
     }
 }
 
-/// Who signed the package. It was checked with the archive, of which the component is not a part.
+/// The signer of the package. The signature was checked with the archive, which does not contain the component.
 pub(super) fn signature(origin: &PackageOrigin) -> SignatureCheck {
     SignatureCheck { by: origin.provenance.signer.clone(), warning: origin.warning.clone() }
 }

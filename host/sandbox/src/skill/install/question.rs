@@ -1,4 +1,4 @@
-//! The question before a skill is installed: what it asks for, and what it changes of what models are told.
+//! The question before a skill is installed: its needs, and the changes in the text for models.
 
 use super::super::entry;
 use super::super::surface_change::{SurfaceChange, component_facts};
@@ -7,8 +7,8 @@ use crate::skill::installed::Tool;
 use kiso_plan::code::Blame;
 
 impl InstallCandidate {
-    /// Whether it is installed without a question: it asks for nothing new, changes nothing of what models are told, and comes from where
-    /// the version before came from.
+    /// Whether it is installed without a question: it has no new needs, changes nothing in the text for models, and comes from
+    /// the same source as the version before.
     pub fn needs_no_answer(&self) -> bool {
         self.beyond.is_empty() && self.doubt.is_none() && self.change.is_empty()
     }
@@ -43,7 +43,7 @@ impl InstallCandidate {
 }
 
 impl Skills {
-    /// Completes the difference of a component of plain functions, whose tools are known only once it is compiled. Call it before
+    /// Completes the changes of a component of plain functions, whose tools are known only after compiling. Call it before
     /// [`InstallCandidate::question`].
     pub async fn complete_change(&self, candidate: &mut InstallCandidate) -> Result<(), SkillError> {
         if candidate.parsed.shape != Shape::Functions || candidate.replaces.is_none() {
@@ -59,7 +59,7 @@ impl Skills {
         Ok(())
     }
 
-    /// Refuses a candidate whose tools, now that they are known, differ in more than was shown.
+    /// Refuses a candidate if its compiled tools differ in more than was shown.
     pub(super) fn check_change(&self, candidate: &InstallCandidate, tools: &[Tool]) -> Result<(), SkillError> {
         let change = self.change_now(candidate, tools)?;
         if change.is_empty() {
@@ -79,7 +79,7 @@ impl Skills {
     }
 }
 
-/// The difference as far as it is known before a component of plain functions is compiled.
+/// The changes that are known before a component of plain functions is compiled.
 pub(super) fn change(old: &InstalledSkill, manifest: &Manifest, shape: Shape) -> SurfaceChange {
     if shape == Shape::Functions {
         return SurfaceChange::default();

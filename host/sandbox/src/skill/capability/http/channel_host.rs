@@ -1,5 +1,5 @@
-//! The one host of a channel, with the token for it. Its grant is what the administrator wrote into `config.toml`, so there is no
-//! manifest that asks and no pattern: requests go to this host and port, or nowhere.
+//! The one host of a channel, with its token. The administrator's `config.toml` is the grant, so there are no needs of a manifest
+//! and no patterns: requests go to this host and port, or nowhere.
 
 use super::OutgoingHttp;
 use super::masked::SecretMask;
@@ -12,12 +12,12 @@ use kiso_store::secret::SecretValue;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Characters of a token, at least: what is shorter may stand in any text, from which it is taken out.
+/// The minimum length of a token. A shorter one could occur in any text, and masking would damage that.
 pub(super) const LEAST_TOKEN: usize = 8;
 
-/// Where a channel may go.
+/// The host that a channel may reach.
 pub struct ChannelHost {
-    /// With its port, where the URL has one.
+    /// With its port, if the URL has one.
     host: String,
     allow_private: bool,
     token: Option<(Injection, Arc<SecretMask>)>,
@@ -30,7 +30,7 @@ impl std::fmt::Debug for ChannelHost {
 }
 
 impl ChannelHost {
-    /// The host of a URL, which is reached with this token in this place.
+    /// Makes it from a URL, with this token in this place.
     pub fn new(
         url: &str,
         allow_private: bool,
@@ -55,7 +55,7 @@ impl ChannelHost {
         Ok(ChannelHost { host, allow_private, token })
     }
 
-    /// A text in which the token does not stand.
+    /// Returns a text without the token.
     pub fn redact(&self, text: &str) -> String {
         match &self.token {
             Some((_, mask)) => mask.text(text),
@@ -65,7 +65,7 @@ impl ChannelHost {
 }
 
 impl OutgoingHttp {
-    /// Lets the requests of a call go to these hosts, which an administrator wrote into `config.toml`, with any method.
+    /// Allows the requests of a call to these hosts, which an administrator wrote into `config.toml`, with any method.
     pub fn open_to(&mut self, hosts: &[String], private: bool, config: &HttpConfig) {
         let methods: Vec<String> = METHODS.iter().map(|method| (*method).to_owned()).collect();
         let rule = |host: &String| {
@@ -75,7 +75,7 @@ impl OutgoingHttp {
         self.set_rules(hosts.iter().map(rule).collect(), config);
     }
 
-    /// Lets the requests of a call go to the host of its channel.
+    /// Allows the requests of a call to the host of its channel.
     pub fn reach(&mut self, to: &ChannelHost, config: &HttpConfig) {
         let (inject, mask) = to.token.clone().unzip();
         let rule = HttpRule {

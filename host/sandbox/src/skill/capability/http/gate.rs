@@ -1,5 +1,5 @@
-//! The door between one call and the network: only to granted hosts, never to this machine's own network unless that was
-//! granted too.
+//! The gate between one call and the network. It lets requests through to granted hosts, and to this machine's own network only
+//! if that was granted, too.
 //!
 //! Which addresses these are is the matter of [`net`].
 
@@ -29,19 +29,19 @@ use tokio_rustls::rustls;
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
-/// How a host is noted that was reached at a private address, beside the method.
+/// The note for a host that was reached at a private address, beside the method.
 pub(super) const PRIVATE: &str = "private";
 
-/// Tells somebody of a request that was refused.
+/// Reports a refused request.
 pub(crate) type TellRefused = Arc<dyn Fn(RefusedRequest) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-/// The door between one call and the network. Clones are the same door.
+/// The gate between one call and the network. Clones share it.
 #[derive(Clone, Default)]
 pub struct HttpGate {
     pub rules: Arc<HttpRules>,
-    /// Beside the rules: what `[network]` and people allow.
+    /// Access beside the rules, as `[network]` and people allow it.
     pub open: Option<OpenNetwork>,
-    /// Hears at once what was refused.
+    /// Called at once when a request is refused.
     pub tell: Option<TellRefused>,
     /// The last request that was refused, for the person who can allow it.
     pub refused: Arc<Mutex<Option<RefusedRequest>>>,
@@ -59,7 +59,7 @@ impl std::fmt::Debug for HttpGate {
     }
 }
 
-/// The same as the trait has it.
+/// The same in the types of the trait.
 type Answered = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
 
 impl WasiHttpHooks for HttpGate {
@@ -78,7 +78,7 @@ impl WasiHttpHooks for HttpGate {
 }
 
 impl HttpGate {
-    /// A door to one host of this machine.
+    /// A gate to one host of this machine.
     #[cfg(test)]
     pub(crate) fn with_local_host(host: &str) -> Self {
         let methods = vec!["POST".to_owned()];
@@ -87,10 +87,10 @@ impl HttpGate {
         Self { rules: Arc::new(rules), ..Self::default() }
     }
 
-    /// Sends a request; the second future is the connection, which has to be driven while the answer is read.
+    /// Sends a request. The second future is the connection, which has to be polled while the response is read.
     pub async fn send(&self, request: Request<WasiBody>, options: Option<RequestOptions>) -> Result<Sent, Error> {
         let method = request.method().to_string();
-        // As it stands in a grant: with its port where the URL has one.
+        // The form in a grant: with its port if the URL has one.
         let host = request.uri().authority().map(|a| a.as_str().to_ascii_lowercase()).unwrap_or_default();
         match send(self, request, options).await {
             Ok(sent) => Ok(sent),
@@ -122,7 +122,7 @@ impl HttpGate {
     }
 }
 
-/// A request that did not go out, or found no answer.
+/// A request that was not sent, or got no response.
 struct SendError {
     /// The error for the guest.
     error: Error,
@@ -131,14 +131,14 @@ struct SendError {
 
 /// The reason, where the guest's error cannot express it.
 enum Why {
-    /// The error says all.
+    /// The error says everything.
     Other,
     /// The secret for the request has no value.
     Unset {
         secret: String,
         how: String,
     },
-    /// The secret would go in clear.
+    /// The secret would be sent without encryption.
     Clear,
     /// Data that the call has read may not be sent there, or influenced the destination.
     Labels(String),
@@ -197,7 +197,7 @@ async fn send(gate: &HttpGate, request: Request<WasiBody>, options: Option<Reque
         Some(Injection::Path(secret)) => uri = filled(&uri, secret).ok_or(Error::HttpRequestUriInvalid)?,
     }
     if rule.mask.is_some() {
-        // The secret is found in plain and whole answers only.
+        // The secret can only be found in uncompressed and complete responses.
         for header in [http::header::ACCEPT_ENCODING, http::header::RANGE] {
             request.headers_mut().remove(header);
         }
@@ -211,7 +211,7 @@ async fn send(gate: &HttpGate, request: Request<WasiBody>, options: Option<Reque
         options.and_then(|o| o.connect_timeout).map_or(rules.connect_timeout, |t| t.min(rules.connect_timeout));
     let first_byte_limit = options.and_then(|o| o.first_byte_timeout).unwrap_or(FIRST_BYTE_LIMIT).min(FIRST_BYTE_LIMIT);
     let late = |_| Error::ConnectionTimeout;
-    // On record before anybody can hear of it.
+    // Recorded before anything is sent.
     if let Some(error) = gate.transaction.as_ref().and_then(|work| work.leaving(&host).err()) {
         return Err(Error::InternalError(Some(error.to_string())).into());
     }
@@ -219,7 +219,7 @@ async fn send(gate: &HttpGate, request: Request<WasiBody>, options: Option<Reque
     let stream = stream.map_err(unreached)?;
     let is_private = stream.peer_addr().is_ok_and(|peer| !net::is_public(peer.ip()));
     note(&gate.reached, request.method(), &rule.named(&host, port, default_port), is_private);
-    // In clear over the open internet the secret would be anybody's; inside this machine's own network it may go so.
+    // On the public internet, anybody could read an unencrypted secret; in the local network that is accepted.
     if !tls && rule.inject.is_some() && stream.peer_addr().map_or(true, |peer| net::is_public(peer.ip())) {
         return Err(SendError { error: Error::HttpRequestDenied, why: Why::Clear });
     }
@@ -278,7 +278,7 @@ async fn send(gate: &HttpGate, request: Request<WasiBody>, options: Option<Reque
     Ok((body, Box::pin(async move { connection.await.map_err(Error::Hyper) })))
 }
 
-/// Of what a host answers: everybody can have what it gives without a secret.
+/// The label of a host's response. A response without a secret in the request is public.
 fn answer_label(host: &str, rule: &HttpRule, headers: &http::HeaderMap) -> Label {
     let shows_who =
         [http::header::AUTHORIZATION, http::header::COOKIE].iter().any(|header| headers.contains_key(header));
@@ -288,7 +288,7 @@ fn answer_label(host: &str, rule: &HttpRule, headers: &http::HeaderMap) -> Label
     }
 }
 
-/// Notes that there is a connection to a host.
+/// Records a connection to a host.
 fn note(reached: &Mutex<CapabilityUse>, method: &http::Method, host: &str, is_private: bool) {
     let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
     reached.add(method.as_str(), host);
@@ -297,7 +297,7 @@ fn note(reached: &Mutex<CapabilityUse>, method: &http::Method, host: &str, is_pr
     }
 }
 
-/// The address with the secret in its path. The query is the guest's alone: services write it into their logs.
+/// The address with the secret in its path. Nothing is put into the query, because services log it.
 fn filled(uri: &Uri, secret: &SecretValue) -> Option<Uri> {
     let mut value = String::new();
     for byte in secret.expose().bytes() {
@@ -315,14 +315,14 @@ fn filled(uri: &Uri, secret: &SecretValue) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// Longest wait for the first byte of an answer, and between two pieces of it, whatever the guest asks for.
+/// The longest wait for the first byte of a response, and between two pieces, whatever the guest asks for.
 const FIRST_BYTE_LIMIT: Duration = Duration::from_secs(60);
 
 /// A body whose pieces come within a limit of each other.
 struct Paced<B> {
     body: Pin<Box<B>>,
     limit: Duration,
-    /// Runs while a piece is awaited.
+    /// Runs while it waits for a piece.
     pause: Option<Pin<Box<Sleep>>>,
 }
 
@@ -349,7 +349,7 @@ impl<B: Body<Data = Bytes, Error = Error>> Body for Paced<B> {
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// The same in the words of `wasi:http`.
+/// The same as an error of `wasi:http`.
 fn unreached(error: NetError) -> Error {
     match error {
         NetError::Dns(error) => Error::DnsError { rcode: Some(error.to_string()), info_code: None },
@@ -361,7 +361,7 @@ fn unreached(error: NetError) -> Error {
     }
 }
 
-/// Why TLS failed, without the names in a certificate: whoever made it has chosen them.
+/// The reason why TLS failed, without the names in a certificate: its owner has chosen them.
 fn without_names(error: &io::Error) -> io::Error {
     let reason = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     io::Error::new(

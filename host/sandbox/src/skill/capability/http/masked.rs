@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 /// The beginning of the mask; stars fill the rest of the secret's length.
 const LABEL: &[u8] = b"[token]";
 
-/// Finds secrets in every form in which it is known to be repeated.
+/// Finds secrets in every form in which services repeat them.
 pub struct SecretMask {
     spellings: Vec<SecretValue>,
     finder: AhoCorasick,
@@ -32,7 +32,7 @@ impl SecretMask {
         Self::of_all(&[secret])
     }
 
-    /// Finds each of several, such as a password and what it is part of in a header.
+    /// Finds several, such as a password and the header that contains it.
     #[expect(clippy::expect_used, reason = "some dozen short patterns fit")]
     pub fn of_all(secrets: &[&SecretValue]) -> SecretMask {
         let spellings: Vec<_> = secrets.iter().flat_map(|secret| spellings(secret)).collect();
@@ -62,7 +62,7 @@ impl SecretMask {
         }
     }
 
-    /// Covers the secret where it stands whole; true if it did.
+    /// Covers the secret where it is complete. Returns whether it did.
     fn cover(&self, bytes: &mut [u8]) -> bool {
         let found: Vec<_> = self.finder.find_iter(&*bytes).map(|found| found.range()).collect();
         for range in &found {
@@ -74,7 +74,7 @@ impl SecretMask {
         !found.is_empty()
     }
 
-    /// How many bytes at the end may be the beginning of the secret.
+    /// The number of bytes at the end that may be the beginning of the secret.
     fn begun(&self, bytes: &[u8]) -> usize {
         let begun = |spelling: &SecretValue| {
             let spelling = spelling.expose().as_bytes();
@@ -84,13 +84,13 @@ impl SecretMask {
     }
 }
 
-/// A body in which the secret does not stand, wherever it is cut.
+/// A body without the secret, even if the secret is split between pieces.
 pub(super) struct MaskedBody<B> {
     body: Pin<Box<B>>,
     mask: Arc<SecretMask>,
-    /// The end of what came, which may be the beginning of the secret.
+    /// The end of the last piece, which may be the beginning of the secret.
     held: Vec<u8>,
-    /// Trailers, which go out behind what was held.
+    /// Trailers, which are sent after the held bytes.
     trailers: Option<HeaderMap>,
     ended: bool,
 }

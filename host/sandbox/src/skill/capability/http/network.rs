@@ -1,4 +1,4 @@
-//! Hosts that no grant names, for command lines and bundled skills: whether `[network]` or a person allows them.
+//! Hosts outside of all grants, for command lines and bundled skills: whether `[network]` or a person allows them.
 
 use super::channel_host::LEAST_TOKEN;
 use super::covers;
@@ -42,12 +42,12 @@ pub(super) struct HostRequest<'a> {
     pub host: &'a str,
     pub port: u16,
     pub default_port: u16,
-    /// Whether it changes nothing there.
+    /// Whether it only reads.
     pub reads: bool,
 }
 
 impl OpenNetwork {
-    /// The rule for a request; or why nothing is sent, unless no grant could be about it either.
+    /// The rule for a request. The error is the reason for a refusal, or `None` if the manifest does not ask for the host.
     pub(super) fn rule(&self, wanted: HostRequest<'_>, permit: &Permit) -> Result<HttpRule, Option<RefusedRequest>> {
         let HostRequest { method, host, port, default_port, reads } = wanted;
         let named = if port == default_port { host.to_owned() } else { format!("{host}:{port}") };
@@ -94,7 +94,7 @@ impl OpenNetwork {
 }
 
 impl OpenNetwork {
-    /// A rule's secret as it goes into a request, and what takes it out of the answer.
+    /// The injection of a rule's secret into a request, and the mask for the response.
     fn injection(&self, secret: &NetworkSecret) -> (Option<Injection>, Option<Arc<SecretMask>>) {
         let of_network = SkillName::parse(NETWORK).ok();
         let of_environment = || self.secrets.environment(of_network.as_ref()?, &secret.name);
@@ -118,7 +118,7 @@ impl OpenNetwork {
     }
 }
 
-/// Whether a request changes nothing: by its method, or because it is how git reads a repository.
+/// Whether a request only reads: by its method, or because it is how git reads a repository.
 pub(super) fn is_reading(parts: &Parts) -> bool {
     let media_type = parts.headers.get(http::header::CONTENT_TYPE);
     let reads_git = parts.method == Method::POST

@@ -12,9 +12,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub struct HttpRules {
     pub rules: Vec<HttpRule>,
-    /// Longest body of an answer, in bytes.
+    /// The longest body of a response, in bytes.
     pub max_response: usize,
-    /// Longest wait for a connection.
+    /// The longest wait for a connection.
     pub connect_timeout: Duration,
 }
 
@@ -30,7 +30,7 @@ pub struct HttpRule {
     pub private: bool,
     /// The secret that the host puts into each request. The guest never sees the value.
     pub inject: Option<Injection>,
-    /// Takes what is put in out of the answers, where a service repeats what it was sent.
+    /// Removes the secret from responses, because a service may repeat what it was sent.
     pub mask: Option<Arc<SecretMask>>,
 }
 
@@ -38,7 +38,7 @@ pub struct HttpRule {
 #[derive(Debug, Clone)]
 pub enum Injection {
     Header(HeaderName, SecretValue),
-    /// In the place of the first [`PLACEHOLDER`] of the path. A request without one goes without the secret.
+    /// Replaces the first [`PLACEHOLDER`] of the path. A request without one is sent without the secret.
     Path(SecretValue),
     /// The secret has no value; `how` says how to set one. Requests are refused until then.
     Unset {
@@ -57,7 +57,7 @@ impl HttpRules {
 }
 
 impl HttpRule {
-    /// A host as a grant of it alone names it.
+    /// The name of a host in a grant for it alone.
     pub(super) fn named(&self, host: &str, port: u16, default_port: u16) -> String {
         match self.host.contains('*') {
             false => self.host.clone(),
@@ -93,14 +93,15 @@ pub enum RefusedRequest {
     Private { host: String },
     /// The host is granted, but the secret for it has no value.
     Unset { host: String, secret: String, how: String },
-    /// The host is granted, but the secret for it would go over the open internet in clear.
+    /// The host is granted, but its secret would be sent over the public internet without encryption.
     Clear { host: String },
-    /// The host is granted, but what the call has read may not go there, or somebody who is not trusted has decided it.
+    /// The host is granted, but data that the call has read may not be sent there, or an untrusted source influenced the
+    /// decision.
     Labels { host: String, why: String },
 }
 
 impl RefusedRequest {
-    /// The next step for whoever reads the error.
+    /// The next step for the reader of the error.
     pub fn hint(&self, skill: &str) -> String {
         match self {
             Self::Host { host, method } => {
@@ -126,7 +127,7 @@ impl RefusedRequest {
         }
     }
 
-    /// Who has to change something, and the code of the error where the guest gave it this one.
+    /// Who has to change something, and the error's code, given the guest's code.
     pub fn blame(&self, code: ErrorCode) -> (Blame, ErrorCode) {
         match self {
             Self::Host { .. } | Self::Network { .. } | Self::Private { .. } => (Blame::Policy, code),
@@ -136,8 +137,8 @@ impl RefusedRequest {
         }
     }
 
-    /// Whether a guest that failed with this message speaks of this request. It may have gone on without it, and
-    /// failed for a reason of its own.
+    /// Whether a guest's failure message is about this request. The guest may have continued without it, and failed for another
+    /// reason.
     pub fn is_told_by(&self, message: &str) -> bool {
         let (Self::Host { host, .. }
         | Self::Network { host, .. }

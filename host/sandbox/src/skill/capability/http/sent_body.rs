@@ -1,5 +1,5 @@
-//! The body of a request while it is sent: what the call has read since the request began counts as sent, and each piece that is taken
-//! shows that the connection is alive.
+//! The body of a request while it is sent. Everything that the call has read since the request began counts as sent, and each
+//! piece that is taken shows that the connection is alive.
 
 use crate::effect::label::LabelId;
 use crate::effect::sink::Permit;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-/// The request that a body belongs to, as its permit decided about it.
+/// The request that a body belongs to, as its permit allowed it.
 pub(super) struct SentTo {
     pub permit: Permit,
     pub host: String,
@@ -29,28 +29,28 @@ pub(super) struct SentBody {
     progress: BodyProgress,
 }
 
-/// How far a body is sent. Clones share it.
+/// The progress of a body. Clones share it.
 #[derive(Clone)]
 pub(super) struct BodyProgress(Arc<Mutex<State>>);
 
 struct State {
-    /// When the connection took a piece last.
+    /// When the connection last took a piece.
     moved: Instant,
     /// Whether the connection waits for the call's next piece.
     waits_for_call: bool,
-    /// Why the rest of the body may not be sent.
+    /// The reason why the rest of the body may not be sent.
     refused: Option<String>,
 }
 
 impl SentBody {
-    /// `allowed` is the label with which the permit let the request out.
+    /// `allowed` is the label with which the permit allowed the request.
     pub(super) fn new(body: WasiBody, to: SentTo, allowed: LabelId) -> (Self, BodyProgress) {
         let state = State { moved: Instant::now(), waits_for_call: false, refused: None };
         let progress = BodyProgress(Arc::new(Mutex::new(state)));
         (Self { body, to, allowed, progress: progress.clone() }, progress)
     }
 
-    /// Checks what the call has read by now.
+    /// Checks the data that the call has read by now.
     fn check(&mut self) -> Result<(), Error> {
         let label = self.to.permit.read().get();
         if label != self.allowed {
@@ -74,7 +74,7 @@ impl Body for SentBody {
         self.progress.moved(polled.is_pending());
         match polled {
             Poll::Pending => Poll::Pending,
-            // Where the body ends tells something, too.
+            // The length of the body is information, too.
             Poll::Ready(frame) => match self.check() {
                 Ok(()) => Poll::Ready(frame),
                 Err(error) => Poll::Ready(Some(Err(error))),
@@ -101,12 +101,13 @@ impl BodyProgress {
         (state.moved, state.waits_for_call) = (Instant::now(), waits_for_call);
     }
 
-    /// Why the rest of the body was not sent, where labels did not allow it.
+    /// The reason why labels did not allow the rest of the body.
     pub(super) fn take_refusal(&self) -> Option<String> {
         self.lock().refused.take()
     }
 
-    /// The answer; `None` where nothing has happened for so long. While the call makes its next piece, nobody waits for the host.
+    /// Waits for the response; `None` if nothing has happened for `limit`. The time in which the call makes its next piece does
+    /// not count.
     pub(super) async fn answered<T>(&self, limit: Duration, answer: impl Future<Output = T>) -> Option<T> {
         let mut answer = pin!(answer);
         loop {
