@@ -146,7 +146,7 @@ struct Inner {
     /// The names in the directory of skills, and in that of Agent Skills.
     names: Listing,
     agent_names: Listing,
-    /// Agent Skills, likewise.
+    /// The Agent Skills that were read, with the version of their record.
     agents: Mutex<HashMap<SkillName, (FileVersion, Arc<AgentSkill>)>>,
     /// The grants that were read, with the version of each file.
     grants: Mutex<HashMap<SkillName, (FileVersion, Grant)>>,
@@ -172,18 +172,18 @@ impl std::fmt::Debug for Skills {
     }
 }
 
-/// The state behind a mutex; a panic elsewhere does not spoil it.
+/// Locks a mutex. A panic elsewhere does not make its state invalid.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Skills {
-    /// The skills of a home. Reads and starts nothing yet.
+    /// Makes the skills of a home. Reads and starts nothing yet.
     pub fn new(home: Home, config: Config, store: Store, observer: Arc<dyn Observer>) -> Self {
         Self::with_compiler(home, config, store, observer, kiso_base::system::this_program())
     }
 
-    /// The same in a program that is not `kiso`: `program` is, and compiles.
+    /// The same in a program that is not `kiso`: `program` is the one that compiles.
     pub fn with_compiler(
         home: Home,
         config: Config,
@@ -214,7 +214,7 @@ impl Skills {
         }))
     }
 
-    /// Whether both are the same, with one sandbox.
+    /// Whether both share one sandbox.
     pub fn is_same(&self, other: &Skills) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -248,7 +248,7 @@ impl Skills {
     pub fn list(&self) -> Vec<Result<Arc<InstalledSkill>, SkillError>> {
         let mut list: Vec<_> = self.all_bundled().iter().cloned().map(Ok).collect();
         let names = self.0.names.of(&self.home().skills_dir(), |file| SkillName::parse(file).ok());
-        // One that an older kiso installed under a name that is a bundled skill's now is never called.
+        // An older kiso may have installed a skill under the name of a bundled one. It is never called.
         let others = names.iter().filter(|name| self.bundled(name).is_none());
         list.extend(others.filter_map(|name| self.read_known(name).transpose()));
         list
@@ -285,7 +285,7 @@ impl Skills {
         }
     }
 
-    /// [`Skills::call`] with arguments that were checked.
+    /// [`Skills::call`] with checked arguments.
     pub async fn call_checked(&self, call: CheckedCall, caller: Caller<'_>) -> CallEnd {
         let CheckedCall { skill, tool, args } = call;
         let tool = &skill.tools[tool];
@@ -302,7 +302,7 @@ impl Skills {
         let entry = match self.load(&skill).await {
             Ok(entry) => entry,
             Err(error) => {
-                // An update that came in between must not look like a damaged file to the next call.
+                // If an update came in between, the next call must not see a damaged file.
                 lock(&self.0.known).remove(skill.name());
                 return CallEnd::early(version(error));
             }
@@ -319,8 +319,9 @@ impl Skills {
         ended.redact(caller.secrets)
     }
 
-    /// Runs a skill of the command shape with words as arguments and the given streams, within its own grant. An error is what no command can tell: it is not granted, does not load, or reached a limit.
-    /// Where all places of `[engine] max_calls` are taken, it `waits` or fails.
+    /// Runs a skill of the command shape with words as arguments and the given streams, within its own grant. Returns an error if
+    /// it is not granted, does not load, or reached a limit. If all places of `[engine] max_calls` are taken, it `waits` or
+    /// fails.
     pub async fn run_as_command<I, O>(
         &self,
         skill: &Arc<InstalledSkill>,
@@ -359,18 +360,18 @@ impl Skills {
         Arc::new(Quota::new(budget.clone(), hit, self.usage(session)).within(transaction).labelled(labels))
     }
 
-    /// Something else than a call or an upload has changed the session's workspace.
+    /// Measures the session's workspace again after a change by something else than a call or an upload.
     pub fn measure_anew(&self, session: &SessionName) {
         let usage = self.usage(session);
         let measure = || usage.measure_again();
-        // It may look at thousands of files.
+        // Measuring may read thousands of files.
         match Handle::try_current().map(|handle| handle.runtime_flavor()) {
             Ok(RuntimeFlavor::MultiThread) if !usage.is_small() => tokio::task::block_in_place(measure),
             _ => measure(),
         }
     }
 
-    /// Compiles what is not compiled yet, so that the first call does not wait.
+    /// Compiles the skill, unless that was done, so that the first call need not wait.
     pub async fn warm(&self, skill: &Arc<InstalledSkill>) -> Result<(), SkillError> {
         self.load(skill).await.map(|_| ())
     }
@@ -383,7 +384,7 @@ impl Skills {
         self.all_bundled().iter().find(|b| b.name() == name).cloned()
     }
 
-    /// A skill of the home, read again only when its record changed on disk.
+    /// A skill of the home. It is read again only when its record has changed on disk.
     fn read_known(&self, name: &SkillName) -> Result<Option<Arc<InstalledSkill>>, SkillError> {
         let record = self.home().skill_dir(name).join(installed::RECORD);
         let version = FileVersion::of(&record);
@@ -415,7 +416,7 @@ impl Skills {
         SkillError::new(name, Blame::Caller, ErrorCode::UnknownSkill, format!("there is no such skill; {hint}"))
     }
 
-    /// Puts together what a call gets beside what it is allowed.
+    /// Makes the input of a call, without its grant.
     fn given<'a>(
         &self,
         manifest: &Manifest,

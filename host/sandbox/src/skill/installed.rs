@@ -296,7 +296,7 @@ mod tests {
             skill.tools.iter().for_each(|tool| drop(ArgsSchema::new(tool.args.schema().clone()).unwrap()));
             let parsed = super::super::loader::parse(&bundled.wasm.unpack()).unwrap();
             assert_eq!(parsed.shape, skill.shape);
-            // The SDK puts it there.
+            // The SDK adds the manifest to such components.
             let carried = (skill.shape == Shape::Skill).then_some(bundled.manifest);
             assert_eq!(parsed.manifest.as_deref(), carried, "the component carries its manifest");
         }

@@ -1,4 +1,4 @@
-//! One call: a fresh instance with its limits, run to its end, and its outcome put into words.
+//! One call: a fresh instance with its limits, run to its end, and its result in words.
 
 use super::capability::{Capabilities, EffectiveGrant, Grant, RefusedRequest};
 use super::ctx::Ctx;
@@ -65,7 +65,7 @@ pub struct CallEnd {
     pub did: Option<CallUse>,
 }
 
-/// An answer whose files were looked at by the host.
+/// An answer whose files the host has checked.
 #[derive(Debug, Clone, Default)]
 pub struct SkillAnswer {
     pub text: String,
@@ -78,7 +78,7 @@ const FAILURE_BYTES: usize = 4 << 10;
 /// Most files that a reply may name.
 const MAX_FILES: usize = 100;
 
-/// Runs one call to its end. The future may be dropped at any time: the instance goes with it.
+/// Runs one call to its end. If the future is dropped, the instance is dropped, too.
 #[tracing::instrument(name = "skill.call", level = "debug", skip_all, fields(session = %given.session, skill = %given.skill, tool = given.tool))]
 pub(super) async fn call(
     sandbox: &Sandbox,
@@ -151,7 +151,7 @@ pub(super) async fn call(
     drop(store);
     let (stdout, stderr) = (lossy(stdout.take()), lossy(stderr.take()));
     let result = match hit.get() {
-        // Even when the guest caught the error and answered: a call over its limits has no answer.
+        // Even if the guest caught the error and answered: a call over its limits has no answer.
         Some(hit) => Err(SkillError::limit(&skill, hit)),
         None => result
             .map_err(|stopped| stopped.explain(&skill, &budget, &stderr))
@@ -164,7 +164,7 @@ pub(super) async fn call(
             // The same call would be refused again.
             SkillError { blame, code, message, retryable: false, ..error }
         }
-        // The guest passes on what the host told it.
+        // The guest repeats the host's message.
         None if error.limit.is_none() && not_granted.iter().any(|told| error.message.contains(told)) => {
             SkillError { blame: Blame::Policy, retryable: false, ..error }
         }
@@ -177,7 +177,7 @@ pub(super) async fn call(
 /// A store with the limits that every call has.
 pub(super) fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
     let mut store = guest::store(sandbox.engine(), ctx, |ctx| &mut ctx.guest);
-    // A guest that spins gives its thread back at every tick; the time-out around the call is then seen.
+    // A guest that spins yields its thread at every tick, so that the timeout of the call takes effect.
     let (turn, turns) = (Arc::new(GuestTurn::default()), sandbox.turns().here());
     let of_guest = turn.clone();
     store.epoch_deadline_callback(move |_| {
@@ -194,7 +194,7 @@ pub(super) fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
 }
 
 impl CallEnd {
-    /// The same without any known secret: from here it goes to terminals, prompts, replies and logs.
+    /// Removes known secrets: the text goes to terminals, prompts, replies and logs.
     pub fn redact(mut self, secrets: &Secrets) -> Self {
         let clean = |text: &mut String| *text = secrets.redact(text);
         clean(&mut self.stdout);
@@ -213,7 +213,7 @@ impl CallEnd {
         self
     }
 
-    /// A call that did not come as far as an instance.
+    /// The end of a call that was never instantiated.
     pub fn early(error: SkillError) -> Self {
         Self {
             result: Err(error),
@@ -228,7 +228,7 @@ impl CallEnd {
     }
 }
 
-/// Completes what a guest sees, beginning with its streams and arguments.
+/// Completes the context of a guest, beginning with its streams and arguments.
 pub(super) fn context(
     given: CallInput<'_>,
     capabilities: Capabilities,
@@ -254,7 +254,7 @@ fn stdin_json(given: &CallInput<'_>, capabilities: &Capabilities) -> String {
     .to_string()
 }
 
-/// How a guest can stop without an answer.
+/// The ways in which a guest can stop without an answer.
 pub(super) enum GuestStop {
     /// It returned a failure, or was not called.
     Failure { code: ErrorCode, message: String, retryable: bool },
@@ -301,7 +301,7 @@ async fn run_command(
     if code != 0 {
         return Err(GuestStop::Exit(code, text));
     }
-    // A command that answers with JSON gives data too, without having to know about it.
+    // A command that answers with JSON returns data, even if it does not know about data.
     let data = text.trim_start().starts_with(['{', '[']).then(|| text.trim().to_owned());
     let data = data.filter(|d| json::parse::<Value>(d.as_bytes()).is_ok());
     Ok(types::Reply { text, data, files: Vec::new() })
@@ -355,7 +355,7 @@ async fn run_self_test(
     Ok(types::Reply { text: String::new(), data: None, files: Vec::new() })
 }
 
-/// A value as a person reads it: strings without quotes, everything else as JSON.
+/// A value for people: strings without quotes, everything else as JSON.
 fn plain(value: &Val) -> String {
     match values::to_json(value) {
         Value::String(text) => text,
@@ -368,7 +368,7 @@ impl GuestStop {
         Self::Failure { code, message, retryable: false }
     }
 
-    /// Says what happened, in the order of how sure it is.
+    /// Explains what happened. The most certain cause is checked first.
     pub(super) fn explain(self, skill: &str, budget: &Budget, stderr: &str) -> SkillError {
         let error = match self {
             Self::Failure { code, message, retryable } => {
@@ -397,7 +397,7 @@ impl GuestStop {
         if error.downcast_ref::<std::str::Utf8Error>().is_some() {
             return SkillError::new(skill, Blame::Skill, ErrorCode::BadReply, "it returned text that is not UTF-8");
         }
-        // The engine keeps the types of these errors to itself.
+        // The engine does not export the types of these errors.
         let root = error.root_cause().to_string();
         if root.contains("fuel allocated for hostcalls") {
             return SkillError::limit(skill, budget.hit(Limit::Transfer));
@@ -408,7 +408,7 @@ impl GuestStop {
         if let Some(exit) = error.downcast_ref::<I32Exit>() {
             return Self::Exit(exit.0, String::new()).explain(skill, budget, stderr);
         }
-        // A panic says why on standard error before it traps.
+        // A panic prints its reason on standard error before it traps.
         let said = cut(&trap::said(stderr), FAILURE_BYTES).to_owned();
         let why = if said.is_empty() { trap::reason(&error) } else { said };
         SkillError::new(skill, Blame::Skill, ErrorCode::Trap, format!("it crashed: {why}"))
@@ -421,7 +421,7 @@ fn last_lines(text: &str, n: usize) -> String {
     cut(&lines[lines.len().saturating_sub(n)..].join(" "), FAILURE_BYTES).to_owned()
 }
 
-/// Looks at everything that a guest claims in its reply.
+/// Checks everything in a guest's reply.
 fn accept(
     skill: &str,
     reply: types::Reply,
@@ -435,7 +435,7 @@ fn accept(
     if size as u64 > budget.output_kib << 10 {
         return Err(SkillError::limit(skill, budget.hit(Limit::Output)));
     }
-    // Bounded in depth as well: what is stored a few levels inside of an event must be read again.
+    // The depth is limited, too: an event contains this value some levels deep, and must be readable again.
     let data = reply.data.map(|d| json::parse(d.as_bytes())).transpose();
     let data = data.map_err(|error| {
         bad(match error {

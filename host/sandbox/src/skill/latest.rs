@@ -1,4 +1,4 @@
-//! Whether there is another version of a skill where it came from.
+//! Finds out whether the source of a skill has another version.
 
 use super::error::SkillError;
 use super::lockfile::LockedSkill;
@@ -15,19 +15,19 @@ use std::path::Path;
 pub enum LatestVersion {
     /// The installed version.
     Same,
-    /// Another one. Whether it may be installed is seen when it is examined.
+    /// Another version. Whether it may be installed is checked when it is examined.
     Other {
-        /// As far as it is known before that.
+        /// The version, if it is known already.
         version: Option<String>,
-        /// Where it is got: a path, an address, a place in a registry, or the source that an index knows it by.
+        /// The place to fetch it: a path, an address, a place in a registry, or the source of a skill of an index.
         place: String,
     },
-    /// Nobody can tell, and why.
+    /// This could not be found out, and why.
     Unknown(String),
 }
 
 impl Skills {
-    /// Looks at the place that a skill came from.
+    /// Checks the place that a skill came from.
     pub async fn latest(&self, of: &LockedSkill, who: &RegistryCredentials) -> Result<LatestVersion, SkillError> {
         let from = of.source.as_str();
         if OciReference::is_one(from) {
@@ -42,7 +42,7 @@ impl Skills {
         if is_index_source(from).is_some() {
             let found = self.find_by_source(from, None).await?;
             let newer = source::compare(&found.skill.version, &of.version) == Ordering::Greater;
-            // Of an archive, the file's digest is not that of the files in it: its version says what it is.
+            // The digest of an archive is not that of its files, so the version is compared.
             let other = match of.kind == AGENT_SKILL {
                 true => newer || self.file_digest_is_other(of, &found, who).await?,
                 false => found.skill.sha256 != of.digest,
@@ -70,7 +70,7 @@ impl Skills {
         Ok(other_if(digest != of.digest, version, path))
     }
 
-    /// Which of two tags of a registry comes later: those that are versions by their numbers, all others before them.
+    /// Compares two tags of a registry. Versions are compared by their numbers; all other tags come before them.
     pub fn later_tag(&self, one: &str, other: &str) -> Ordering {
         match (source::of_tag(one), source::of_tag(other)) {
             (Some(one), Some(other)) => source::compare(one, other),
@@ -83,7 +83,7 @@ impl Skills {
         source::is_lower(version, installed)
     }
 
-    /// A tag that is a version is followed to the highest one; any other to what it points to now.
+    /// A tag that is a version leads to the highest version; any other to its present target.
     async fn latest_in_registry(
         &self,
         of: &LockedSkill,
@@ -109,7 +109,7 @@ impl Skills {
             return Ok(LatestVersion::Same);
         }
         let version = described.version.or_else(|| source::of_tag(&tag).map(str::to_owned));
-        // An Agent Skill need not have a version; then that of the tag that it came by is all that is known.
+        // An Agent Skill may lack a version. Then only the version of its tag is known.
         let here = Some(of.version.as_str()).filter(|version| !version.is_empty());
         let here = here.or_else(|| named.and_then(source::of_tag)).unwrap_or_default();
         if version.as_deref().is_some_and(|version| source::is_lower(version, here)) {
@@ -118,13 +118,13 @@ impl Skills {
         Ok(LatestVersion::Other { version, place: at.to_string() })
     }
 
-    /// Version and digest of a file that may be another one of a skill.
+    /// The version and digest of a file that may be another version of a skill.
     fn version_at(&self, file: &Path) -> Result<(String, String), SkillError> {
         let statement = self.statement(file)?;
         Ok((statement.version, statement.digest))
     }
 
-    /// Whether the files in an archive of the same version are others.
+    /// Whether the files in an archive of the same version are different.
     async fn file_digest_is_other(
         &self,
         of: &LockedSkill,

@@ -1,4 +1,4 @@
-//! From a skill's file to what can be called: out of the cache, or compiled.
+//! Loads a skill's file from the cache, or compiles it.
 
 use super::compiler::CompileError;
 use super::digest::Digest;
@@ -12,19 +12,19 @@ use kiso_plan::code::{Blame, ErrorCode};
 use std::sync::Arc;
 use wasmtime::component::Component;
 
-/// Why a component is not ready to be called.
+/// The reason why a component was not loaded.
 #[derive(Debug)]
 pub(super) enum NotLoaded {
     /// A limit ended its compilation.
     Limit(LimitHit),
-    /// The component is at fault.
+    /// The component is invalid.
     Component(String),
-    /// This machine is.
+    /// The cause is the machine.
     Host(String),
 }
 
 impl NotLoaded {
-    /// The error of the skill of this name.
+    /// Converts it to the error of the skill of this name.
     pub(super) fn of(self, name: &str) -> SkillError {
         match self {
             Self::Limit(hit) => SkillError::limit(name, hit),
@@ -44,7 +44,7 @@ impl From<CompileError> for NotLoaded {
     }
 }
 
-/// Work that must not hold up the threads that everything else runs on.
+/// Runs work that must not block the threads of everything else.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, NotLoaded> + Send + 'static,
 ) -> Result<T, NotLoaded> {
@@ -52,7 +52,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 impl Skills {
-    /// The compiled skill, ready to be instantiated; loaded once however many calls wait for it.
+    /// Returns the compiled skill, ready to be instantiated. It is loaded once, however many calls wait for it.
     pub(super) async fn load(&self, skill: &Arc<InstalledSkill>) -> Result<EntryPoint, SkillError> {
         let key = match &skill.place {
             ComponentLocation::Binary(_) => skill.name().to_string(),
@@ -96,8 +96,8 @@ impl Skills {
         .await
     }
 
-    /// The compiled form of a component: from the cache, or from a compiler that ends when this future is dropped. `name` is
-    /// what a person is told that is being compiled.
+    /// The compiled form of a component: from the cache, or from a compiler that ends when this future is dropped. `name` is the
+    /// name in progress messages.
     pub(super) async fn component(&self, name: &str, wasm: Vec<u8>) -> Result<Component, NotLoaded> {
         let skills = self.clone();
         let read = blocking(move || {
@@ -129,7 +129,7 @@ impl Skills {
     }
 }
 
-/// Code that this engine does not take. What does not fit a slot of the pool never could be instantiated.
+/// The error for code that this engine does not accept. Code that fits no slot of the pool can never be instantiated.
 fn unusable(error: &str) -> NotLoaded {
     NotLoaded::Component(if error.contains("pooling allocator") {
         let settings = "[engine] max_memory_mib, table_elements, tables and instances in config.toml";

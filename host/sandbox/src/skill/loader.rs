@@ -9,10 +9,10 @@ use wasmparser::{
     ComponentExternalKind, ComponentTypeRef, Encoding, ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures,
 };
 
-/// Largest file that is looked at. Components with a language's interpreter inside have some 20 MiB.
+/// Bytes of a file, at most. Components that contain a language's interpreter have some 20 MiB.
 pub const MAX_WASM_BYTES: u64 = 128 << 20;
 
-/// Largest file of this machine: an interpreter that is kept with its libraries is larger than what is sent.
+/// Bytes of a file of this machine, at most: an interpreter that is kept with its libraries is larger than an upload.
 const MAX_LOCAL_BYTES: u64 = 512 << 20;
 
 /// The four kinds of file that can be installed.
@@ -56,7 +56,7 @@ pub(super) struct ParsedComponent {
     pub self_test: Option<String>,
 }
 
-/// Why a file cannot be a skill.
+/// The reason why a file cannot be a skill.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LoadError {
     #[error("this is not WebAssembly: {0}")]
@@ -87,7 +87,7 @@ fn found(exports: &[String]) -> String {
     if exports.is_empty() { String::new() } else { format!(" (found: {})", few(exports)) }
 }
 
-/// Names that a file chose, as many and as much of each as a person reads.
+/// Names from a file, shortened to a readable number and length.
 fn few(names: &[String]) -> String {
     const FEW: usize = 10;
     let mut shown: Vec<String> = names.iter().take(FEW).map(|name| brief(name, 100)).collect();
@@ -100,12 +100,12 @@ fn few(names: &[String]) -> String {
 /// Longest text of the section `kiso-sdk` that is kept.
 const MAX_SDK: usize = 100;
 
-/// Reads a file's outside. Bounded work: one pass over the bytes, and the wrapping of a core module.
+/// Reads a file's outer structure. Its work is bounded: one pass over the bytes, and the wrapping of a core module.
 pub(super) fn parse(bytes: &[u8]) -> Result<ParsedComponent, LoadError> {
     parse_for(bytes, wit::loads_drafts())
 }
 
-/// The bytes of a file, if it can be one.
+/// Reads a file, if it is small enough.
 pub(super) fn read_file(file: &Path) -> Result<Vec<u8>, String> {
     let found = std::fs::metadata(file).map_err(|e| format!("cannot read it: {e}"))?;
     if !found.is_file() {
@@ -117,14 +117,14 @@ pub(super) fn read_file(file: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(file).map_err(|e| format!("cannot read it: {e}"))
 }
 
-/// The names that a file imports and exports, and whether it is a component.
+/// The imports and exports of a file, and whether it is a component.
 pub(super) fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>, bool), LoadError> {
     let outside = Outside::read(bytes)?;
     let exports = outside.export_names();
     Ok((outside.imports, exports, outside.encoding == Encoding::Component))
 }
 
-/// The same for a build that loads components for a draft, or one that does not.
+/// The same; `drafts` says whether this build loads components for a draft.
 fn parse_for(bytes: &[u8], drafts: bool) -> Result<ParsedComponent, LoadError> {
     if bytes.len() as u64 > MAX_LOCAL_BYTES {
         return Err(LoadError::TooLarge);
@@ -149,7 +149,7 @@ fn parse_for(bytes: &[u8], drafts: bool) -> Result<ParsedComponent, LoadError> {
         return Err(LoadError::MissingImports(missing));
     }
     let shape = shape(&component).ok_or_else(|| LoadError::NoEntry(component.export_names()))?;
-    // The wrapped module keeps its custom sections inside, but the original is what its author signed off.
+    // The wrapped component contains the module's custom sections, too, but its author checked the original.
     let manifest =
         outside.manifest.map(|m| String::from_utf8(m).map_err(|_| LoadError::ManifestNotText)).transpose()?;
     let sdk = outside.sdk.map(|s| brief(&String::from_utf8_lossy(&s), MAX_SDK));
@@ -190,7 +190,7 @@ impl Outside {
                 }
                 Payload::End(_) => depth -= 1,
                 Payload::CustomSection(section) => match section.name() {
-                    // The outermost wins: `kiso skill pack` may override what a macro put inside.
+                    // The outermost section wins: `kiso skill pack` may override the one that a macro wrote.
                     "kiso.toml" if depth < manifest_depth => {
                         manifest_depth = depth;
                         out.manifest = Some(section.data().to_vec());
@@ -204,7 +204,7 @@ impl Outside {
                 Payload::ComponentImportSection(imports) if depth == 1 => {
                     for import in imports {
                         let import = import.map_err(invalid)?;
-                        // A type by itself asks the host for nothing.
+                        // A type alone requests nothing from the host.
                         if !matches!(import.ty, ComponentTypeRef::Type(_)) {
                             out.imports.push(import.name.name.to_owned());
                         }
@@ -243,7 +243,7 @@ impl Outside {
         self.exports.iter().any(|(n, callable)| *callable && name(n))
     }
 
-    /// The draft of `kiso:skill` that it is built for, if it is one.
+    /// The draft of `kiso:skill` that it was built for, if any.
     fn draft(&self) -> Option<Version> {
         let names = self.imports.iter().chain(self.exports.iter().map(|(name, _)| name));
         let mut versions = names.filter_map(|name| {
@@ -270,14 +270,14 @@ fn shape(component: &Outside) -> Option<Shape> {
     }
 }
 
-/// The version of `kiso:skill` that an import asks for, if it is one that this host does not know.
+/// The version of `kiso:skill` in an import, if this host does not know it.
 fn newer_world(import: &str) -> Option<String> {
     let (name, version) = import.split_once('@')?;
     let interface = name.strip_prefix(wit::SKILL)?.strip_prefix('/')?;
     version_of(import, interface).is_none().then(|| brief(version, 100))
 }
 
-/// Makes a `wasi:cli/command` component of a core module for WASI preview 1.
+/// Makes a `wasi:cli/command` component from a core module for WASI preview 1.
 fn wrap(module: &[u8], outside: &Outside) -> Result<Vec<u8>, LoadError> {
     if let Some(other) = outside.imports.iter().find(|i| *i != PREVIEW1) {
         return Err(LoadError::Core(format!(

@@ -25,7 +25,7 @@ struct Lockfile {
     skills: Vec<LockedSkill>,
 }
 
-/// A skill that is installed.
+/// An installed skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedSkill {
@@ -37,7 +37,7 @@ pub struct LockedSkill {
     pub source: String,
     /// SHA-256 of the file; of an Agent Skill, over its files; of a package of kiso, that of its component.
     pub digest: String,
-    /// The key that it is pinned to, a line of base64.
+    /// The key to which it is pinned, a line of base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
 }

@@ -6,19 +6,19 @@ use super::manifest::Manifest;
 use kiso_plan::code::{Blame, ErrorCode};
 
 impl Skills {
-    /// The label that a skill asks for and this machine has not.
+    /// The label that a skill requires and this machine lacks.
     pub fn missing_label<'a>(&self, manifest: &'a Manifest) -> Option<&'a str> {
         let label = manifest.runs_on.as_deref()?;
         (!self.config().fleet.labels.iter().any(|has| has == label)).then_some(label)
     }
 
-    /// The same of a tool, by the name that plans use.
+    /// The same for a tool, by its name in plans.
     pub fn label_missing_for(&self, tool: &str) -> Option<String> {
         let (skill, _) = self.find_tool(tool).ok()?;
         self.missing_label(&skill.manifest).map(str::to_owned)
     }
 
-    /// Why it is not called here.
+    /// The error for a call on this machine.
     pub(super) fn wrong_machine(&self, manifest: &Manifest, label: &str) -> SkillError {
         let is_member = self.config().fleet.url.is_some();
         let others = if is_member { ", and no member of the fleet that has it stands by" } else { "" };

@@ -1,5 +1,5 @@
-//! `kiso.toml`: what a skill says about itself. Every key here is enforced; a key that is not here is an error with
-//! line and column, so a manifest never promises what is not done.
+//! `kiso.toml`: a skill's description of itself. Every key is enforced. An unknown key is an error with line and column, so that
+//! a manifest promises nothing that kiso does not do.
 
 mod args;
 
@@ -41,11 +41,11 @@ pub struct Manifest {
     pub effects: BTreeMap<String, ToolEffect>,
     /// A label that a machine must have to run it: one of `fleet.labels`.
     pub runs_on: Option<String>,
-    /// Everything else, of a command that is a package.
+    /// The other keys, if the command is a package.
     pub package: Option<Arc<Package>>,
 }
 
-/// Why a manifest is refused; `line` and `column` count from 1.
+/// The reason why a manifest is refused; `line` and `column` count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct ManifestError {
@@ -103,7 +103,7 @@ struct Env {
 
 /// Largest manifest, in bytes.
 pub const MAX_MANIFEST: usize = 64 << 10;
-/// Longest description. People read it; models are told the summary.
+/// Longest description, for people. Models get the summary.
 const MAX_DESCRIPTION: usize = 4_000;
 /// Longest category: as long as a tag, because `#CATEGORY` names it.
 const MAX_CATEGORY: usize = 32;
@@ -115,12 +115,12 @@ const MAX_SECRETS: usize = 32;
 const MAX_EFFECTS: usize = 64;
 
 impl Manifest {
-    /// Parses and checks a manifest. `file` is what errors call it.
+    /// Parses and checks a manifest. `file` is its name in errors.
     pub fn parse(file: &str, text: &str) -> Result<Self, ManifestError> {
         Self::read(file, text, Rules::Compiled)
     }
 
-    /// Reads a manifest that was read before, by a test of kiso: of what it says, nothing needs to be tried.
+    /// Reads a manifest that kiso's tests have checked. Its rules are not tried again.
     pub fn parse_known(file: &str, text: &str) -> Result<Self, ManifestError> {
         Self::read(file, text, Rules::Known)
     }
@@ -227,25 +227,25 @@ impl Manifest {
             effects: skill.effects,
             runs_on: skill.runs_on.map(toml::Spanned::into_inner),
         };
-        // All but those that are only injected into requests.
+        // Secrets that are only injected into requests are not among them.
         let declared = manifest.secrets.iter().chain(manifest.env.keys());
         manifest.needs.secrets = declared.filter(|secret| !manifest.is_injected(secret)).cloned().collect();
         Ok(manifest)
     }
 
-    /// The secrets that it names.
+    /// The secrets that the manifest names.
     pub fn declared_secrets(&self) -> DeclaredSecrets {
         let declared = self.secrets.iter().chain(self.env.keys());
         let injected = declared.filter(|secret| self.is_injected(secret)).cloned().collect();
         DeclaredSecrets { session: self.secrets.clone(), environment: self.env.clone(), injected }
     }
 
-    /// Whether the host puts this secret into requests, so that the guest never has it.
+    /// Whether the host injects this secret into requests. The guest never gets it.
     fn is_injected(&self, secret: &str) -> bool {
         self.needs.http.iter().any(|need| need.inject.as_ref().is_some_and(|inject| inject.secret == secret))
     }
 
-    /// The manifest of a component that brings none: everything that can be known is its name.
+    /// The manifest of a component that has none: only its name is known.
     pub fn derived(name: SkillName, summary: String, args: Value) -> Self {
         Self {
             name,
@@ -279,7 +279,7 @@ fn session_secret(declared: &str) -> Result<String, String> {
     }
 }
 
-/// A name that can stand in an environment variable.
+/// A valid name for an environment variable.
 fn secret_name(name: &str) -> Result<String, String> {
     let fits = (1..=64).contains(&name.len())
         && name.starts_with(|c: char| c.is_ascii_lowercase())

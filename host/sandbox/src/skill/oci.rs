@@ -2,9 +2,9 @@
 //! (`application/vnd.wasm.config.v0+json`, `application/wasm`), an Agent Skill that of the draft "Agent Skills OCI Artifacts"
 //! (`application/vnd.agentskills.skill.config.v1+json`, and its folder as `….content.v1.tar+gzip`).
 //!
-//! A registry is believed nothing: each part is as long as the manifest says, no longer than is taken, and has the digest by which it
-//! was asked for. In reading order: [`mod@reference`] says where, [`credential`] who asks, [`request`] is one, [`registry`] a
-//! conversation, [`artifact`] what is in it.
+//! A registry is not trusted: each part must have the length in the manifest, must not be too long, and must have the requested
+//! digest. In reading order: [`mod@reference`] has the place, [`credential`] the name and password, [`request`] sends one
+//! request, [`registry`] has the operations, and [`artifact`] the parts.
 
 mod artifact;
 mod credential;
@@ -29,7 +29,7 @@ use std::path::Path;
 /// Bytes of a manifest, and of a configuration.
 const MAX_MANIFEST: u64 = 1 << 20;
 
-/// Why something does not come out of a registry, or go into one.
+/// The error of a pull or push.
 #[derive(Debug, thiserror::Error)]
 pub enum OciError {
     #[error("{text:?} is not a place in a registry: {why}; write oci://HOST/NAME:TAG or oci://HOST/NAME@sha256:DIGEST")]
@@ -61,7 +61,7 @@ pub enum OciError {
 }
 
 impl OciError {
-    /// A stable word.
+    /// The error's code.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Reference { .. } => ErrorCode::BadReference,
@@ -82,7 +82,7 @@ impl OciError {
         self.told_of(&of.to_string())
     }
 
-    /// As the error of a skill.
+    /// Converts it to the error of a skill.
     pub fn told_of(&self, of: &str) -> SkillError {
         let blame = match self {
             Self::Redirect { .. } | Self::Plain { .. } | Self::Digest { .. } | Self::Denied { .. } => Blame::Policy,
@@ -96,7 +96,7 @@ impl OciError {
 /// A skill's description in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OciDescription {
-    /// Of the manifest, as registries write it.
+    /// The digest of the manifest, in the form of registries.
     pub digest: String,
     /// "component" or "agent-skill".
     pub kind: &'static str,
@@ -105,7 +105,7 @@ pub struct OciDescription {
 }
 
 impl Skills {
-    /// Gets a skill out of a registry. It is known by registry and name: another tag is another version of the same.
+    /// Pulls a skill. Its source is registry and name: another tag is another version of the same skill.
     pub async fn pull(&self, from: &OciReference, who: &RegistryCredentials) -> Result<FetchedFile, SkillError> {
         let PulledArtifact { kind, layer, signature, digest } =
             pull(from, who).await.map_err(|error| error.told(from))?;
@@ -113,7 +113,7 @@ impl Skills {
         self.keep_fetched(&format!("{}.{}", from.last(), kind.ending()), &layer, places, signature)
     }
 
-    /// The tags of a name in a registry, as many as are taken.
+    /// The tags of a name in a registry, up to a limit.
     pub async fn tags(&self, of: &OciReference, who: &RegistryCredentials) -> Result<Vec<String>, SkillError> {
         let tags = Registry::new(of, who, RegistryAction::Pull).tags(MAX_MANIFEST).await;
         tags.map_err(|error| error.told(of))
@@ -130,8 +130,8 @@ impl Skills {
         described.await.map_err(|error: OciError| error.told(of))
     }
 
-    /// Puts a component, or the folder or archive of an Agent Skill, into a registry, with the signature that lies beside it. Returns
-    /// where it can be got from, with the digest of its manifest.
+    /// Pushes a component, or the folder or archive of an Agent Skill, with the signature beside it. Returns its place with the
+    /// digest of its manifest.
     pub async fn push(
         &self,
         file: &Path,
@@ -175,7 +175,7 @@ struct PulledArtifact {
     kind: ArtifactKind,
     layer: Vec<u8>,
     signature: Option<String>,
-    /// Of the manifest.
+    /// The digest of the manifest.
     digest: String,
 }
 
@@ -190,7 +190,7 @@ async fn pull(from: &OciReference, who: &RegistryCredentials) -> Result<PulledAr
     }
     let (kind, manifest) = ArtifactManifest::read(&text, from)?;
     let (layer, config) = (&manifest.layers[0], &manifest.config);
-    // Small, and of a component all that says which system the layer is for.
+    // The configuration is small. For a component, only it says which system the layer is for.
     let config = registry.blob(config, "the configuration", MAX_MANIFEST).await?;
     artifact::check_config(kind, &config, &layer.digest, from)?;
     let layer = registry.blob(layer, "the layer", kind.max_layer()).await?;
@@ -206,7 +206,7 @@ async fn push(to: &OciReference, who: &RegistryCredentials, parts: &ArtifactPart
     Ok(to.at(&sha256(&parts.manifest)))
 }
 
-/// A digest as registries write it.
+/// A digest in the form of registries.
 fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{}", Digest::of(bytes))
 }

@@ -3,8 +3,8 @@
 /// The name of the section.
 pub const SECTION: &str = "kiso.toml";
 
-/// The file with `manifest` as its outermost custom section `kiso.toml`. An older one of the same name at the outermost
-/// level is dropped; anything else stays as it is, byte for byte.
+/// Returns the file with `manifest` as its outermost custom section `kiso.toml`. An older outermost section of that name is
+/// replaced; all other bytes stay the same.
 pub fn pack(wasm: &[u8], manifest: &str) -> Vec<u8> {
     let mut out = without_section(wasm);
     let mut body = Vec::with_capacity(manifest.len() + 16);
@@ -17,8 +17,8 @@ pub fn pack(wasm: &[u8], manifest: &str) -> Vec<u8> {
     out
 }
 
-/// Copies all outermost sections but the custom section `kiso.toml`. A file that is not a sequence of sections is
-/// returned as it is.
+/// Copies all outermost sections except the custom section `kiso.toml`. A file that is not a sequence of sections is returned
+/// unchanged.
 fn without_section(wasm: &[u8]) -> Vec<u8> {
     let Some((head, mut rest)) = wasm.split_at_checked(8) else { return wasm.to_vec() };
     let mut out = head.to_vec();

@@ -1,4 +1,4 @@
-//! How what is installed takes the place of what was there.
+//! Replaces installed files by others.
 
 use super::error::SkillError;
 use kiso_base::home::{Home, HomeError, SkillName};
@@ -7,7 +7,7 @@ use rustix::fs::{CWD, RenameFlags};
 use std::fs;
 use std::path::Path;
 
-/// Puts the directory `new` where `dir` is, and removes what was there. At no moment is there nothing, or half of one.
+/// Exchanges the directory `new` with `dir`, and removes the old content. There is a complete directory at each moment.
 pub(super) fn exchange(home: &Home, new: &Path, dir: &Path) -> anyhow::Result<()> {
     if let Some(above) = dir.parent() {
         fs::create_dir_all(above)?;
@@ -18,7 +18,7 @@ pub(super) fn exchange(home: &Home, new: &Path, dir: &Path) -> anyhow::Result<()
     if rustix::fs::renameat_with(CWD, new, CWD, dir, RenameFlags::EXCHANGE).is_ok() {
         return Ok(home.remove_tree(new)?);
     }
-    // A file system that cannot exchange.
+    // The file system cannot exchange directories.
     let old = new.with_extension("old");
     home.remove_tree(&old)?;
     fs::rename(dir, &old)?;
@@ -26,7 +26,7 @@ pub(super) fn exchange(home: &Home, new: &Path, dir: &Path) -> anyhow::Result<()
     Ok(home.remove_tree(&old)?)
 }
 
-/// The skills cannot be changed now: somebody else does so, which will pass, or the home cannot be written.
+/// The error if the skills are locked: another process is changing them, or the home cannot be written.
 pub(super) fn not_locked(name: &SkillName, error: &HomeError) -> SkillError {
     let busy = matches!(error, HomeError::Busy { .. });
     let code = if busy { ErrorCode::Busy } else { ErrorCode::Io };

@@ -1,7 +1,7 @@
 //! Makes a component of a program for WASI preview 1.
 //!
-//! The adapter that does it knows no exit codes: it ends a program by `exit`, which says only whether it failed. `exit-with-code` says
-//! more, so a program is given that for its `proc_exit`, past the adapter.
+//! The adapter does not support exit codes: it ends a program by `exit`, which only says whether the program failed. So
+//! `proc_exit` of a program is connected to `exit-with-code` instead, without the adapter.
 
 use wasi_preview1_component_adapter_provider as adapter;
 use wasm_encoder::{EntityType, ImportSection, Module, RawSection};
@@ -12,17 +12,17 @@ use wit_parser::Resolve;
 /// The module that such a program imports from.
 pub(super) const PREVIEW1: &str = adapter::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME;
 
-/// How it ends itself.
+/// The function by which such a program ends itself.
 const PROC_EXIT: &str = "proc_exit";
 
-/// Where it ends itself instead. Its version is the adapter's own, so that a component has one of them.
+/// The interface that replaces it. Its version is the adapter's, so that a component imports only one version.
 const EXIT: &str = "wasi:cli/exit@0.2.12";
 const EXIT_WITH_CODE: &str = "exit-with-code";
 const EXIT_WIT: &str = "package wasi:cli@0.2.12;
 interface exit { exit-with-code: func(status-code: u8); }
 world program { import exit; }";
 
-/// The component, a `wasi:cli/command`. The error is for whoever built the program.
+/// Returns the component, a `wasi:cli/command`. The error is for the program's author.
 pub(super) fn wrap(module: &[u8]) -> Result<Vec<u8>, String> {
     let ends = with_exit_code(module)?;
     let encode = || {
@@ -34,7 +34,7 @@ pub(super) fn wrap(module: &[u8]) -> Result<Vec<u8>, String> {
     encode().map_err(|error| format!("{error:#}"))
 }
 
-/// The module with another function for its `proc_exit`; none where it has no such import.
+/// The module with another function for its `proc_exit`; `None` if it does not import that.
 fn with_exit_code(module: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let wrong = |error: BinaryReaderError| error.to_string();
     let mut changed = Module::new();
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use wasmparser::Validator;
 
-    /// Where the outermost component imports the end of a program from.
+    /// The interfaces from which the outermost component imports the end of a program.
     fn exits(component: &[u8]) -> Vec<String> {
         let mut depth = 0;
         let mut exits = Vec::new();
@@ -109,7 +109,7 @@ mod tests {
         // The adapter alone would import `exit`.
         let text = String::from_utf8_lossy(&component);
         assert!(text.contains(EXIT_WITH_CODE));
-        // One that only returns has nothing to say.
+        // A program that only returns imports neither.
         let returns = wrap(&program("", "nop")).unwrap();
         assert!(with_exit_code(&program("", "nop")).unwrap().is_none());
         Validator::new().validate_all(&returns).unwrap();

@@ -1,4 +1,4 @@
-//! Whose skill it is, where it is signed: the keys that an administrator trusts, and the key that a skill is pinned to.
+//! The publisher of a signed skill: the keys that an administrator trusts, and the key that a skill is pinned to.
 //!
 //! The first signature by a trusted key pins the skill to that key. From then on nothing else takes its place: no unsigned file, and
 //! none that another trusted key has signed. Where that is right all the same, the skill is removed first.
@@ -11,13 +11,13 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Keys that a home trusts.
+/// Keys that a home trusts, at most.
 const MAX_KEYS: usize = 1_000;
 
 /// Characters of a key's label.
 const MAX_LABEL: usize = 100;
 
-/// A key that is trusted, and what its owner is called here.
+/// A trusted key, and the local label of its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustedKey {
     pub key: PublisherKey,
@@ -27,14 +27,14 @@ pub struct TrustedKey {
 /// The result of checking the signature beside a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct SignatureCheck {
-    /// The key that signed it, where that is trusted: a line of base64.
+    /// The key that signed it, if that is trusted: a line of base64.
     pub by: Option<String>,
-    /// Why a signature that is there does not count.
+    /// The reason why an existing signature does not count.
     pub warning: Option<String>,
 }
 
 impl Skills {
-    /// The keys that are trusted, in the order in which they were added.
+    /// The trusted keys, in the order in which they were added.
     pub fn trusted_keys(&self) -> Result<Vec<TrustedKey>, SkillError> {
         let path = self.home().trusted_keys_path();
         let text = match fs::read_to_string(&path) {
@@ -52,14 +52,14 @@ impl Skills {
         lines.map(read).collect()
     }
 
-    /// Trusts a key. One that is trusted gets the label.
+    /// Trusts a key. If it is trusted already, changes its label.
     pub fn trust(&self, key: PublisherKey, label: &str) -> Result<(), SkillError> {
         let refuse = |message: String| SkillError::new("trust", Blame::Caller, ErrorCode::BadArgs, message);
         if label.chars().count() > MAX_LABEL || label.chars().any(char::is_control) {
             return Err(refuse(format!("a label has at most {MAX_LABEL} characters, and no line break")));
         }
         let mut keys = self.trusted_keys()?;
-        // The number of a key is chosen by whoever makes it, so two can have one.
+        // The owner of a key chooses its number, so two keys can have the same one.
         if keys.iter().any(|known| known.key.id == key.id && known.key.text != key.text) {
             return Err(refuse(format!("another key with the number {} is trusted already", key.id)));
         }
@@ -73,7 +73,7 @@ impl Skills {
         self.write_trusted(&keys)
     }
 
-    /// Trusts a key no more, by its number or label. What is installed stays, pinned to it.
+    /// Stops trusting a key, by its number or label. Installed skills stay pinned to it.
     pub fn distrust(&self, wanted: &str) -> Result<TrustedKey, SkillError> {
         let mut keys = self.trusted_keys()?;
         let is = |known: &TrustedKey| {
@@ -159,7 +159,7 @@ impl Skills {
     }
 }
 
-/// Where the signature of a file or folder lies: beside it.
+/// The path of the signature of a file or folder, beside it.
 pub fn signature_of(file: &Path) -> PathBuf {
     let plain: PathBuf = file.components().collect();
     let mut name = plain.file_name().map(ToOwned::to_owned).unwrap_or_default();

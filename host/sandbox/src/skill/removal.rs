@@ -1,4 +1,4 @@
-//! How an installed skill goes.
+//! Removes an installed skill.
 
 use super::Skills;
 use super::error::SkillError;
@@ -8,7 +8,7 @@ use kiso_plan::code::{Blame, ErrorCode};
 use std::fs;
 
 impl Skills {
-    /// Takes a skill and its grant away.
+    /// Removes a skill and its grant.
     pub fn remove(&self, name: &SkillName) -> Result<(), SkillError> {
         if self.bundled(name).is_some() {
             let message = "it is a bundled skill; it is part of kiso and cannot be removed";
@@ -23,7 +23,8 @@ impl Skills {
         if !dir.exists() {
             return Err(self.unknown(name.as_str()));
         }
-        // The grant goes first: a skill without one can do less, a grant without its skill waits for a namesake.
+        // The grant first: a skill without a grant can do less, but a grant without its skill could apply to another of that
+        // name.
         let grant = self.home().grant_path(name);
         match fs::remove_file(&grant) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

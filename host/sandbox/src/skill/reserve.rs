@@ -1,7 +1,7 @@
 //! Space that guests leave for kiso itself, so that messages, replies and undo work when a guest has written all that it may.
 //!
-//! Guests may fill `limits.home_mib` and the disk, each but for `limits.reserve_mib` or a sixteenth, whichever is less. What the disk has
-//! left is asked when a call or a command line begins: what it writes from then on is counted, and takes as much from the disk.
+//! Guests may fill `limits.home_mib` and the disk, except for `limits.reserve_mib` or a sixteenth of each, whichever is less. The
+//! free space of the disk is read when a call or a command line begins; later writes are counted.
 
 use super::Skills;
 use crate::engine::limits::LimitHit;
@@ -9,7 +9,7 @@ use kiso_base::config::Limits;
 use kiso_base::home::Disk;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The settings that say how much guests may fill.
+/// The settings for the space that guests may fill.
 #[derive(Debug)]
 pub(super) struct SpaceLimits {
     home_mib: AtomicU64,
@@ -21,38 +21,38 @@ impl SpaceLimits {
         SpaceLimits { home_mib: AtomicU64::new(limits.home_mib), reserve_mib: AtomicU64::new(limits.reserve_mib) }
     }
 
-    /// MiB that all sessions and the store may hold as far as guests fill them. `held` are the bytes that they hold now.
+    /// MiB that all sessions and the store may hold before guests must stop. `held` returns the bytes that they hold now.
     fn of_guests(&self, disk: Option<Disk>, held: impl FnOnce() -> u64) -> u64 {
         let (home, reserve) = (self.home_mib.load(Relaxed), self.reserve_mib.load(Relaxed));
         let limit = home - reserve.min(home / 16);
         let Some(room) = disk.map(|disk| disk.free.saturating_sub(disk.reserve(reserve))) else { return limit };
-        // A disk with more room than the limit needs no closer look.
+        // If the disk has more room than the limit, `held` is not needed.
         if room >> 20 >= limit { limit } else { limit.min(held().saturating_add(room) >> 20) }
     }
 }
 
 impl Skills {
-    /// The limit of what all sessions and the store hold together, if it is reached: what guests leave included. Reads the store.
+    /// The limit of all sessions and the store, if it is reached, including the reserve. Reads the store.
     pub fn home_is_full(&self) -> Option<LimitHit> {
         let hit = self.0.space.full()?;
         let max_mib = self.0.limits.home_mib.load(Relaxed);
         (self.held() >= max_mib << 20).then(|| LimitHit { value: format!("{max_mib} MiB"), ..hit })
     }
 
-    /// Sets how much they may hold, and how much of it guests leave.
+    /// Sets the limit and the reserve.
     pub fn limit_home(&self, limits: &Limits) {
         self.0.limits.home_mib.store(limits.home_mib, Relaxed);
         self.0.limits.reserve_mib.store(limits.reserve_mib, Relaxed);
         self.leave_reserve();
     }
 
-    /// Has guests leave the reserve from now on. Called when a call or a command line begins.
+    /// Applies the reserve. Called when a call or a command line begins.
     pub(super) fn leave_reserve(&self) {
         let disk = self.home().disk().ok();
         self.0.space.limit(self.0.limits.of_guests(disk, || self.held()));
     }
 
-    /// Bytes that all sessions and the store hold, as far as it was written down.
+    /// Bytes that all sessions and the store hold, as recorded.
     fn held(&self) -> u64 {
         self.0.store.read_blocking(|view| view.home_bytes()).unwrap_or(0)
     }

@@ -1,7 +1,7 @@
 //! MCP servers that are components: any `wasi:cli/command` that speaks the protocol on its standard streams.
 //!
-//! One runs with the limits of a skill. It is given the hosts and variables that `config.toml` names, and nothing of a session: no
-//! files, no values that are kept, no secrets.
+//! A server runs with the limits of a skill. It gets the hosts and variables that `config.toml` names, and nothing of a session:
+//! no files, no kept values, no secrets.
 
 use super::capability::{Capabilities, is_offered};
 use super::ctx::Ctx;
@@ -41,13 +41,13 @@ pub struct ServerGrant {
     pub timeout_s: u64,
 }
 
-/// By which a file is known to be another one.
+/// Identifies a version of a file.
 pub type FileStamp = (SystemTime, u64);
 
-/// A component that is started as a server, again and again.
+/// A component that is started as a server, possibly several times.
 pub struct ServerComponent {
     skills: Skills,
-    /// By which errors and limits call it.
+    /// The name in errors and limits.
     name: SkillName,
     grant: ServerGrant,
     loaded: Mutex<Option<(FileStamp, CommandPre<Ctx>)>>,
@@ -60,7 +60,7 @@ impl std::fmt::Debug for ServerComponent {
 }
 
 impl Skills {
-    /// A server that is loaded when it is first started.
+    /// Makes a server that is loaded at its first start.
     #[expect(clippy::expect_used, reason = "the name follows the rules")]
     pub fn server(&self, grant: ServerGrant) -> ServerComponent {
         let name = SkillName::parse("mcp-server").expect("the name follows the rules");
@@ -69,18 +69,18 @@ impl Skills {
 }
 
 impl ServerComponent {
-    /// Which file it is now; none where there is none.
+    /// The present version of the file; `None` if it is missing.
     pub fn stamp(&self) -> Option<FileStamp> {
         let metadata = std::fs::metadata(&self.grant.path).ok()?;
         Some((metadata.modified().ok()?, metadata.len()))
     }
 
-    /// Compiles what is not compiled yet.
+    /// Compiles the component, unless that was done.
     pub async fn load(&self) -> Result<(), SkillError> {
         self.loaded().await.map(drop)
     }
 
-    /// Runs it until it ends, which is never an answer: what it has to say goes through the streams. Dropping the future ends it.
+    /// Runs it until it ends, which is always an error: its answers go through the streams. Dropping the future ends it.
     pub async fn run<I, O>(&self, stdin: I, stdout: O) -> SkillError
     where
         I: StdinStream + 'static,
@@ -160,7 +160,7 @@ impl ServerComponent {
         Err(stop.explain(name, &budget, &said))
     }
 
-    /// Without the values of its variables: what it says on standard error goes to people and prompts.
+    /// Removes the values of its variables: its standard error goes to people and prompts.
     fn redact(&self, text: &str) -> String {
         let values = self.grant.env.iter().map(|(name, value)| (name, value.expose())).filter(|(_, v)| v.len() >= 8);
         values.fold(text.to_owned(), |text, (name, value)| text.replace(value, &format!("[secret {name}]")))
@@ -175,7 +175,7 @@ impl ServerComponent {
             return Ok(pre.clone());
         }
         let pre = self.load_now().await?;
-        // A file that was replaced in between has another stamp by then.
+        // A file that was replaced in between has another stamp.
         *loaded = stamp.map(|stamp| (stamp, pre.clone()));
         Ok(pre)
     }

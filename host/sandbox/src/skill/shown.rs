@@ -252,7 +252,7 @@ impl Skills {
         missing
     }
 
-    /// A skill, as in a listing; of one that cannot be used, why.
+    /// A skill in a listing; with the error if it cannot be used.
     pub fn line_of(&self, found: &Result<Arc<InstalledSkill>, SkillError>) -> SkillLine {
         match found {
             Ok(skill) => self.line(skill),
@@ -262,7 +262,7 @@ impl Skills {
         }
     }
 
-    /// A skill that can be used, as in a listing.
+    /// A usable skill in a listing.
     pub fn line(&self, skill: &InstalledSkill) -> SkillLine {
         let asks = self.grant(skill).map(|grant| self.missing(skill, &grant).sentences());
         let (asks, error) = match asks {
@@ -272,7 +272,7 @@ impl Skills {
         SkillLine { skill: skill.name().to_string(), about: Some(skill.summary()), asks, error }
     }
 
-    /// Everything about the skill that is worth showing: docs/json.md, `kiso skill info`.
+    /// All information about a skill: docs/json.md, `kiso skill info`.
     pub fn shown(&self, skill: &InstalledSkill) -> Result<SkillInfo, SkillError> {
         let allowed = self.allowed(skill)?;
         let grant = self.grant(skill)?;
@@ -303,7 +303,7 @@ impl Skills {
         lines
     }
 
-    /// [`Skills::shown`] of the skill of this name, be it a component or an Agent Skill.
+    /// [`Skills::shown`] for the skill of this name, a component or an Agent Skill.
     pub fn info(&self, name: &str) -> Result<SkillInfo, SkillError> {
         match self.agent_skill(name)? {
             Some(skill) => Ok(skill.shown()),
@@ -346,19 +346,19 @@ fn needs(manifest: &Manifest) -> GrantView {
 }
 
 impl RequestedGrant {
-    /// The form in which the gateway says what is asked for: docs/api.md.
+    /// The form in the gateway's API: docs/api.md.
     pub fn shown(&self) -> GrantView {
         self.0.shown()
     }
 
-    /// A sentence for each thing that is asked for.
+    /// A sentence for each need.
     pub fn sentences(&self) -> Vec<String> {
         self.to_string().lines().map(|line| line.trim().to_owned()).collect()
     }
 }
 
 impl Grant {
-    /// The same form for what was granted.
+    /// The same form for a grant.
     pub fn shown(&self) -> GrantView {
         with_limits(self.json(), self.memory_mib, self.timeout_s)
     }
@@ -400,12 +400,12 @@ fn agent_line(found: &Result<Arc<AgentSkill>, SkillError>) -> SkillLine {
 }
 
 impl AgentSkill {
-    /// It as in a listing.
+    /// The skill in a listing.
     pub fn line(&self) -> SkillLine {
         SkillLine { skill: self.name.to_string(), about: Some(self.summary()), asks: Some(Vec::new()), error: None }
     }
 
-    /// Everything about it that is worth showing: docs/json.md, `kiso skill info`.
+    /// All information about the skill: docs/json.md, `kiso skill info`.
     pub fn shown(&self) -> SkillInfo {
         let nothing = || with_limits(Map::from_iter([("http".to_owned(), json!([]))]), None, None);
         let metadata = self.metadata.iter().map(|(key, value)| (key.clone(), json!(value)));
@@ -450,7 +450,7 @@ impl AgentSkill {
 }
 
 impl CallEnd {
-    /// How the call ended: docs/json.md, `kiso skill run`. With `work`, files are named as this machine does, too.
+    /// The end of the call: docs/json.md, `kiso skill run`. With `work`, files also have their paths on this machine.
     pub fn shown(&self, tool: &str, session: &SessionName, work: Option<&Path>) -> EndedView {
         let (answer, error) = (self.result.as_ref().ok(), self.result.as_ref().err());
         let files = answer.map(|answer| &answer.files).into_iter().flatten();

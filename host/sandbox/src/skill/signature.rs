@@ -7,7 +7,7 @@ use minisign_verify::{PublicKey, Signature};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use std::fmt;
 
-/// Behind the name of a file: its signature.
+/// The extension of a signature's file, after the name of the signed file.
 pub const ENDING: &str = "minisig";
 
 /// Bytes of a signature file, and of a key file: four short lines.
@@ -17,7 +17,7 @@ pub const MAX_FILE: u64 = 8 << 10;
 const HASHED: &[u8; 2] = b"ED";
 const PURE: &[u8; 2] = b"Ed";
 
-/// How a secret key without a password says so, and what its checksum is.
+/// The marks of a secret key without a password, and of its checksum.
 const NO_PASSWORD: [u8; 2] = [0, 0];
 const CHECKSUM: &[u8; 2] = b"B2";
 
@@ -35,13 +35,13 @@ pub struct Statement {
     pub kind: &'static str,
     /// SHA-256 of the file; of an Agent Skill, over its files.
     pub digest: String,
-    /// SHA-256 of the manifest in force, where there is one.
+    /// SHA-256 of the manifest that applies, if there is one.
     pub manifest: Option<String>,
 }
 
 impl fmt::Display for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // No value can have a line break in it, so that no two statements are written alike.
+        // Values must not contain line breaks, so that no two statements have the same text.
         let line = |text: &str| text.replace(|c: char| c.is_control(), " ");
         writeln!(f, "kiso skill statement 1")?;
         writeln!(f, "name {}", line(&self.name))?;
@@ -52,7 +52,7 @@ impl fmt::Display for Statement {
     }
 }
 
-/// Why a key or a signature is of no use.
+/// The reason why a key or a signature is not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum SignatureError {
     #[error("this is not a signature of minisign: {0}")]
@@ -90,7 +90,7 @@ pub struct PublisherKey {
 }
 
 impl PublisherKey {
-    /// Reads a key: the line itself, or a file with it below a comment.
+    /// Reads a key: the line itself, or a file with a comment above it.
     pub fn read(text: &str) -> Result<Self, SignatureError> {
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
         let refuse = |why: &str| SignatureError::NoPublicKey(why.to_owned());
@@ -100,11 +100,11 @@ impl PublisherKey {
         Ok(Self { id: KeyId(id), text: line.to_owned() })
     }
 
-    /// Whether a signature is by this key and of this statement.
+    /// Checks that a signature is by this key and of this statement.
     pub fn verify(&self, statement: &Statement, signature: &str) -> Result<(), SignatureError> {
         let read = Signature::decode(signature).map_err(|error| SignatureError::NoSignature(error.to_string()))?;
         let key = PublicKey::from_base64(&self.text).map_err(|error| SignatureError::NoPublicKey(error.to_string()))?;
-        // Also one over the text itself: it is a few hundred bytes long.
+        // A signature over the text itself is accepted, too: it has only a few hundred bytes.
         let verified = key.verify(statement.to_string().as_bytes(), &read, true);
         verified.map_err(|_| SignatureError::Wrong { key: self.id })
     }
@@ -134,7 +134,7 @@ impl fmt::Debug for SecretKey {
 }
 
 impl SecretKey {
-    /// A new one.
+    /// Makes a new key.
     #[expect(clippy::expect_used, reason = "eight bytes are left")]
     pub fn generate() -> Result<Self, SignatureError> {
         let mut random = [0u8; 40];
@@ -154,7 +154,7 @@ impl SecretKey {
     pub fn read(text: &str) -> Result<Self, SignatureError> {
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
         let bytes = BASE64.decode(line.as_bytes()).map_err(|_| SignatureError::NoSecretKey("it is no base64"))?;
-        // Algorithm, how the password becomes a key, checksum; salt and cost of that; number, key, sum.
+        // Algorithm, derivation of the key from the password, checksum; salt and cost of the derivation; number, key, sum.
         if bytes.len() != 6 + 48 + 8 + 64 + 32 || !bytes.starts_with(PURE) {
             return Err(SignatureError::NoSecretKey("it is of another kind or length"));
         }
@@ -237,7 +237,7 @@ mod tests {
         ] {
             assert!(matches!(public.verify(&changed, &signature), Err(SignatureError::Wrong { .. })), "{changed}");
         }
-        // Another key, also one that claims the number of the right one.
+        // Another key, also one with the same number.
         assert!(matches!(other.public().verify(&statement(), &signature), Err(SignatureError::Wrong { .. })));
         let claimed =
             SecretKey { id: key.id, bytes: other.bytes, pair: SecretKey::read(&other.to_file()).unwrap().pair };
@@ -264,7 +264,7 @@ mod tests {
         assert!(matches!(SecretKey::read(&BASE64.encode(&bytes)), Err(SignatureError::Password)));
     }
 
-    /// A statement is one text, whatever stands in its parts.
+    /// Line breaks in the parts do not change the structure of a statement.
     #[test]
     fn no_part_of_a_statement_begins_a_line() {
         let odd = Statement { version: "1\nkind agent-skill".to_owned(), ..statement() };

@@ -7,22 +7,22 @@ use super::digest::Digest;
 use std::cmp::Ordering;
 use std::path::Path;
 
-/// Where a file comes from: its path without links.
+/// The source of a file: its path without links.
 pub(super) fn of_file(path: &Path) -> std::io::Result<String> {
     Ok(format!("file:{}", path.canonicalize()?.display()))
 }
 
-/// The source of a file that a client sent. Nobody knows where that client has it from, so every file is a source of its own.
+/// The source of a file that a client sent. The client's source is not known, so every file has its own.
 pub(super) fn of_upload(digest: &Digest) -> String {
     format!("upload:{digest}")
 }
 
-/// A source as people read it.
+/// A source for people.
 fn shown(source: Option<&str>) -> String {
     match source {
         None => "an unknown place".to_owned(),
         Some(source) if source.starts_with("upload:") => "an upload".to_owned(),
-        // Of a registry the whole is its name.
+        // For a registry, the whole text is the name.
         Some(source) => source.strip_prefix("file:").unwrap_or(source).to_owned(),
     }
 }
@@ -32,7 +32,7 @@ fn shown(source: Option<&str>) -> String {
 pub(super) struct Identity<'a> {
     pub version: &'a str,
     pub digest: &'a str,
-    /// None where an older kiso did not note it.
+    /// `None` if an older kiso did not record it.
     pub source: Option<&'a str>,
 }
 
@@ -58,13 +58,14 @@ pub(super) fn compare(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// Whether a text is a version that can be compared, also with a v before it, as tags often have.
+/// The version in a tag, if it can be compared. A `v` before it is left out.
 pub(super) fn of_tag(tag: &str) -> Option<&str> {
     let version = tag.strip_prefix('v').unwrap_or(tag);
     parsed(version).map(|_| version)
 }
 
-/// Whether a version comes before another one. Of versions that cannot be compared, every other one does; before none at all, none does.
+/// Whether a version is lower than another one. If the versions cannot be compared, a different one counts as lower; nothing is
+/// lower than a missing version.
 pub(super) fn is_lower(new: &str, old: &str) -> bool {
     match (parsed(new), parsed(old)) {
         (Some(new), Some(old)) => new.cmp_precedence(&old) == Ordering::Less,
@@ -72,7 +73,7 @@ pub(super) fn is_lower(new: &str, old: &str) -> bool {
     }
 }
 
-/// A version, also one of fewer than three numbers.
+/// Parses a version, also one with fewer than three numbers.
 fn parsed(version: &str) -> Option<semver::Version> {
     let numbers = version.split(['-', '+']).next().unwrap_or_default();
     let missing = 3usize.checked_sub(numbers.split('.').count())?;

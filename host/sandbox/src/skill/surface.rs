@@ -1,8 +1,8 @@
 //! The text about a skill for models and their providers: the names of its tools, their schemas, a summary and examples.
 //!
-//! One skill that goes too far spoils the request of every run, whatever the run is about: a provider refuses a name that
-//! it does not take, and a catalog that does not fit leaves no room for the message. So this is checked when a skill is
-//! installed, and again when it is read, for what an older kiso let through.
+//! One bad skill breaks the requests of all runs: a provider refuses an invalid name, and a catalog that is too long leaves no
+//! room for the message. So this is checked when a skill is installed, and again when it is read, because an older kiso may have
+//! accepted it.
 
 pub use kiso_plan::plan::wire_name;
 
@@ -10,13 +10,13 @@ use super::manifest::Manifest;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// Most bytes that are told of one skill, as they stand in a prompt. The default context has room for two such skills.
+/// Bytes of the text about one skill in a prompt. The default context has room for two such skills.
 pub(super) const MAX_BYTES: usize = 32 << 10;
 
 /// Longest name of a tool; the strictest provider takes 1 to 64 of `[a-zA-Z0-9_-]`.
 const MAX_NAME: usize = 64;
 
-/// Built-in tools whose name a skill could have. The others have a `_`, which no skill's name has.
+/// Names of built-in tools that a skill could have. The others contain a `_`, which names of skills do not.
 const RESERVED: [&str; 2] = ["exec", "scratchpad"];
 
 /// Whether a built-in tool has the name.
@@ -24,12 +24,12 @@ pub(super) fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// Whether no skill can have a tool that providers would be told under this name, so that a built-in one may have it.
+/// Whether a built-in tool may have this name: no skill can have a tool of that name for providers.
 pub fn is_kept_free(wire: &str) -> bool {
     RESERVED.contains(&wire) || wire.contains('_') && !wire.contains("__")
 }
 
-/// Says what of a skill with these tools, each a name and a schema, goes too far, and the way out.
+/// Returns an error, with the way out, if a skill with these tools (name and schema) exceeds a limit.
 pub(super) fn check(manifest: &Manifest, tools: &[(String, &Value)]) -> Result<(), String> {
     let mut names = HashSet::new();
     for (name, _) in tools {
@@ -70,14 +70,14 @@ pub(super) fn check(manifest: &Manifest, tools: &[(String, &Value)]) -> Result<(
     Ok(())
 }
 
-/// The bytes that are told of a skill: every tool stands in a prompt with the summary and the examples.
+/// The size of the text about a skill: a prompt contains every tool with the summary and the examples.
 pub(super) fn bytes(manifest: &Manifest, tools: &[(String, &Value)]) -> usize {
     let examples: usize = manifest.examples.iter().map(String::len).sum();
     let each = manifest.summary.len() + manifest.category.len() + examples;
     tools.iter().map(|(name, schema)| name.len() + json_bytes(schema) + each).sum()
 }
 
-/// The length of a JSON text that is not made for it.
+/// The length of a JSON text, without building it.
 #[expect(clippy::expect_used, reason = "counting takes any value")]
 fn json_bytes(value: &Value) -> usize {
     struct Count(usize);
@@ -95,7 +95,7 @@ fn json_bytes(value: &Value) -> usize {
     count.0
 }
 
-/// The beginning of a text that a stranger chose, for a message.
+/// The beginning of an untrusted text, for a message.
 pub(super) fn brief(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,4 +1,4 @@
-//! The difference between two versions of a skill in what models are told of it, and in what is checked where it reaches outside.
+//! The difference between two versions of a skill, in the text for models and in the checks of its effects outside.
 //!
 //! A summary, an example, a schema and the description of an Agent Skill stand in prompts as the user's own text, and `effects` decides
 //! which arguments are checked as addresses. So a version that changes one of them is asked about like one that asks for a new host.
@@ -9,10 +9,11 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Most lines of a text, such as that of a `SKILL.md`, that are shown. The surface of a component is shown whole: it has at most 32 KiB.
+/// Lines of a text, such as that of a `SKILL.md`, that are shown. The text about a component is shown completely: it has at most
+/// 32 KiB.
 const MAX_TEXT_LINES: usize = 400;
 
-/// The lines of a difference: `- ` before what the old version says, `+ ` before what the new one says.
+/// The lines of a difference: `- ` before those of the old version, `+ ` before those of the new one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SurfaceChange(Vec<String>);
 
@@ -26,14 +27,14 @@ impl SurfaceChange {
         &self.0
     }
 
-    /// Compares two lists of facts. Their order does not count, and a fact that both have is left out.
+    /// Compares two lists of facts. Their order is ignored, and common facts are left out.
     pub(super) fn between(old: &[String], new: &[String]) -> Self {
         let mut lines = without("- ", old, new);
         lines.extend(without("+ ", new, old));
         Self(lines)
     }
 
-    /// Adds the lines in which two texts differ, each with the name of the text.
+    /// Adds the lines that differ between two texts, each with the name of the text.
     pub(super) fn compare_texts(&mut self, name: &str, old: &str, new: &str) {
         let lines = |text: &str| -> Vec<String> { text.lines().map(|line| format!("{name}: {line}")).collect() };
         let Self(mut changed) = Self::between(&lines(old), &lines(new));
@@ -55,7 +56,7 @@ impl fmt::Display for SurfaceChange {
     }
 }
 
-/// The facts of a component: what models are told of it, and the role of each argument.
+/// The facts of a component: the text for models, and the role of each argument.
 pub(super) fn component_facts<'a>(
     manifest: &Manifest,
     tools: impl Iterator<Item = (&'a str, &'a str, &'a Value)>,
@@ -101,12 +102,12 @@ pub(super) fn component_facts<'a>(
     facts
 }
 
-/// A fact with a text of the publisher, on one line.
+/// A fact with a publisher's text, on one line.
 pub(super) fn fact(name: &str, text: &str) -> String {
     format!("{name}: {text:?}")
 }
 
-/// The lines that `others` has fewer of, in their order.
+/// The lines that occur less often in `others`, in their order.
 fn without(mark: &str, lines: &[String], others: &[String]) -> Vec<String> {
     let mut left: HashMap<&str, usize> = HashMap::new();
     for other in others {

@@ -7,9 +7,9 @@ use wasmtime::{ThrownException, Trap};
 /// Explains a trap.
 pub fn in_words(trap: Trap) -> &'static str {
     match trap {
-        // Compilers put the stack of a guest below its data: what outgrows it reaches below the memory.
+        // Compilers put the stack of a guest below its data, so a stack that is too large reaches below the memory.
         Trap::StackOverflow | Trap::MemoryOutOfBounds => "it recursed too deeply, or reached beyond its memory",
-        // How a panic, an abort and a failed assertion end.
+        // A panic, an abort and a failed assertion end in this way.
         Trap::UnreachableCodeReached => "it gave up",
         Trap::IntegerOverflow | Trap::IntegerDivisionByZero | Trap::BadConversionToInteger => {
             "it calculated what has no result"
@@ -19,7 +19,7 @@ pub fn in_words(trap: Trap) -> &'static str {
     }
 }
 
-/// The innermost cause in words; the outer ones are wasm frames.
+/// The innermost cause in words. The outer ones are wasm frames.
 pub fn reason(error: &wasmtime::Error) -> String {
     match error.downcast_ref::<Trap>() {
         Some(trap) => in_words(*trap).to_owned(),

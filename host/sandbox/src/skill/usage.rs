@@ -1,7 +1,7 @@
 //! The use that calls make of a skill's grant, as `kiso skill audit` shows it.
 //!
-//! Each capability says at a call's end what the guest did with it. That is bounded in the call and in the store, and written there
-//! at once only where it says something new: a skill that is called a hundred times in a second makes no hundred commits.
+//! At a call's end, each capability returns the guest's use of it. It is bounded in the call and in the store. Only new kinds of
+//! use are written at once, so a skill that is called a hundred times in a second does not cause a hundred commits.
 
 use super::{Skills, lock};
 use kiso_base::clock::now_ms;
@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Things of one capability that are kept of one call.
+/// Entries of one capability that are kept for a call.
 const MAX_THINGS: usize = 64;
 
-/// Bytes of the name of one.
+/// Bytes of an entry's name.
 const MAX_NAME: usize = 300;
 
 /// How long repeated use records are batched before they are written.
@@ -25,7 +25,7 @@ const GATHERED: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapabilityUse {
     things: BTreeSet<(String, String)>,
-    /// Whether there was more than is kept.
+    /// Whether there were more entries than are kept.
     more: bool,
 }
 
@@ -40,12 +40,12 @@ impl CapabilityUse {
         }
     }
 
-    /// More was done than can be told.
+    /// Records that there was more use than can be listed.
     pub fn leave_open(&mut self) {
         self.more = true;
     }
 
-    /// Whether more was done than is told.
+    /// Whether there was more use than is listed.
     pub fn has_more(&self) -> bool {
         self.more
     }
@@ -60,7 +60,7 @@ impl CapabilityUse {
         self.things.iter().map(|(how, name)| (how.as_str(), name.as_str()))
     }
 
-    /// Whether it was used in this way at all.
+    /// Whether it was used in this way.
     pub fn has(&self, how: &str) -> bool {
         self.names(how).next().is_some()
     }
@@ -137,7 +137,7 @@ impl PendingUse {
 }
 
 impl UseLedger {
-    /// Writes what waits.
+    /// Writes the waiting records.
     pub(super) fn write(&self, store: &Store) {
         let pending = std::mem::take(&mut *lock(&self.0));
         for (skill, pending) in pending.into_iter().filter(|(_, pending)| pending.waiting.calls > 0) {
@@ -145,13 +145,13 @@ impl UseLedger {
         }
     }
 
-    /// Takes what a call used, and writes it where it says something new. Whether it is the first for a while.
+    /// Records the use of a call, and writes it if something in it is new. Returns whether it is the first record for a while.
     fn take(&self, store: &Store, skill: &str, used: SkillUse) -> bool {
         let mut all = lock(&self.0);
         let first = all.is_empty();
         let pending = all.entry(skill.to_owned()).or_default();
         if pending.waiting.calls > 0 && pending.waiting.digest != used.digest {
-            // It was replaced meanwhile: what the one before used is forgotten with it.
+            // The skill was replaced meanwhile, so the use of the earlier one is dropped.
             *pending = PendingUse::default();
         }
         let new = pending.is_new(&used);
@@ -165,12 +165,12 @@ impl UseLedger {
 }
 
 impl Skills {
-    /// Writes down what calls used and was not written yet: of a process that is about to end.
+    /// Writes the waiting records, because the process is about to end.
     pub fn write_uses(&self) {
         self.0.uses.write(&self.0.store);
     }
 
-    /// Records what a call of a skill used. Nothing of it is a secret's value.
+    /// Records the use of a skill by a call, without values of secrets.
     pub(super) fn record_use(&self, skill: &str, digest: &str, used: &CallUse, failed: bool, secrets: &Secrets) {
         let thing = |capability: &str, how: &str, name: &str| UsedThing {
             capability: capability.to_owned(),

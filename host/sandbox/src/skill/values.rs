@@ -16,10 +16,10 @@
 use serde_json::{Map, Number, Value, json};
 use wasmtime::component::{Type, Val};
 
-/// Parts that the types of one component may be written out as.
+/// Parts of the schemas of one component, at most.
 const MAX_PARTS: usize = 4_000;
 
-/// Bytes that the names in them may take together.
+/// Bytes of all names in them, at most.
 const MAX_NAME_BYTES: usize = super::surface::MAX_BYTES;
 
 /// The remaining size that the schemas of one component may have. A type that names itself twice on each of twenty levels takes a
@@ -37,7 +37,7 @@ impl Default for SchemaRoom {
     }
 }
 
-/// Why a type has no schema.
+/// The reason why a type has no schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoSchema {
     #[error("a {0}, which has no JSON form")]
@@ -61,7 +61,7 @@ impl SchemaRoom {
         Ok(())
     }
 
-    /// Each name takes its bytes and is a part, so that a list of a million empty ones is bounded too.
+    /// Each name counts its bytes and one part, so that a list of a million empty names is bounded, too.
     fn names<'a>(&mut self, names: impl Iterator<Item = &'a str>) -> Result<Vec<&'a str>, NoSchema> {
         names
             .map(|name| {
@@ -73,7 +73,7 @@ impl SchemaRoom {
     }
 }
 
-/// The schema of a type, within the room that there is for its component.
+/// The schema of a type, within the remaining room for its component.
 pub(super) fn schema(ty: &Type, room: &mut SchemaRoom) -> Result<Value, NoSchema> {
     room.part()?;
     let integer =
@@ -144,7 +144,7 @@ fn case(name: &str, ty: Option<&Type>, room: &mut SchemaRoom) -> Result<Value, N
 }
 
 fn tagged(name: &str, ty: Option<&Type>, room: &mut SchemaRoom) -> Result<Value, NoSchema> {
-    // It stands there as a property and as a required one.
+    // The name occurs as a property and in the list of required ones.
     room.name(name)?;
     room.name(name)?;
     let value = match ty {
@@ -158,7 +158,7 @@ fn number(n: i128) -> Value {
     i64::try_from(n).map_or_else(|_| json!(u64::try_from(n).unwrap_or(u64::MAX)), |n| json!(n))
 }
 
-/// JSON as a value of this type. The JSON was validated against [`schema`], so an error here is rare; it says what was
+/// Converts JSON to a value of this type. The JSON was validated against [`schema`], so errors are rare; they say what was
 /// expected.
 pub(super) fn from_json(ty: &Type, json: &Value) -> Result<Val, String> {
     let expected = |what: &str| format!("expected {what}, found {json}");

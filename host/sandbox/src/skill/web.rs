@@ -1,4 +1,4 @@
-//! Skills at addresses: `https://HOST/NAME.wasm` or `.zip`, whose digest is known. The server is believed nothing.
+//! Skills at addresses: `https://HOST/NAME.wasm` or `.zip`, with a known digest. The server is not trusted.
 
 use super::Skills;
 use super::digest::Digest;
@@ -9,7 +9,7 @@ use super::signature::{ENDING, MAX_FILE};
 use crate::package::{DownloadError, download};
 use kiso_plan::code::{Blame, ErrorCode};
 
-/// Why nothing comes from an address.
+/// The reason why an address cannot be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     #[error("{text:?} is not an address of a skill: {why}")]
@@ -56,12 +56,12 @@ pub struct WebPlace {
 }
 
 impl WebPlace {
-    /// Whether a text is meant to be one.
+    /// Whether a text has this form.
     pub fn is_one(text: &str) -> bool {
         text.starts_with("https://") || text.starts_with("http://")
     }
 
-    /// Reads `https://…`, with or without `#sha256=…` behind it. Without encryption on this machine alone.
+    /// Parses `https://…`, optionally followed by `#sha256=…`. `http://` is only for this machine.
     pub fn parse(text: &str) -> Result<Self, WebError> {
         let (url, fragment) = text.split_once('#').map_or((text, None), |(url, fragment)| (url, Some(fragment)));
         let refuse = |why| Err(WebError::Address { text: text.chars().take(200).collect(), why });
@@ -79,7 +79,7 @@ impl WebPlace {
         Ok(Self { url: url.to_owned(), sha256 })
     }
 
-    /// With this digest instead of its own.
+    /// Replaces the digest.
     pub fn with_digest(self, sha256: Option<&str>) -> Result<Self, WebError> {
         match sha256 {
             None => Ok(self),
@@ -87,7 +87,7 @@ impl WebPlace {
         }
     }
 
-    /// The address, which is what it is known by.
+    /// The address, which is the source of the skill.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -96,7 +96,7 @@ impl WebPlace {
         self.sha256.is_some()
     }
 
-    /// The same without a digest: what is there now.
+    /// Removes the digest, to fetch the present content.
     pub fn as_it_is_now(self) -> Self {
         Self { sha256: None, ..self }
     }
@@ -143,7 +143,7 @@ pub(super) fn checked_digest(text: &str) -> Result<String, WebError> {
 }
 
 impl Skills {
-    /// Gets what is at an address, with the signature that lies beside it. Without a digest, whatever is there.
+    /// Fetches an address, with the signature beside it. Without a digest, any content is accepted.
     pub async fn fetch(
         &self,
         from: &WebPlace,
@@ -155,10 +155,10 @@ impl Skills {
         if let Some(wanted) = from.sha256.as_ref().filter(|wanted| **wanted != is) {
             return Err(told(WebError::Digest { url: from.url.clone(), wanted: wanted.clone(), is }));
         }
-        // Where there is none, or it cannot be had, the file is one that nobody signed.
+        // If the signature is missing or cannot be fetched, the file counts as unsigned.
         let signature = download(&beside(&from.url), MAX_FILE, |_, _| {}).await.ok();
         let signature = signature.and_then(|text| String::from_utf8(text).ok());
-        // Many servers answer what they do not have with a page.
+        // Many servers answer a missing file with a page.
         let signature = signature.filter(|text| super::signature::claimed_by(text).is_ok());
         let places = (from.url.clone(), format!("{}#sha256={is}", from.url));
         self.keep_fetched(&from.file_name(&bytes), &bytes, places, signature)

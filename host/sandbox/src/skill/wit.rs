@@ -1,4 +1,4 @@
-//! The versions of interfaces that this host speaks, and the bindings to `kiso:skill`, one module for each version.
+//! The supported versions of interfaces, and the bindings to `kiso:skill`, one module for each version.
 //!
 //! A version has only what is new in it or differs from the one before; what stayed as it was is imported from that. So two
 //! versions stand side by side in one component and in one linker.
@@ -18,13 +18,13 @@ pub(super) const SKILL: &str = "kiso:skill";
 /// A version of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
-    /// As people are told.
+    /// The version in messages for people.
     name: &'static str,
-    /// How versions begin that are compatible with it; a draft is compatible with nothing but itself.
+    /// The beginning of compatible versions. A draft is only compatible with itself.
     compatible: Option<&'static str>,
 }
 
-/// `wit/since_v0_1`, which is frozen.
+/// `wit/since_v0_1`, which does not change any more.
 pub(super) const V0_1: Version = Version { name: "0.1", compatible: Some("0.1.") };
 
 /// `wit/draft`, which may change at any time. Only builds from source for development load it: [`loads_drafts`].
@@ -53,7 +53,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Whether this build loads components for a draft. Released ones do not: what is built against a draft breaks with the next.
+/// Whether this build loads components for a draft. Releases do not: a component for a draft breaks with the next draft.
 pub(super) const fn loads_drafts() -> bool {
     cfg!(debug_assertions)
 }
@@ -80,8 +80,8 @@ impl ImportSpec {
     }
 }
 
-/// The version of an interface of `kiso:skill` that a name has, such as "kiso:skill/skill@0.1.0"; none where it is another
-/// interface, or no version that this host knows.
+/// The version of an interface of `kiso:skill` in a name, such as "kiso:skill/skill@0.1.0"; `None` for another interface or an
+/// unknown version.
 pub(super) fn version_of(name: &str, interface: &str) -> Option<Version> {
     let version = name.strip_prefix(SKILL)?.strip_prefix('/')?.strip_prefix(interface)?.strip_prefix('@')?;
     VERSIONS.into_iter().find(|known| known.takes(version))
@@ -117,7 +117,7 @@ impl<T: Send + 'static> SkillPre<T> {
         }
     }
 
-    /// Makes an instance and calls it. The inner error is the guest's.
+    /// Instantiates it and calls it. The inner error is the guest's.
     pub(super) async fn call(&self, store: &mut Store<T>, call: &Call) -> wasmtime::Result<Result<Reply, Failure>> {
         match self {
             Self::V0_1(pre) => {

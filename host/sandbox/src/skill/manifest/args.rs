@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toml::Spanned;
 
-/// Arguments by name. A list rather than a map so that the order of the file is the order that people see.
+/// Arguments by name. A list, because people see them in the order of the file.
 #[derive(Debug, Clone, Default)]
 pub struct Args(Vec<(Spanned<String>, Arg)>);
 
@@ -28,7 +28,7 @@ impl<'de> Deserialize<'de> for Args {
     }
 }
 
-/// One argument: the keys of a manifest, each of which becomes the keyword of JSON Schema that enforces it.
+/// One argument: each key of the manifest becomes the keyword of JSON Schema that enforces it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arg {
@@ -55,23 +55,23 @@ struct Arg {
 /// and the page how to fill it in.
 const FORMATS: [&str; 7] = ["file", "column", "url", "condition", "aggregate", "group", "order"];
 
-/// Each argument stands in every planner's prompt.
+/// Arguments, at most: every planner's prompt contains each of them.
 const MAX_ARGS: usize = 64;
 
-/// And so does what is said about it, in bytes.
+/// Bytes of an argument's description, which prompts contain, too.
 const MAX_DESCRIPTION: usize = 1_000;
 
-/// Compiles a schema. Patterns come from strangers: their engine takes linear time and their programs little memory.
+/// Compiles a schema. Strangers write the patterns: their engine takes linear time, and compiled patterns take little memory.
 pub fn validator(schema: &Value) -> Result<jsonschema::Validator, jsonschema::ValidationError<'static>> {
     let patterns = jsonschema::PatternOptions::regex().size_limit(64 << 10);
     jsonschema::draft202012::options().with_pattern_options(patterns).build(schema)
 }
 
-/// Steps that a pattern may go back: enough for an address, and some milliseconds.
+/// Steps of backtracking: enough for an e-mail address, and some milliseconds.
 const MAX_BACKTRACKS: usize = 100_000;
 
-/// Compiles a schema of a stranger whose patterns look ahead or refer back, as those of ECMAScript do. Their engine takes linear time for
-/// what [`validator`] can read, and is stopped elsewhere.
+/// Compiles a schema of a stranger whose patterns may contain lookaheads or backreferences, as in ECMAScript. The engine takes
+/// linear time for the patterns that [`validator`] can read, and is stopped after a limit for others.
 pub(in crate::skill) fn foreign_validator(
     schema: &Value,
 ) -> Result<jsonschema::Validator, jsonschema::ValidationError<'static>> {
@@ -79,7 +79,7 @@ pub(in crate::skill) fn foreign_validator(
     jsonschema::draft202012::options().with_pattern_options(patterns).build(schema)
 }
 
-/// Takes patterns out of a schema that no engine here can read, and adds them to the list.
+/// Removes patterns that neither engine can read from a schema, and adds them to the list.
 pub(in crate::skill) fn without_unreadable_patterns(schema: &mut Value, left_out: &mut Vec<String>) {
     let is_readable = |pattern: &str| foreign_validator(&json!({ "pattern": pattern })).is_ok();
     let Value::Object(schema) = schema else { return };
@@ -100,7 +100,7 @@ pub(in crate::skill) fn without_unreadable_patterns(schema: &mut Value, left_out
     }
     for (keyword, value) in schema.iter_mut() {
         match (keyword.as_str(), value) {
-            // Values, in which nothing is a schema.
+            // These contain values, not schemas.
             ("default" | "enum" | "const" | "examples", _) => {}
             (
                 "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
@@ -116,22 +116,22 @@ pub(in crate::skill) fn without_unreadable_patterns(schema: &mut Value, left_out
     }
 }
 
-/// A wrong argument, at a byte of the manifest.
+/// An invalid argument, at a byte of the manifest.
 #[derive(Debug)]
 pub struct ArgError {
     pub offset: usize,
     pub message: String,
 }
 
-/// Whether the rules of an argument are tried when they are read. To compile one takes long for a process that is started for one
-/// command, and what is part of kiso was tried by its tests.
+/// Whether to try the rules of arguments when they are read. Compiling them takes long for a process that runs one command, and
+/// the tests have tried those that are part of kiso.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rules {
     Compiled,
     Known,
 }
 
-/// The schema of a call's arguments. Arguments that are not declared are refused.
+/// The schema of a call's arguments. Undeclared arguments are refused.
 pub fn args_schema(args: &Args, rules: Rules) -> Result<Value, ArgError> {
     if args.0.len() > MAX_ARGS {
         let message = format!("a skill takes at most {MAX_ARGS} arguments");
@@ -191,7 +191,7 @@ fn schema(name: &str, arg: &Arg, rules: Rules) -> Result<(Value, Option<jsonsche
         }
     };
     let mut out = Map::from_iter([("type".to_owned(), json!(kind))]);
-    // A keyword that does not go with the type would never refuse anything: a promise that is not kept.
+    // A keyword that does not fit the type would never refuse anything, so it is an error.
     let mut put = |keyword: &str, key: &str, on: &[&str], value: Option<Value>| -> Result<(), ArgError> {
         let Some(value) = value else { return Ok(()) };
         if !on.contains(&kind) {

@@ -13,13 +13,13 @@ pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 /// The annotation with the signature of the skill.
 pub(super) const ANNOTATION_SIGNATURE: &str = "io.github.kiso.signature";
 
-/// Of the image specification.
+/// From the image specification.
 const ANNOTATION_TITLE: &str = "org.opencontainers.image.title";
 const ANNOTATION_VERSION: &str = "org.opencontainers.image.version";
 const ANNOTATION_DESCRIPTION: &str = "org.opencontainers.image.description";
 const ANNOTATION_LICENSES: &str = "org.opencontainers.image.licenses";
 
-/// Of the draft "Agent Skills OCI Artifacts", version 0.1.0, which other programs that keep Agent Skills in registries follow.
+/// From the draft "Agent Skills OCI Artifacts", version 0.1.0, which other programs that keep Agent Skills in registries follow.
 const ANNOTATION_SKILL: &str = "io.agentskills.skill.name";
 const AGENT_SKILL_ARTIFACT: &str = "application/vnd.agentskills.skill.v1";
 const AGENT_SKILL_CONFIG_FORM: &str = "1";
@@ -27,20 +27,20 @@ const AGENT_SKILL_CONFIG_FORM: &str = "1";
 /// Annotations that are read.
 const MAX_ANNOTATIONS: usize = 200;
 
-/// Characters of one that is shown.
+/// Characters of an annotation that are shown.
 const MAX_SHOWN: usize = 200;
 
 /// The kind of an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ArtifactKind {
-    /// As the CNCF has it.
+    /// In the form of the CNCF.
     Component,
-    /// As the draft for Agent Skills has it.
+    /// In the form of the draft for Agent Skills.
     AgentSkill,
 }
 
 impl ArtifactKind {
-    /// The kind whose configuration has this type.
+    /// The kind for a configuration of this type.
     fn of(config: &str) -> Option<Self> {
         [Self::Component, Self::AgentSkill].into_iter().find(|kind| kind.config() == config)
     }
@@ -67,7 +67,7 @@ impl ArtifactKind {
         }
     }
 
-    /// Behind the name of the file that its layer becomes.
+    /// The extension of the file that its layer becomes.
     pub(super) fn ending(self) -> &'static str {
         match self {
             Self::Component => "wasm",
@@ -75,7 +75,7 @@ impl ArtifactKind {
         }
     }
 
-    /// As statements and indexes call it.
+    /// The name in statements and indexes.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Component => COMPONENT,
@@ -109,7 +109,7 @@ pub(super) struct ArtifactManifest {
 }
 
 impl ArtifactManifest {
-    /// With what the artifact is, which is said by its configuration's type.
+    /// Reads a manifest. The type of the configuration decides the kind of the artifact.
     pub(super) fn read(text: &[u8], from: &OciReference) -> Result<(ArtifactKind, Self), OciError> {
         let wrong = |why: String| OciError::Artifact { what: from.to_string(), why };
         let brief = |text: &str| text.chars().take(100).collect::<String>();
@@ -166,7 +166,8 @@ impl ArtifactManifest {
     }
 }
 
-/// The configuration of a component has to be about the layer. That of an Agent Skill repeats what `SKILL.md` says, which is what counts.
+/// Checks that the configuration of a component describes the layer. That of an Agent Skill only repeats `SKILL.md`, which takes
+/// precedence.
 pub(super) fn check_config(
     kind: ArtifactKind,
     config: &[u8],
@@ -188,7 +189,7 @@ pub(super) fn check_config(
     }
 }
 
-/// An artifact as it is pushed. The same files make the same one.
+/// The parts of an artifact to push. The same files always give the same parts.
 pub(super) struct ArtifactParts {
     pub layer: Vec<u8>,
     pub config: Vec<u8>,
@@ -275,7 +276,7 @@ fn agent_config_of(skill: &AgentSkillArchive) -> Vec<u8> {
 
 fn annotations_of(of: &Statement, signature: Option<String>) -> BTreeMap<String, String> {
     let mut annotations = BTreeMap::from([(ANNOTATION_TITLE.to_owned(), of.name.clone())]);
-    // An Agent Skill need not have one.
+    // An Agent Skill may lack a version.
     if !of.version.is_empty() {
         annotations.insert(ANNOTATION_VERSION.to_owned(), of.version.clone());
     }

@@ -1,4 +1,4 @@
-//! Who asks a registry: a name and password for a host, in the form in which Docker keeps them.
+//! The credentials for registries: a name and password for a host, in the form in which Docker keeps them.
 
 use super::OciError;
 use data_encoding::BASE64;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Names and passwords by the hosts that they are for.
+/// Names and passwords, by host.
 #[derive(Default, Clone)]
 pub struct RegistryCredentials(HashMap<String, String>);
 
@@ -17,7 +17,7 @@ impl fmt::Debug for RegistryCredentials {
     }
 }
 
-/// `{"auths": {"ghcr.io": {"auth": "base64 of name:password"}}}`. What else such a file has is left alone.
+/// `{"auths": {"ghcr.io": {"auth": "base64 of name:password"}}}`. Other fields are ignored.
 #[derive(Deserialize)]
 struct AuthFile {
     #[serde(default)]
@@ -32,7 +32,7 @@ struct Auth {
 }
 
 impl RegistryCredentials {
-    /// Reads the text of such a file. No error repeats any of it.
+    /// Reads the text of such a file. Errors never repeat a part of it.
     pub fn read(text: &str) -> Result<Self, OciError> {
         let refuse = |why: &str| OciError::Credentials(why.to_owned());
         // `serde` would read a value that is not an object as one without fields.
@@ -59,7 +59,7 @@ impl RegistryCredentials {
         Ok(Self(all))
     }
 
-    /// The value of `Authorization` for a host, as HTTP's Basic has it.
+    /// The value of `Authorization` for a host, for HTTP's Basic.
     pub(super) fn basic(&self, host: &str) -> Option<String> {
         Some(format!("Basic {}", BASE64.encode(self.0.get(host)?.as_bytes())))
     }

@@ -3,7 +3,7 @@
 use super::OciError;
 use std::fmt;
 
-/// The tag of a place that names none.
+/// The default tag.
 const LATEST: &str = "latest";
 
 /// Characters of a name and of a tag: those of the specification.
@@ -13,7 +13,7 @@ const MAX_TAG: usize = 128;
 /// A place in a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OciReference {
-    /// With its port, where it is not the usual one.
+    /// With its port, unless that is the default.
     host: String,
     name: String,
     tag: Option<String>,
@@ -21,14 +21,14 @@ pub struct OciReference {
     digest: Option<String>,
 }
 
-/// Whether a text can be a tag.
+/// Whether a text is a valid tag.
 pub(super) fn is_tag(tag: &str) -> bool {
     let all = tag.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
     all && !tag.is_empty() && tag.len() <= MAX_TAG && !tag.starts_with(['.', '-'])
 }
 
 impl OciReference {
-    /// Whether a text is meant to be one.
+    /// Whether a text has this form.
     pub fn is_one(text: &str) -> bool {
         text.starts_with("oci://")
     }
@@ -99,17 +99,17 @@ impl OciReference {
         self.tag.as_deref().unwrap_or(LATEST)
     }
 
-    /// Registry and name, whatever the tag.
+    /// Registry and name, without the tag.
     pub fn source(&self) -> String {
         format!("oci://{}/{}", self.host, self.name)
     }
 
-    /// The tag that it names, if it does.
+    /// The tag, if it names one.
     pub fn own_tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 
-    /// The same name with this tag, whatever is there.
+    /// The same name with another tag.
     pub fn tagged(&self, tag: &str) -> Self {
         Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() }
     }

@@ -1,4 +1,4 @@
-//! A conversation with a registry, by the distribution specification.
+//! The operations of a registry, by the distribution specification.
 
 use super::artifact::{Descriptor, MANIFEST};
 use super::reference::is_tag;
@@ -11,16 +11,16 @@ use http::{Method, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-/// Redirects of one request: to the store that has the blobs, and perhaps from there.
+/// Redirects of one request: to the store of the blobs, and perhaps from there.
 const MAX_REDIRECTS: usize = 3;
 
-/// Bytes of an answer that says why, or has a token.
+/// Bytes of a response with an error or a token.
 const MAX_SAID: u64 = 64 << 10;
 
-/// Tags of a name that are looked at.
+/// Tags of a name that are read.
 const MAX_TAGS: usize = 1_000;
 
-/// Characters of what a registry says that are repeated.
+/// Characters of a registry's message that are repeated.
 const SAID: usize = 200;
 
 /// The access to request from a registry.
@@ -34,7 +34,7 @@ pub(super) struct Registry<'a> {
     at: &'a OciReference,
     who: &'a RegistryCredentials,
     scope: RegistryAction,
-    /// The value of `Authorization`, once the registry has said what it wants.
+    /// The value of `Authorization`, once the registry has asked for it.
     authorization: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Registry<'a> {
         Ok(self.expect(answer, &[StatusCode::OK], "the manifest")?.body)
     }
 
-    /// The tags that its name has.
+    /// The tags of the name.
     pub(super) async fn tags(&mut self, max: u64) -> Result<Vec<String>, OciError> {
         let path = format!("tags/list?n={MAX_TAGS}");
         let answer = self.ask(Method::GET, &path, &[], Bytes::new(), "the tags", max).await?;
@@ -60,13 +60,13 @@ impl<'a> Registry<'a> {
         Ok(tags.filter(|tag| is_tag(tag)).take(MAX_TAGS).map(str::to_owned).collect())
     }
 
-    /// A blob: as long as its descriptor says, and with its digest.
+    /// A blob. It must have the length and digest of its descriptor.
     pub(super) async fn blob(&mut self, of: &Descriptor, what: &str, max: u64) -> Result<Vec<u8>, OciError> {
         if of.size > max {
             return Err(OciError::TooLarge { what: what.to_owned(), max });
         }
         let path = format!("blobs/{}", of.digest);
-        // No byte more than the manifest says.
+        // At most as many bytes as the manifest says.
         let answer = self.ask(Method::GET, &path, &[], Bytes::new(), what, of.size).await?;
         let answer = self.expect(answer, &[StatusCode::OK], what)?;
         let is = sha256(&answer.body);
@@ -76,7 +76,7 @@ impl<'a> Registry<'a> {
         Ok(answer.body)
     }
 
-    /// Puts a blob there, if it is not there yet.
+    /// Uploads a blob, unless the registry has it.
     pub(super) async fn put_blob(&mut self, bytes: &[u8], what: &str) -> Result<(), OciError> {
         let digest = sha256(bytes);
         let path = format!("blobs/{digest}");
@@ -87,7 +87,7 @@ impl<'a> Registry<'a> {
         let begun = self.expect(begun, &[StatusCode::ACCEPTED], what)?;
         let place = begun.header(LOCATION.as_str()).unwrap_or_default();
         let place = self.resolve(&self.uri("")?, place)?;
-        // With the same host alone: what goes there, and who sends it, is for the registry.
+        // Only to the same host: the content and the credentials are for the registry.
         if place.authority().map(|there| there.as_str()) != Some(self.at.host()) {
             return Err(self.redirect(&place, "an upload stays with its registry"));
         }
@@ -100,7 +100,7 @@ impl<'a> Registry<'a> {
         self.expect(done, &[StatusCode::CREATED], what).map(drop)
     }
 
-    /// Puts a manifest there, under the tag.
+    /// Uploads a manifest under the tag.
     pub(super) async fn put_manifest(&mut self, text: &[u8]) -> Result<(), OciError> {
         let path = format!("manifests/{}", self.at.tag());
         let body = Bytes::copy_from_slice(text);
@@ -121,7 +121,7 @@ impl<'a> Registry<'a> {
         self.ask_at(method, uri, headers, body, what, max).await
     }
 
-    /// Asks, says who asks if the registry wants to know, and follows where it sends.
+    /// Sends a request, authorizes if the registry requires it, and follows redirects.
     async fn ask_at(
         &mut self,
         method: Method,
@@ -135,7 +135,7 @@ impl<'a> Registry<'a> {
         loop {
             let is_registry = uri.authority().map(|there| there.as_str()) == Some(self.at.host());
             let mut headers: Vec<_> = headers.iter().map(|(name, value)| (name.clone(), (*value).to_owned())).collect();
-            // The store of the blobs does not learn who asks.
+            // The store of the blobs does not get the credentials.
             if let Some(authorization) = self.authorization.as_ref().filter(|_| is_registry) {
                 headers.push((AUTHORIZATION, authorization.clone()));
             }
@@ -243,7 +243,7 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// An address of the registry. Without encryption on this machine alone, which is looked at when there is a connection.
+    /// An address of the registry. Without encryption only for this machine, which is checked when there is a connection.
     fn uri(&self, path: &str) -> Result<Uri, OciError> {
         let name = self.at.host().rsplit_once(':').map_or(self.at.host(), |(name, _)| name);
         let is_here = matches!(name, "localhost" | "127.0.0.1" | "[::1]");
@@ -252,7 +252,7 @@ impl<'a> Registry<'a> {
         uri.parse().map_err(|_| self.no_address())
     }
 
-    /// Where a `Location` leads.
+    /// The target of a `Location`.
     fn resolve(&self, from: &Uri, location: &str) -> Result<Uri, OciError> {
         let there: Uri = location.parse().map_err(|_| self.no_address())?;
         if there.authority().is_some() && there.scheme().is_some() {
@@ -266,7 +266,7 @@ impl<'a> Registry<'a> {
     }
 
     fn redirect(&self, to: &Uri, why: &'static str) -> OciError {
-        // Its query may have a signature of the store.
+        // The query may contain a signature of the store, so it is left out.
         let to = format!("{}{}", to.authority().map_or("", |there| there.as_str()), to.path());
         OciError::Redirect { host: self.at.host().to_owned(), to: to.chars().take(SAID).collect(), why }
     }

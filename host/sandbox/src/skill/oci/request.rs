@@ -1,4 +1,4 @@
-//! One request to a registry, and its answer as far as it is taken.
+//! One request to a registry, and its response, up to a limit.
 
 use super::OciError;
 use bytes::Bytes;
@@ -12,11 +12,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-/// Time for a connection, and for a whole exchange: a layer of 128 MiB over a slow line.
+/// Timeout for a connection, and for a whole exchange: a layer of 128 MiB over a slow line.
 const CONNECT: Duration = Duration::from_secs(20);
 const TOTAL: Duration = Duration::from_secs(600);
 
-/// Bytes of the head of an answer, and headers in it.
+/// Bytes of the head of a response, and headers in it.
 const MAX_HEAD: usize = 64 << 10;
 const MAX_HEADERS: usize = 100;
 
@@ -27,7 +27,7 @@ pub(super) struct RegistryRequest {
     pub uri: Uri,
     pub headers: Vec<(HeaderName, String)>,
     pub body: Bytes,
-    /// Whether its host may have a private address: it is the one that a person named.
+    /// Whether its host may have a private address: only the host that a person named.
     pub private: bool,
 }
 
@@ -45,7 +45,7 @@ impl RegistryAnswer {
     }
 }
 
-/// Sends a request and takes at most `max` bytes of the answer's body. No redirect is followed here.
+/// Sends a request and reads at most `max` bytes of the response's body. Redirects are not followed here.
 pub(super) async fn send(asked: RegistryRequest, what: &str, max: u64) -> Result<RegistryAnswer, OciError> {
     let host = asked.uri.authority().map_or("", |authority| authority.as_str()).to_owned();
     let late = |_| OciError::Unreachable { host: host.clone(), why: format!("no answer within {} s", TOTAL.as_secs()) };
@@ -67,7 +67,7 @@ async fn attempt(asked: &RegistryRequest, authority: &str, what: &str, max: u64)
         let stream = stream.map_err(|error| unreachable(error.to_string()))?;
         return exchange(stream, request, authority, what, max).await;
     }
-    // By the address that is connected to, and not by a name, which anybody can give.
+    // Checks the connected address, and not a name, which anybody can choose.
     if !stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()) {
         return Err(OciError::Plain { host: authority.to_owned() });
     }
@@ -117,7 +117,7 @@ async fn exchange(
     let (mut connection, mut answered) = (std::pin::pin!(connection), std::pin::pin!(answered));
     tokio::select! {
         answer = &mut answered => return answer,
-        // With the last bytes of an answer the connection may end before they are looked at.
+        // The connection may end before the last bytes of a response are read.
         _ = &mut connection => {}
     }
     answered.await

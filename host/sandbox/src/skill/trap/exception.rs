@@ -8,8 +8,8 @@ pub(super) fn of(stderr: &str) -> Option<String> {
     Some(line.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
-/// CPython's traceback, with the last call last. componentize-py panics after it; of one that the program itself printed
-/// before it ended in another way nothing is said.
+/// CPython's traceback, with the last call last. componentize-py panics after it. A traceback that the program printed itself
+/// before it ended in another way is ignored.
 fn python(stderr: &str) -> Option<String> {
     const BEGINS: &str = "Traceback (most recent call last):";
     const ENDS: &str = "Python function threw an unexpected exception";
@@ -40,7 +40,7 @@ fn quickjs(stderr: &str) -> Option<String> {
     let (message, rest) = optional_text(exception)?;
     let stack = rest.strip_prefix(", stack: ").and_then(optional_text).and_then(|(stack, _)| stack).unwrap_or_default();
     let frames = || stack.lines().map(str::trim).filter_map(|line| line.strip_prefix("at "));
-    // Functions of the engine itself have no place.
+    // Functions of the engine have no place.
     let frame = frames().find(|frame| !frame.ends_with("(native)")).map(|frame| frame.replacen("(/", "(", 1));
     let message = message.filter(|message| !message.is_empty());
     Some(at(&message.unwrap_or_else(|| "an exception without a message".to_owned()), frame))
@@ -104,7 +104,7 @@ mod tests {
                  Python function threw an unexpected exception\nnote: run with `RUST_BACKTRACE=1`\n",
                 Some("ValueError: no such city, at run (skill.py:34)"),
             ),
-            // Of two the one that ended the call.
+            // The last of two exceptions ended the call.
             (
                 "Traceback (most recent call last):\n  File \"/0/a.py\", line 1, in f\nKeyError: 1\n\n\
                  During handling of the above exception, another exception occurred:\n\n\
@@ -112,7 +112,7 @@ mod tests {
                  \nthread panicked:\nPython function threw an unexpected exception\n",
                 Some("TypeError: second, at g (/python/json/decoder.py:2)"),
             ),
-            // Printed by the program, which ended in another way.
+            // The program printed this, and ended in another way.
             (
                 "Traceback (most recent call last):\n  File \"/0/a.py\", line 1, in f\nKeyError: 1\nmemory allocation failed\n",
                 None,
@@ -129,7 +129,7 @@ mod tests {
             ),
             ("Exception { message: Some(\"quiet\"), stack: Some(\"\") })\n)\n", Some("quiet")),
             ("Exception { message: None, stack: None })\n)\n", Some("an exception without a message")),
-            // Cut off, as where the output has reached its limit.
+            // Cut off, because the output reached its limit.
             ("Exception { message: Some(\"qui", None),
             ("Exception { message: Some(\"\\u{110000}\"), stack: None }", None),
             ("thread 'main' panicked at a.rs:1:1:\nno such city\n", None),

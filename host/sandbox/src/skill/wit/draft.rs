@@ -1,4 +1,4 @@
-//! `kiso:skill@0.2.0-draft`: what `wit/draft` adds to 0.1, and what it changes of it.
+//! `kiso:skill@0.2.0-draft`: the additions of `wit/draft` to 0.1, and its changes.
 
 wasmtime::component::bindgen!({
     path: ["../../wit/since_v0_1", "../../wit/draft"],
@@ -19,5 +19,5 @@ wasmtime::component::bindgen!({
     },
 });
 
-/// Its interfaces; beside those of 0.1, the bindings give the version a name of its own.
+/// Its interfaces. The bindings add the version to the name, because those of 0.1 have the same one.
 pub(crate) use self::kiso::skill0_2_0_draft as skill;

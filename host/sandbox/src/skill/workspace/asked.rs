@@ -13,18 +13,18 @@ pub(super) fn is_plain(kind: DescriptorType) -> bool {
     matches!(kind, DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink)
 }
 
-/// A slash at the end asks for what a link leads to, and so does a dot behind it.
+/// A slash at the end means the target of a link, and so does a dot after the slash.
 pub(super) fn of_slash(path: &str) -> PathFlags {
     if path.ends_with('/') || path.ends_with("/.") { PathFlags::SYMLINK_FOLLOW } else { PathFlags::empty() }
 }
 
-/// Whether something is there that was not to be.
+/// Whether the error says that an entry exists that must not.
 pub(super) fn is_there(error: &FsError) -> bool {
     error.downcast_ref().is_some_and(|code| *code == ErrorCode::Exist)
 }
 
 impl<T: ChargedFiles> Filesystem<'_, T> {
-    /// Where a path leads to.
+    /// The target of a path.
     pub(super) fn place(&mut self, fd: &Resource<Descriptor>, path: &str) -> FsResult<Result<EntryPath, PlaceError>> {
         let Descriptor::Dir(dir) = self.0.ctx().table.get(fd)? else { return Ok(Err(PlaceError::Io)) };
         let dir = dir.dir.clone();
@@ -32,7 +32,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     }
 }
 
-/// Runs a check on a resolved place, or returns the error that kept it from being resolved.
+/// Runs a check on a resolved place, or returns the error of resolving it.
 pub(super) fn fits(
     place: &Result<EntryPath, PlaceError>,
     takes: impl FnOnce(&EntryPath) -> Result<(), PlaceError>,
@@ -43,7 +43,7 @@ pub(super) fn fits(
     }
 }
 
-/// Fails if a place is not allowed; not where the operation itself will fail with the error.
+/// Fails if a place is not allowed. Passes if the operation itself will fail with the error.
 pub(super) fn allow<T: ChargedFiles>(ctx: &T, fits: Result<(), PlaceError>) -> FsResult<()> {
     match fits {
         Ok(()) | Err(PlaceError::Io) => Ok(()),
@@ -52,7 +52,7 @@ pub(super) fn allow<T: ChargedFiles>(ctx: &T, fits: Result<(), PlaceError>) -> F
     }
 }
 
-/// Settles the charge for an entry by whether it was made.
+/// Settles the charge for an entry, depending on whether it was made.
 pub(super) fn settle<V>(charge: Option<Charge>, result: &FsResult<V>) {
     match (charge, result) {
         (Some(charge), Err(_)) => charge.give_back(),
@@ -65,7 +65,7 @@ pub(super) fn again(fd: &Resource<Descriptor>) -> Resource<Descriptor> {
     Resource::new_borrow(fd.rep())
 }
 
-/// Bytes of every directory, as guests are told. How much it really is would tell how many names it ever had.
+/// The size of every directory, for guests. The real size would show how many names it ever had.
 const DIRECTORY_BYTES: u64 = 4 << 10;
 
 /// The attributes of a file or directory as guests see them.

@@ -1,6 +1,6 @@
-//! How a command that knows WASI alone, which has no processes, asks for other commands: through a file among those that its package
-//! brings. What it writes there is a request; `fsync` returns when that is answered; and the answer is what it reads then. Nothing of
-//! it comes to the disk.
+//! Lets a command that knows only WASI, which has no processes, request other commands: through a file among those of its
+//! package. The command writes a request to the file; `fsync` returns when it is answered; then the command reads the answer from
+//! the file. None of this is written to the disk.
 
 use super::structure::DirId;
 use crate::package::CONTROL_FILE;
@@ -16,10 +16,10 @@ use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
 };
 
-/// Most bytes of a request: arguments and environment, or what is written to a pipe at once.
+/// Bytes of a request, at most: arguments and environment, or the data of a write to a pipe.
 const MAX_REQUEST: usize = 4 << 20;
 
-/// Who answers requests.
+/// Answers requests.
 pub trait CommandRequests: Debug + Send {
     /// An error ends the guest.
     fn answer(&mut self, request: Vec<u8>) -> Pin<Box<dyn Future<Output = wasmtime::Result<Vec<u8>>> + Send + '_>>;
@@ -29,7 +29,7 @@ pub trait CommandRequests: Debug + Send {
 #[derive(Debug)]
 pub struct ControlFile {
     id: DirId,
-    /// Held, so that no other file comes to its number.
+    /// Kept open, so that its inode number is not reused.
     _file: File,
     exchange: Arc<Mutex<Exchange>>,
     requests: Box<dyn CommandRequests>,
@@ -43,7 +43,7 @@ struct Exchange {
 }
 
 impl ControlFile {
-    /// In this directory.
+    /// Opens the control file in this directory.
     pub fn new(dir: &Path, requests: Box<dyn CommandRequests>) -> io::Result<Self> {
         let file = File::open(dir.join(CONTROL_FILE))?;
         Ok(Self { id: DirId::of(&file)?, _file: file, exchange: Arc::default(), requests })
@@ -63,7 +63,7 @@ impl ControlFile {
         Box::new(ControlStream(self.exchange.clone()))
     }
 
-    /// Answers what was written.
+    /// Answers the request that was written.
     pub(super) async fn answer(&mut self) -> wasmtime::Result<()> {
         let request = std::mem::take(&mut lock(&self.exchange).request);
         let answer = self.requests.answer(request).await?;
@@ -76,7 +76,7 @@ fn lock(exchange: &Mutex<Exchange>) -> MutexGuard<'_, Exchange> {
     exchange.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes what is written, and has what is read, wherever in the file that is.
+/// Takes writes and returns reads, at any offset of the file.
 struct ControlStream(Arc<Mutex<Exchange>>);
 
 impl OutputStream for ControlStream {
@@ -96,7 +96,7 @@ impl OutputStream for ControlStream {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        // More than there is room for fails, so nobody waits for room that does not come.
+        // Longer requests fail, so nobody waits for room that never comes.
         Ok(MAX_REQUEST)
     }
 }

@@ -1,4 +1,4 @@
-//! Which directories a call has looked at and changed, as an administrator reads it: two levels below what it sees.
+//! The directories that a call has read and changed, for an administrator: up to two levels below the directories that it sees.
 
 use crate::skill::usage::CapabilityUse;
 use kiso_base::system::path_of;
@@ -15,27 +15,28 @@ const LEVELS: usize = 2;
 /// The directories of one call.
 #[derive(Debug, Default)]
 pub struct DirectoryUse {
-    /// Where the guest sees which directory of this machine.
+    /// Directories of this machine, with the guest's paths.
     roots: Vec<(PathBuf, &'static str)>,
-    /// Whether they are without links, as the system names directories.
+    /// Whether the paths are without links, as the system names them.
     is_real: bool,
     used: CapabilityUse,
 }
 
 impl DirectoryUse {
-    /// A directory that the guest sees, and where. What is below any other does not count: it is the host's, and given to all.
+    /// Adds a directory that the guest sees. All other directories are not recorded: they belong to the host, and every guest
+    /// gets them.
     pub fn root(&mut self, dir: &Path, at: &'static str) {
         self.roots.push((dir.to_path_buf(), at));
         self.is_real = false;
     }
 
-    /// Something was done at a path that begins in a directory.
+    /// Records an operation at a path that begins in a directory.
     pub fn note(&mut self, dir: &File, path: &str, how: &str, is_dir: bool) {
-        // Nothing that is added changes what will be said.
+        // More entries would not change the result.
         if self.used.has_more() {
             return;
         }
-        // Most calls look at nothing, so this waits for the first that does.
+        // Most calls access no file, so this waits for the first access.
         if !self.is_real {
             self.roots.retain_mut(|(root, _)| {
                 root.canonicalize().is_ok_and(|real| {
@@ -51,7 +52,7 @@ impl DirectoryUse {
                     self.used.add(how, &name);
                 }
             }
-            // It may be any.
+            // The directory is not known.
             Err(_) => self.used.leave_open(),
         }
     }
@@ -61,7 +62,7 @@ impl DirectoryUse {
         &self.used
     }
 
-    /// The directory as the guest sees it. Links in the path are not followed: it is what the guest named.
+    /// The directory for the guest. Links in the path are not followed: the guest named it in this way.
     fn name(&self, base: &Path, path: &str, is_dir: bool) -> Option<String> {
         let found = self.roots.iter().filter(|(root, _)| base.starts_with(root));
         let (root, at) = found.max_by_key(|(root, _)| root.as_os_str().len())?;

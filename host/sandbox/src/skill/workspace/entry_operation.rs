@@ -1,7 +1,7 @@
 //! A guest's operations on an entry of a directory. Each function reads the labels on the way, keeps the old state, charges the
 //! quota, and then delegates to wasmtime.
 //!
-//! The caller holds the structure lock for all that changes an entry.
+//! The caller holds the structure lock for every change of an entry.
 
 use super::asked::{again, allow, fits, fixed_attributes, is_plain, is_there, settle};
 use super::directory_use::{READ, WRITE};
@@ -49,8 +49,8 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         path: String,
     ) -> FsResult<MetadataHashValue> {
         let look = self.look(&fd)?;
-        // wasi-libc makes a file's number of this, and asks about the link where a program asked about the file, which `cp` then took
-        // for two files and emptied. So a link has the number of what it leads to.
+        // wasi-libc makes a file's number from this, and asks about the link if a program asks about the file. `cp` then took
+        // them for two files and emptied the file. So a link has the number of its target.
         let of_file = PathFlags::SYMLINK_FOLLOW;
         let hash = match self.wasi().metadata_hash_at(again(&fd), of_file, path.clone()).await {
             Err(_) => self.wasi().metadata_hash_at(fd, follow, path.clone()).await,
@@ -104,7 +104,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         };
         note(self.0, &fd, &path, READ, is_dir);
         let (base, name) = (again(&fd), path.clone());
-        // Only a file that was not there in the moment of opening is nobody else's.
+        // Only a file that this call creates can belong to nobody else.
         let first = if new { open | OpenFlags::EXCLUSIVE } else { open };
         let opened = match self.wasi().open_at(again(&fd), follow, path.clone(), first, flags).await {
             Err(error) if new && !mode.is_first && is_there(&error) => {
@@ -174,7 +174,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         self.stays(&fd, &to)?;
         self.learn_way(&fd, &old, follow)?;
         self.learn_way(&to, &new, PathFlags::empty())?;
-        // A second name of a link is a link, and may lead elsewhere from there.
+        // A second name of a link is a link, and its target may be different from there.
         let (from, place) = (self.place(&fd, &old)?, self.place(&to, &new)?);
         allow(self.0, fits(&from, |from| fits(&place, |place| place.takes(from))))?;
         self.keep_linking(&to, (from.as_ref().ok(), place.as_ref().ok()))?;

@@ -21,34 +21,34 @@ pub trait ChargedFiles: WasiView + 'static {
     /// The quota for writes.
     fn quota(&self) -> &Arc<Quota>;
 
-    /// Of all that the guest has read.
+    /// The label of everything that the guest has read.
     fn label(&self) -> &LabelCell;
 
     /// Handles of directory listings that may still be open.
     fn listings(&mut self) -> &mut Vec<u32>;
 
-    /// Handles of directories that are in no folder.
+    /// Handles of directories that are outside of all folders.
     fn plain_dirs(&mut self) -> &mut HashSet<u32>;
 
     /// Records that the limit of directories that are listed at once was reached.
     fn listings_hit(&self) -> LimitHit;
 
-    /// Whether something may be changed in a directory or a file that is not of the session, by what the guest has read.
+    /// Whether the guest may change a directory or a file outside of the session, given the data that it has read.
     fn may_change(&self, _at: &File) -> bool {
         true
     }
 
-    /// Where a file lies that is not of the session.
+    /// The mount of a file outside of the session.
     fn machine(&self, _at: &File) -> Option<MountSink> {
         None
     }
 
-    /// The labels of Agent Skills' files; none where the guest does not see them.
+    /// The labels of Agent Skills' files; `None` if the guest does not see them.
     fn published(&self) -> Option<&PublishedFiles> {
         None
     }
 
-    /// The folders among the directories that the guest sees, whose changes are kept apart from them.
+    /// The folders among the guest's directories. Their changes are kept separately.
     fn overlays(&self) -> Option<&Overlays> {
         None
     }
@@ -61,12 +61,12 @@ pub trait ChargedFiles: WasiView + 'static {
     /// The directories that the guest sees.
     fn roots(&self) -> &Roots;
 
-    /// Where the guest asks for commands; none where it cannot, or has another way.
+    /// The file through which the guest requests commands; `None` if it cannot, or has another way.
     fn control(&mut self) -> Option<&mut ControlFile> {
         None
     }
 
-    /// Where it is noted what the guest looks at and changes; none where nobody wants to know.
+    /// The record of the directories that the guest uses; `None` if it is not needed.
     fn touched(&mut self) -> Option<&mut DirectoryUse> {
         None
     }
@@ -76,13 +76,13 @@ pub trait ChargedFiles: WasiView + 'static {
 pub(super) struct Filesystem<'a, T>(pub &'a mut T);
 
 impl<T: ChargedFiles> Filesystem<'_, T> {
-    /// Wasmtime's own.
+    /// wasmtime's own implementation.
     pub(super) fn wasi(&mut self) -> WasiFilesystemCtxView<'_> {
         self.0.filesystem()
     }
 }
 
-/// Notes what a guest does at a path that begins in one of its directories, where anybody wants to know.
+/// Records a guest's operation at a path that begins in one of its directories, if a record is kept.
 pub(super) fn note<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, path: &str, how: &str, is_dir: bool) {
     if ctx.touched().is_none() {
         return;
@@ -94,7 +94,7 @@ pub(super) fn note<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, path
     }
 }
 
-/// The guest's control file, if that is what it has open.
+/// The guest's control file, if this handle is one.
 pub(super) fn control<'a, T: ChargedFiles>(
     ctx: &'a mut T,
     fd: &Resource<Descriptor>,

@@ -26,7 +26,7 @@ impl<T: ChargedFiles> HasData for HasFilesystem<T> {
     type Data<'a> = Filesystem<'a, T>;
 }
 
-/// Takes the place of wasmtime's own, which was added with the rest of WASI.
+/// Replaces wasmtime's own functions, which were added with the rest of WASI.
 pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     types::add_to_linker::<T, HasFilesystem<T>>(linker, |ctx| Filesystem(ctx))?;
@@ -47,13 +47,13 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         self.0.quota().write(bytes).map_err(FsError::trap)
     }
 
-    /// The file's length; 0 where it cannot be told, which charges more, never less.
+    /// The file's length; 0 if it is not known, which charges more, never less.
     fn size(&mut self, fd: &Fd) -> u64 {
         let file = self.file(fd).ok().flatten();
         file.and_then(|file| file.metadata().ok()).map_or(0, |found| found.len())
     }
 
-    /// Nobody else changes an entry meanwhile.
+    /// Locks all entries against changes by others.
     async fn alone(&mut self) -> tokio::sync::OwnedMutexGuard<()> {
         self.0.quota().structure().lock_owned().await
     }
@@ -110,7 +110,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
             return self.wasi().write_via_stream(fd, offset);
         }
         self.keep_bytes(&fd, false)?;
-        // A stream that starts behind the end of the file leaves a hole, which counts like bytes.
+        // A stream that starts beyond the end of the file leaves a hole, which counts as bytes.
         let hole = if offset == 0 { 0 } else { offset.saturating_sub(self.size(&fd)) };
         let labelled = LabelledWrites::of(self, &fd)?;
         let stream = self.wasi().write_via_stream(fd, offset)?;
@@ -218,7 +218,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
         let look = self.look(&fd)?;
         let stat = self.wasi().stat(again(&fd)).await;
         match self.file(&fd)? {
-            // Of a directory, nobody is told more than that it is one.
+            // For a directory, guests only learn that it is one.
             None => self.saw(look, |labels, at| labels.of_attributes(at)),
             Some(_) => self.saw_of_session(look, |labels, at| labels.of_attributes(at)),
         }
@@ -345,7 +345,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn unlink_file_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
-        // Nothing takes the file's place between the look at it and its end.
+        // Nobody replaces the file during the whole operation.
         let _alone = self.alone().await;
         match self.overlaid(&fd)? {
             Some(dir) => self.unlink_overlaid(&dir, &path).await,

@@ -23,27 +23,27 @@ pub struct HomeSpace {
 
 #[derive(Debug, Default)]
 struct Sums {
-    /// As the store says: its own size, and the workspaces when they were measured.
+    /// The sum in the store: its own size, and the last measured sizes of the workspaces.
     known: u64,
     /// The bytes that this process's active sessions hold beyond that; negative if they have deleted more.
     growth: i64,
-    /// How often this process has moved something from the one to the other.
+    /// How often this process has moved bytes between the two.
     moved: u64,
     /// The size of each session that this process has last posted to the store, which may not be written yet.
     posted: HashMap<SessionName, u64>,
 }
 
 impl Sums {
-    /// With so much more than what sessions at work hold now.
+    /// The total with `more` bytes for active sessions.
     fn total(&self, more: i64) -> u64 {
         self.known.saturating_add_signed(self.growth.saturating_add(more))
     }
 }
 
-/// Sessions of which it is remembered what was left for the store to write. That takes a moment; what was left before is there.
+/// Sessions whose posted sizes are remembered. The store writes them within a moment, so older ones are there.
 const MAX_POSTED: usize = 1_000;
 
-/// How often the store is read again whose sum a session has changed meanwhile.
+/// How often the store is read again if a session has changed the sum meanwhile.
 const READS: usize = 3;
 
 impl HomeSpace {
@@ -51,7 +51,7 @@ impl HomeSpace {
         Arc::new(HomeSpace { store, max_mib: AtomicU64::new(max_mib), sums: Mutex::default() })
     }
 
-    /// Sets another limit.
+    /// Changes the limit.
     pub fn limit(&self, max_mib: u64) {
         self.max_mib.store(max_mib, Relaxed);
     }
@@ -71,7 +71,7 @@ impl HomeSpace {
         self.max_mib.load(Relaxed) << 20
     }
 
-    /// Where the store cannot be read, the sum stays as it was.
+    /// If the store cannot be read, the sum stays as it was.
     fn refresh(&self) {
         for _ in 0..READS {
             let moved = self.sums().moved;
@@ -83,8 +83,7 @@ impl HomeSpace {
         }
     }
 
-    /// Takes what the store says; not if something was moved since `moved`. Nobody knows then whether the sum has it already, and
-    /// it would count twice.
+    /// Sets the store's sum, unless bytes were moved since `moved`: the sum may contain them already, and they would count twice.
     fn learn(&self, bytes: u64, moved: u64) -> bool {
         let mut sums = self.sums();
         let is_new = sums.moved == moved;
@@ -114,7 +113,7 @@ impl HomeSpace {
     }
 }
 
-/// The part of one session while it is at work.
+/// The share of one active session.
 #[derive(Debug)]
 pub struct SessionSpace {
     all: Arc<HomeSpace>,
@@ -139,7 +138,7 @@ impl SessionSpace {
         self.all.hit()
     }
 
-    /// Bytes that all sessions together have room for.
+    /// Bytes that all sessions together may still add.
     pub(super) fn left(&self) -> u64 {
         self.all.max_bytes().saturating_sub(self.all.total())
     }
@@ -157,7 +156,7 @@ impl SessionSpace {
         true
     }
 
-    /// The session was measured and holds this much.
+    /// Sets the measured size of the session.
     pub(super) fn measured(&self, held: u64) {
         self.all.refresh();
         let mut own = self.lock();
@@ -167,7 +166,7 @@ impl SessionSpace {
         self.keep(&mut own, held);
     }
 
-    /// The session holds less than it did.
+    /// Subtracts bytes that the session has freed.
     pub(super) fn shrunk(&self, bytes: u64) {
         let less = i64::try_from(bytes).unwrap_or(i64::MAX);
         let mut own = self.lock();
@@ -176,7 +175,7 @@ impl SessionSpace {
         own.grown = own.grown.saturating_sub(less);
     }
 
-    /// The session rests and holds this much.
+    /// Sets the size of the session at its end.
     pub(super) fn rests(&self, held: u64) {
         let mut own = self.lock();
         self.keep(&mut own, held);
@@ -184,7 +183,7 @@ impl SessionSpace {
         sums.growth = sums.growth.saturating_sub(std::mem::take(&mut own.grown));
     }
 
-    /// Counts what it holds, and writes that down where it has changed by much.
+    /// Sets the size, and posts it to the store if it has changed by much.
     fn keep(&self, own: &mut Share, held: u64) {
         let kept = own.kept.unwrap_or(0);
         let beyond = |kept: u64| i64::try_from(held).unwrap_or(i64::MAX).saturating_sub_unsigned(kept);
@@ -226,7 +225,7 @@ mod tests {
         (dir, store, session)
     }
 
-    /// The store's sum was read, with what a session holds in it, before that session said so here.
+    /// The store's sum was read, with a session's size in it, before that session reported the size here.
     #[test]
     fn what_a_session_holds_counts_once_while_it_comes_to_rest() {
         let (_dir, store, session) = opened();
@@ -244,7 +243,7 @@ mod tests {
         assert!(all.full().is_none());
     }
 
-    /// Somebody else begins to work in the session before the store has written what the one before has left there.
+    /// Another call begins in the session before the store has written the size that the last one posted.
     #[test]
     fn what_is_on_its_way_to_the_store_counts_once() {
         let (_dir, store, session) = opened();

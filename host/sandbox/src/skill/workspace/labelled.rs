@@ -1,4 +1,4 @@
-//! Labels of files, where a guest reads and writes them.
+//! Reads and writes labels where a guest reads and writes files.
 
 use super::files::{ChargedFiles, Filesystem};
 use super::null::is_null;
@@ -19,7 +19,7 @@ use wasmtime_wasi::p2::{DynInputStream, FsError, FsResult, InputStream, Pollable
 
 type Fd = Resource<Descriptor>;
 
-/// Something that is about to be read, and the labels that it may have.
+/// A read that is about to happen, and the moment from which dropped labels count.
 pub(super) struct Reading {
     labels: Option<Arc<FileLabels>>,
     moment: Option<Moment>,
@@ -31,7 +31,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         self.0.quota().labels().cloned()
     }
 
-    /// A file or a directory that is open.
+    /// An open file or directory.
     fn at(&mut self, fd: &Fd) -> FsResult<Arc<File>> {
         Ok(match self.0.ctx().table.get(fd)? {
             Descriptor::Dir(dir) => dir.dir.clone(),
@@ -46,13 +46,13 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         })
     }
 
-    /// Taken before something is read.
+    /// Begins a read.
     pub(super) fn look(&mut self, fd: &Fd) -> FsResult<Reading> {
         let labels = self.labels();
         Ok(Reading { moment: labels.as_ref().map(|labels| labels.now()), labels, at: self.at(fd)? })
     }
 
-    /// It was read, whatever came of it.
+    /// Ends a read, successful or not, and joins the label.
     pub(super) fn saw(&mut self, look: Reading, label: impl FnOnce(&FileLabels, &File) -> LabelId) {
         if let (Some(labels), Some(mut moment)) = (look.labels, look.moment) {
             let label = label(&labels, &look.at);
@@ -60,20 +60,20 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         }
     }
 
-    /// Something at a path was asked about, but for the bytes in it.
+    /// Records that the guest has asked about the entry of a path, but not read its bytes.
     pub(super) fn saw_entry(&mut self, look: Reading, path: &str, follow: PathFlags) {
         if let Some(published) = self.0.published() {
             self.0.label().join(published.of_entry(&look.at, path));
         }
         let label = |labels: &FileLabels, dir: &File| labels.of_entry(dir, path.as_ref(), follows(follow));
-        // That a directory is there which it was given, a program knows.
+        // A program knows that a directory exists that it was given.
         match path.trim_matches(['.', '/']).is_empty() {
             true => self.saw(look, label),
             false => self.saw_of_session(look, label),
         }
     }
 
-    /// The names in a directory were read.
+    /// Records that the names in a directory were read.
     pub(super) fn saw_names(&mut self, look: Reading) {
         if let Some(published) = self.0.published() {
             self.0.label().join(published.of(&look.at));
@@ -81,41 +81,41 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         self.saw_of_session(look, |labels, dir| labels.of_names(dir));
     }
 
-    /// Names, sizes, times and targets of links are the session's, as the bytes of its files are.
+    /// Names, sizes, times and targets of links are the session's information, as the bytes of its files are.
     pub(super) fn saw_of_session(&mut self, look: Reading, label: impl FnOnce(&FileLabels, &File) -> LabelId) {
         self.saw(look, |labels, at| label(labels, at).join(LabelId::session()));
     }
 
-    /// A guest is about to learn whether something stands at a path, while nobody changes that.
+    /// Records that a guest is about to learn whether a path exists. Nobody changes that meanwhile.
     pub(super) fn learn_way(&mut self, fd: &Fd, path: &str, follow: PathFlags) -> FsResult<()> {
         let look = self.look(fd)?;
         self.saw_of_session(look, |labels, dir| labels.of_way(dir, path.as_ref(), follows(follow)));
         Ok(())
     }
 
-    /// A guest is about to put something in the place of what stands at a path: whether that is a directory with something in it, it
-    /// learns, but not whether there is a file.
+    /// Records that a guest is about to replace the entry of a path. It learns whether that is a directory with entries, but not
+    /// whether a file exists.
     pub(super) fn learn_place(&mut self, fd: &Fd, path: &str) -> FsResult<()> {
         let look = self.look(fd)?;
         self.saw_of_session(look, |labels, dir| labels.of_place(dir, path.as_ref()));
         Ok(())
     }
 
-    /// Fails where a guest may not change something in a directory or a file, by what it has read.
+    /// Fails if a guest may not change a directory or a file, given the data that it has read.
     pub(super) fn may_change(&mut self, fd: &Fd) -> FsResult<()> {
         let at = self.at(fd)?;
         if self.0.may_change(&at) { Ok(()) } else { Err(ErrorCode::Access.into()) }
     }
 
-    /// Fails where a file would have its next name in a directory of another kind: one that has a name on the machine and one in the session
-    /// would be asked about by one of them alone.
+    /// Fails if a file would get a second name in a directory of another kind. With a name on the machine and one in the session,
+    /// only one of the two checks would apply.
     pub(super) fn stays(&mut self, from: &Fd, to: &Fd) -> FsResult<()> {
         let (from, to) = (self.at(from)?, self.at(to)?);
         let crosses = self.0.machine(&from).is_some() != self.0.machine(&to).is_some();
         if crosses { Err(ErrorCode::CrossDevice.into()) } else { Ok(()) }
     }
 
-    /// A file is about to be opened.
+    /// Records that a file is about to be opened.
     pub(super) fn opening(
         &mut self,
         fd: &Fd,
@@ -129,7 +129,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         kept(opening).map(Some)
     }
 
-    /// It was opened, and made, emptied, or neither.
+    /// Records that it was opened, and whether it was made or emptied.
     pub(super) fn opened(
         &mut self,
         fd: &Fd,
@@ -153,27 +153,27 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         Ok(())
     }
 
-    /// It was not.
+    /// Records that it was not opened.
     pub(super) fn not_opened(&mut self, opening: Option<FileOpening>) {
         if let Some(opening) = opening {
             opening.failed(self.0.label());
         }
     }
 
-    /// Bytes are about to be written to a file.
+    /// Records that bytes are about to be written to a file.
     pub(super) fn writing(&mut self, fd: &Fd) -> FsResult<()> {
         let Some(file) = self.file(fd)? else { return Ok(()) };
         self.may_change(fd)?;
         kept(self.labels().map_or(Ok(()), |labels| labels.writing(&file, self.0.label().get())))
     }
 
-    /// Its times are about to be set.
+    /// Records that its times are about to be set.
     pub(super) fn timing(&mut self, fd: &Fd) -> FsResult<()> {
         let at = self.at(fd)?;
         kept(self.labels().map_or(Ok(()), |labels| labels.attributing(&at, self.0.label().get())))
     }
 
-    /// The times of what stands at a path are about to be set.
+    /// Records that the times of a path's entry are about to be set.
     pub(super) fn timing_at(&mut self, fd: &Fd, path: &str, follow: PathFlags) -> FsResult<()> {
         let at = self.at(fd)?;
         let label = self.0.label().get();
@@ -189,13 +189,13 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         Ok(labels.tainted(&file).ok())
     }
 
-    /// A directory or a link is about to be made.
+    /// Records that a directory or a link is about to be made.
     pub(super) fn naming(&mut self, at: Option<&EntryPath>) -> FsResult<Option<EntryChange>> {
         let label = self.0.label().get();
         self.change(at, |labels, (dir, name)| labels.naming(dir, name, label))
     }
 
-    /// A file is about to get a further name.
+    /// Records that a file is about to get a further name.
     pub(super) fn linking(
         &mut self,
         from: Option<&EntryPath>,
@@ -203,17 +203,17 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     ) -> FsResult<Option<EntryChange>> {
         let (label, Some((dir, name))) = (self.0.label().get(), from.map(EntryPath::slot)) else { return Ok(None) };
         if let Some(labels) = self.labels() {
-            // Whoever makes it finds the same error.
+            // The operation itself returns the same error.
             let _ = labels.linking(dir, name, label);
         }
         self.naming(at)
     }
 
-    /// Something is about to be moved.
+    /// Records that an entry is about to be moved.
     pub(super) fn moving(&mut self, from: Option<&EntryPath>, to: Option<&EntryPath>) -> FsResult<Option<EntryChange>> {
         let (Some(from), Some(to)) = (from, to) else { return Ok(None) };
         let label = self.0.label().get();
-        // Two names of one file: nothing happens.
+        // Both are names of one file: nothing happens.
         if from.is_same(to) {
             return Ok(None);
         }
@@ -222,7 +222,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         Ok(gone.zip(come).map(|(gone, come)| gone.and(come)))
     }
 
-    /// A name is about to go.
+    /// Records that a name is about to be removed.
     pub(super) fn unnaming(&mut self, at: Option<&EntryPath>) -> FsResult<Option<EntryChange>> {
         let label = self.0.label().get();
         self.change(at, |labels, (dir, name)| labels.unnaming(dir, name, label))
@@ -237,7 +237,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         kept(change(&labels, at.slot())).map(Some)
     }
 
-    /// It was made.
+    /// Records that the entry was made.
     pub(super) fn made(&mut self, at: Option<&EntryPath>, change: Option<EntryChange>) -> FsResult<()> {
         if let (Some(labels), Some(at)) = (self.labels(), at) {
             let (dir, name) = at.slot();
@@ -246,7 +246,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         self.changed(change)
     }
 
-    /// An entry was changed.
+    /// Records that an entry was changed.
     pub(super) fn changed(&mut self, change: Option<EntryChange>) -> FsResult<()> {
         change.map_or(Ok(()), EntryChange::done).map_err(lost)
     }
@@ -256,7 +256,7 @@ fn follows(follow: PathFlags) -> bool {
     follow.contains(PathFlags::SYMLINK_FOLLOW)
 }
 
-/// Without its label, the guest goes no further.
+/// Without its label, the guest must not continue.
 fn lost(error: io::Error) -> FsError {
     FsError::trap(wasmtime::format_err!("the label of a file cannot be kept: {error}"))
 }
@@ -266,7 +266,7 @@ pub(super) struct LabelledWrites {
     labels: Option<Arc<FileLabels>>,
     cell: LabelCell,
     file: Arc<File>,
-    /// Where it lies, if that is not the session's.
+    /// Its mount, if it does not belong to the session.
     machine: Option<MountSink>,
     tainted: Option<TaintedFile>,
 }
@@ -278,7 +278,7 @@ impl LabelledWrites {
         Ok(Some(Self { labels, cell, file, machine, tainted: None }))
     }
 
-    /// Bytes are about to be written.
+    /// Records that bytes are about to be written.
     pub(super) fn writing(&mut self) -> io::Result<()> {
         let label = self.cell.get();
         if self.machine.as_ref().is_some_and(|machine| !machine.admits(label)) {
@@ -302,7 +302,7 @@ pub(super) struct LabelledReads {
 }
 
 impl LabelledReads {
-    /// A stream that was opened, with the label of what comes out of it.
+    /// Wraps an opened stream, so that its reads join the label.
     pub(super) fn wrap<T: ChargedFiles>(
         guest: &mut Filesystem<'_, T>,
         fd: &Fd,
@@ -315,7 +315,7 @@ impl LabelledReads {
         Ok(guest.0.ctx().table.push(stream)?)
     }
 
-    /// Whoever wrote put its label down first, so what was read has it by now.
+    /// A writer records its label first, so data that was read has its label by now.
     fn taken<V>(&mut self, read: StreamResult<V>) -> StreamResult<V> {
         self.cell.join(self.labels.of(&self.file));
         self.cell.join(self.labels.since(&mut self.moment));

@@ -1,11 +1,11 @@
-//! Listings of directories, in the order of the names: that in the directory tells what was in it before.
+//! Listings of directories, sorted by name: the order in the directory would show its earlier content.
 
 use super::files::{ChargedFiles, Filesystem};
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DirectoryEntry, DirectoryEntryStream, HostDirectoryEntryStream};
 
-/// A listing that a guest reads. It is in the table in the place of wasmtime's own stream.
+/// A listing that a guest reads. It replaces wasmtime's own stream in the table.
 pub(super) struct DirectoryListing(std::vec::IntoIter<FsResult<DirectoryEntry>>);
 
 impl DirectoryListing {

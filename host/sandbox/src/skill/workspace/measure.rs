@@ -1,4 +1,4 @@
-//! How much a directory holds that guests write to, while they do.
+//! Measures a directory that guests write to at the same time.
 
 use super::structure::enter;
 use crate::engine::limits::{Budget, Limit, LimitHit, MAX_LEVELS};
@@ -20,7 +20,7 @@ pub(super) struct Extent {
     pub entries: u64,
 }
 
-/// Why it cannot be told how much there is. Nothing can be written then, and everything can still be deleted.
+/// The reason why the size is not known. Then nothing can be written, but everything can be deleted.
 #[derive(Debug)]
 pub(super) enum MeasureError {
     /// Guests cannot make such a tree.
@@ -46,8 +46,8 @@ impl From<io::Error> for MeasureError {
     }
 }
 
-/// Bytes and entries below a directory, without following links; nothing where there is none. Stops early once there are
-/// more entries than `most`.
+/// Bytes and entries below a directory, without following links; zero if it does not exist. Stops early after more entries than
+/// `most`.
 pub(super) fn measure(dir: &Path, most: u64) -> Result<Extent, MeasureError> {
     let (mut bytes, mut entries) = (0u64, 0u64);
     let root = match Dir::open_ambient_dir(dir, ambient_authority()) {
@@ -55,10 +55,10 @@ pub(super) fn measure(dir: &Path, most: u64) -> Result<Extent, MeasureError> {
         Err(error) if is_gone(&error) => return Ok(Extent { bytes, entries }),
         Err(error) => return Err(error.into()),
     };
-    // A directory with its parent, which stays open: a name is looked up where it was read. One handle for each level.
+    // A directory stays open with its parent, so that a name is looked up where it was read. This takes one handle per level.
     let mut pending = vec![(root, None::<OsString>, 0usize)];
     while let Some((parent, name, depth)) = pending.pop() {
-        // One more than guests see: scratch directories stand in one that they do not.
+        // One level more than guests see: scratch directories are in a directory that guests do not see.
         if depth > MAX_LEVELS + 1 {
             return Err(MeasureError::TooDeep);
         }
@@ -96,8 +96,8 @@ pub(super) fn measure(dir: &Path, most: u64) -> Result<Extent, MeasureError> {
     Ok(Extent { bytes, entries })
 }
 
-/// Whether something was deleted, or took another's place, since its name was read. What a person has closed to kiso is
-/// none of a guest's either.
+/// Whether an entry was deleted or replaced since its name was read. Entries that a person has closed to kiso do not count for a
+/// guest either.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied)
         || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())

@@ -1,4 +1,4 @@
-//! The host's own look at files that a guest names.
+//! The host's own access to files that a guest names.
 
 use super::structure::enter;
 use cap_std::ambient_authority;
@@ -7,7 +7,7 @@ use kiso_plan::report::{FileNote, UNKNOWN_TYPE};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Why a path that a guest named cannot be shown to a person.
+/// The reason why a guest's path cannot be shown to a person.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoteError {
     #[error("there is no such file in the workspace")]
@@ -22,8 +22,8 @@ pub(crate) enum NoteError {
     Io(io::Error),
 }
 
-/// Looks at a file that a guest named, "/work/pub/a.svg" or "pub/a.svg", without ever leaving the workspace or
-/// following a link: what it leads to could be another file by the time that somebody opens it.
+/// Examines a file that a guest named, "/work/pub/a.svg" or "pub/a.svg", without leaving the workspace or following a link: its
+/// target could be another file when somebody opens it.
 pub(crate) fn note(work: &Path, named: &str) -> Result<FileNote, NoteError> {
     let named = Path::new(named);
     let relative = named.strip_prefix("/work").unwrap_or(named);
@@ -53,7 +53,7 @@ pub(crate) fn note(work: &Path, named: &str) -> Result<FileNote, NoteError> {
     Ok(FileNote { path, media_type, bytes: metadata.len(), title: None, link: None })
 }
 
-/// The media type that a file's name tells.
+/// The media type for a file's name.
 pub fn media_type(path: &str) -> &'static str {
     let extension = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {

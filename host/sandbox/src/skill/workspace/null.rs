@@ -1,4 +1,4 @@
-//! `/dev/null`, the only device that every guest can open. What is written to it comes nowhere, so nothing of it is charged, kept or labelled.
+//! `/dev/null`, the only device that every guest can open. Its writes go nowhere, so they are not charged, kept or labelled.
 
 use super::files::{ChargedFiles, Filesystem};
 use super::structure::DirId;
@@ -9,14 +9,14 @@ use wasmtime_wasi::FsPerms;
 use wasmtime_wasi::filesystem::{self, Descriptor, OpenMode};
 use wasmtime_wasi::p2::FsResult;
 
-/// The machine's own, opened once for all guests; none on a machine that lacks it.
+/// The machine's own device, opened once for all guests; `None` on a machine that lacks it.
 static NULL: LazyLock<Option<filesystem::File>> = LazyLock::new(|| {
     let file = OpenOptions::new().read(true).write(true).open("/dev/null").ok()?;
     // It never blocks.
     Some(filesystem::File::new(file, FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE, true))
 });
 
-/// Whether a guest has the device open as this file.
+/// Whether this open file is the device.
 pub(super) fn is_null(file: &Arc<File>) -> bool {
     NULL.as_ref().is_some_and(|null| Arc::ptr_eq(&null.file, file))
 }
@@ -27,7 +27,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         Ok(matches!(self.0.ctx().table.get(fd)?, Descriptor::File(file) if is_null(&file.file)))
     }
 
-    /// Opens the device, if that is where a path leads from one of the guest's directories.
+    /// Opens the device, if a path from one of the guest's directories leads to it.
     pub(super) fn open_null(
         &mut self,
         fd: &Resource<Descriptor>,

@@ -1,4 +1,5 @@
-//! The same operations in a person's folder: each path is looked up in both layers, and the operation is made in the one that has the entry.
+//! The same operations in a person's folder: each path is looked up in both layers, and the operation is done in the layer that
+//! has the entry.
 
 use super::asked::again;
 use super::files::{ChargedFiles, Filesystem};
@@ -26,7 +27,7 @@ use wasmtime_wasi::p2::{FsError, FsResult};
 
 type Fd = Resource<Descriptor>;
 
-/// Why the upper layer of a folder was not changed.
+/// The reason why the upper layer of a folder was not changed.
 #[derive(Debug)]
 pub(crate) enum OverlayError {
     Io(io::Error),
@@ -78,13 +79,13 @@ fn guest_path<'a>(dir: &'a OverlayDir, path: &'a str, follows: bool) -> GuestPat
     GuestPath { base: &dir.base, path: OsStr::new(path), follows }
 }
 
-/// A name that a guest gave, or that stands in a directory: guests' names are UTF-8.
+/// Converts a name from a guest or a directory: guests' names are UTF-8.
 fn text(name: OsString) -> FsResult<String> {
     name.into_string().map_err(|_| ErrorCode::IllegalByteSequence.into())
 }
 
 impl<T: ChargedFiles> Filesystem<'_, T> {
-    /// The folder that a directory is in which the guest has open.
+    /// The folder that contains the open directory.
     pub(super) fn overlaid(&mut self, fd: &Fd) -> FsResult<Option<OverlayDir>> {
         let Some(overlays) = self.0.overlays().filter(|overlays| !overlays.is_empty()).cloned() else {
             return Ok(None);
@@ -103,7 +104,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         Ok(found)
     }
 
-    /// Both directories of a link or a move. From a folder, none leads elsewhere.
+    /// The folders of both directories of a link or a move. Both must be in the same folder, or in none.
     pub(super) fn both_overlaid(&mut self, from: &Fd, to: &Fd) -> FsResult<Option<(OverlayDir, OverlayDir)>> {
         match (self.overlaid(from)?, self.overlaid(to)?) {
             (None, None) => Ok(None),
@@ -124,7 +125,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         }
     }
 
-    /// Does something in a folder; the guest has learned then what is there.
+    /// Runs an operation in a folder, and joins the labels of what the guest has learned.
     fn in_folder<V, E>(
         &mut self,
         dir: &OverlayDir,
@@ -163,14 +164,14 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         Ok(self.0.ctx().table.push(Descriptor::Dir(dir))?)
     }
 
-    /// Drops such a handle, and returns what came of the operation.
+    /// Drops such a handle, and returns the result of the operation.
     pub(super) fn leave<V>(&mut self, fd: Fd, done: FsResult<V>) -> FsResult<V> {
         self.0.plain_dirs().remove(&fd.rep());
         self.0.ctx().table.delete(fd)?;
         done
     }
 
-    /// Where an entry is that is to be read.
+    /// The place of an entry for reading.
     pub(super) fn look_overlaid(&mut self, dir: &OverlayDir, path: &str, follow: PathFlags) -> FsResult<(Fd, String)> {
         let at = guest_path(dir, path, follows(follow));
         let slot =
@@ -179,7 +180,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         Ok((self.handle(slot.dir, slot.is_upper)?, name))
     }
 
-    /// The target of a link, which in a person's folder may lead anywhere.
+    /// The target of a link, which may be anything in a person's folder.
     pub(super) fn readlink_overlaid(&mut self, dir: &OverlayDir, path: &str) -> FsResult<String> {
         let at = guest_path(dir, path, false);
         let target = self.in_folder(dir, |quota, label| {
@@ -204,7 +205,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
             names
         })?;
         let entry = |(name, kind): (OsString, FileType)| {
-            // A name that is not UTF-8 cannot be given to a guest.
+            // A guest cannot get a name that is not UTF-8.
             let name = name.into_string().ok()?;
             let type_ = match kind {
                 FileType::Directory => DescriptorType::Directory,
@@ -242,7 +243,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         let none = PathFlags::empty();
         match slot {
             PendingOpen::Read(slot) => {
-                // Only the folder has a directory here; what is changed in it goes to the upper layer.
+                // Only the folder has this directory; changes in it go to the upper layer.
                 let flags = if slot.is_upper { flags } else { flags & DescriptorFlags::READ };
                 let (fd, name) = (self.handle(slot.dir, slot.is_upper)?, text(slot.name)?);
                 let opened = self
@@ -259,7 +260,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         }
     }
 
-    /// A handle for the directory of an entry that is to be made, and its name there.
+    /// A handle for the directory of an entry that is about to be made, and its name there.
     fn entry_handle(&mut self, entry: &PendingEntry<Arc<Quota>>) -> FsResult<(Fd, String)> {
         let name = text(entry.name().to_owned())?;
         Ok((self.handle(entry.dir().map_err(ErrorCode::from)?, true)?, name))
@@ -363,7 +364,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     }
 }
 
-/// Where a path is of the merged tree.
+/// A path from the root of the merged tree.
 pub(crate) fn from_root(path: &Path) -> GuestPath<'_> {
     GuestPath { base: Path::new(""), path: path.as_os_str(), follows: true }
 }

@@ -1,9 +1,9 @@
 //! Bytes and entries that a call may add to the workspace, counted while they are written.
 //!
 //! A file counts with its length, every file and directory with [`ENTRY_BYTES`] besides, so that a million empty files are not
-//! free. All that works in a session shares one count: the processes of a line, calls beside it, uploads. The count never says
-//! less than there is, and may say more, because what is overwritten or cut off is not taken off it at once. So before anything
-//! is refused, the directories are measured again.
+//! free. All work in a session shares one count: the processes of a line, calls beside it, uploads. The count is never too low.
+//! It may be too high, because overwritten or truncated bytes are not subtracted at once. So before anything is refused, the
+//! directories are measured again.
 
 use super::home_space::SessionSpace;
 use super::measure::{ENTRY_BYTES, Extent, MeasureError, measure};
@@ -15,10 +15,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How often it is measured, at most, before something is refused.
+/// How often the directories are measured, at most, before something is refused.
 const MEASURINGS: u32 = 3;
 
-/// Entries of a directory that are looked at without going to another thread, which takes as long.
+/// Entries of a directory that are measured without another thread: starting one takes as long.
 const FEW: u64 = 64;
 
 /// Bytes and entries.
@@ -48,14 +48,14 @@ impl Amount {
 /// running. Measured when the first of them writes: most only read.
 #[derive(Debug)]
 pub struct SpaceUsage {
-    /// Directories that guests write to. Where one does not exist there is nothing.
+    /// Directories that guests write to. A missing one counts as empty.
     dirs: Vec<PathBuf>,
-    /// Where the changes to the session's folders are kept.
+    /// The directory of the changes to the session's folders.
     folders: Option<PathBuf>,
     counts: Mutex<Counts>,
-    /// Held by whoever measures.
+    /// Held while measuring.
     measuring: Mutex<()>,
-    /// Held by whoever moves, makes or removes directories and links, so that where they are stays true until it is done.
+    /// Held while directories and links are moved, made or removed, so that places stay valid until the end.
     structure: Arc<tokio::sync::Mutex<()>>,
     /// The size of all sessions together.
     home: Option<SessionSpace>,
@@ -63,33 +63,33 @@ pub struct SpaceUsage {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// At least what is there, with what is about to be.
+    /// At least the present size, with charges that are not written yet.
     held: Amount,
-    /// Of that, what was allowed and may not be on disk yet. A look at the disk does not see it.
+    /// The part of `held` that may not be on disk yet. Measuring does not find it.
     pending: Amount,
-    /// Allowed since the measuring that is under way began.
+    /// Charges since the present measuring began.
     since: Amount,
-    /// Taken back since then.
+    /// Bytes that were given back since then.
     back: Amount,
-    /// Bytes that count for the home alone.
+    /// Bytes that count only for the home.
     of_home: u64,
-    /// How often it was measured.
+    /// The number of measurings.
     times: u64,
-    /// Beginnings and ends of moves. What is moved may not be seen by whoever measures meanwhile.
+    /// Beginnings and ends of moves. A measuring may miss what is moved meanwhile.
     moves: u64,
-    /// Moves that are not over.
+    /// Moves that are under way.
     moving: u64,
 }
 
 impl SpaceUsage {
-    /// Of directories that are measured later.
+    /// Makes it for these directories, which are measured later.
     pub fn of(dirs: Vec<PathBuf>, home: Option<SessionSpace>) -> Self {
         let (counts, measuring, structure) = Default::default();
         Self { dirs, folders: None, counts, measuring, structure, home }
     }
 
-    /// Also counts the changes to folders, which are kept in this directory. Files of a person that were replaced or deleted count for the
-    /// home alone, however many they are.
+    /// Also counts the changes to folders, which are in this directory. A person's files that were replaced or deleted count only
+    /// for the home.
     pub fn with_folders(mut self, folders: PathBuf) -> Self {
         self.folders = Some(folders);
         self
@@ -116,7 +116,7 @@ impl SpaceUsage {
             found = found.plus(Amount { bytes, entries });
         }
         for folder in folders.iter().filter(|_| self.home.is_some()) {
-            // A person may have deeper directories than a guest can make.
+            // A person may have deeper directories than guests can make.
             of_home = of_home.saturating_add(measure(&folder.accepted, most).map_or(0, |extent| extent.bytes));
         }
         let mut counts = self.lock();
@@ -130,7 +130,7 @@ impl SpaceUsage {
         Ok(())
     }
 
-    /// Adds what is about to be there, if there is room for it.
+    /// Charges an amount that is about to be written, if there is room for it.
     fn take(&self, more: Amount, budget: &Budget) -> Result<(), LimitHit> {
         // Bytes that are written during a measuring may count twice, so one measuring alone is not exact.
         let mut left = MEASURINGS;
@@ -152,7 +152,7 @@ impl SpaceUsage {
                     counts.since = counts.since.plus(more);
                     return Ok(());
                 };
-                // Nothing was written meanwhile: what was measured is what there is.
+                // Nothing was charged meanwhile, so the measuring is exact.
                 if left < MEASURINGS && counts.since == Amount::default() {
                     left = 0;
                 }
@@ -183,8 +183,7 @@ impl SpaceUsage {
         }
     }
 
-    /// Somebody else has changed what is there: it is measured now, and what all sessions hold with it. What cannot be measured is
-    /// before anything more is counted.
+    /// Measures after changes by others, and updates the sum of all sessions. If measuring fails, the next charge measures again.
     pub fn measure_again(&self) {
         let times = self.lock().times;
         if self.measure(times, u64::MAX).is_err() {
@@ -192,10 +191,10 @@ impl SpaceUsage {
         }
     }
 
-    /// Whether there is so little that to measure it takes no time.
+    /// Whether there is so little that measuring takes no time.
     pub fn is_small(&self) -> bool {
         let few = |dir: &PathBuf| measure(dir, FEW).is_ok_and(|found| found.entries <= FEW);
-        // Whoever measures at the moment may take long.
+        // A measuring that is under way may take long.
         self.measuring.try_lock().is_ok() && self.dirs.iter().chain(&self.folders).all(few)
     }
 
@@ -222,9 +221,9 @@ pub struct Quota {
     hit: HitCell,
     written: AtomicU64,
     usage: Arc<SpaceUsage>,
-    /// The work that can be undone.
+    /// The work, if it can be undone.
     transaction: Option<Arc<Transaction>>,
-    /// Those of the session's files.
+    /// The labels of the session's files.
     labels: Option<Arc<FileLabels>>,
 }
 
@@ -242,7 +241,7 @@ impl Charge {
         self.amount = self.amount.plus(std::mem::take(&mut other.amount));
     }
 
-    /// It was not made after all, or is gone again.
+    /// The entry was not made after all, or was removed.
     pub fn give_back(mut self) {
         let amount = std::mem::take(&mut self.amount);
         self.quota.usage.done(amount);
@@ -267,7 +266,7 @@ pub struct Room {
     pub free_files: u64,
 }
 
-/// Exists while something is moved.
+/// Exists while an entry is moved.
 #[derive(Debug)]
 #[must_use = "the move is over when this is dropped"]
 pub struct MoveGuard(Arc<SpaceUsage>);
@@ -301,7 +300,7 @@ impl Quota {
         Self { transaction, ..self }
     }
 
-    /// The work that what is changed belongs to, if it can be undone.
+    /// The transaction of the changes, if they can be undone.
     pub fn transaction(&self) -> Option<&Arc<Transaction>> {
         self.transaction.as_ref()
     }
@@ -311,12 +310,12 @@ impl Quota {
         Self { labels: Some(labels), ..self }
     }
 
-    /// Those of the session's files.
+    /// The labels of the session's files.
     pub fn labels(&self) -> Option<&Arc<FileLabels>> {
         self.labels.as_ref()
     }
 
-    /// Ends the call: it would change what could not be undone, and that is not wanted.
+    /// Ends the call: a change could not be undone, and the configuration refuses such changes.
     pub fn not_undoable(&self, why: &str) -> LimitHit {
         self.hit.set(LimitHit { value: why.to_owned(), ..self.budget.hit(Limit::Undo) })
     }
@@ -347,19 +346,19 @@ impl Quota {
         Ok(Charge { quota: self.clone(), amount })
     }
 
-    /// Gives the session back what an entry took that is not there any more, with the bytes that it alone had. Belongs behind
-    /// [`Quota::settle`], or it is forgotten.
+    /// Gives the session back the size of a removed entry, with the bytes that only it had. Call it after [`Quota::settle`], or
+    /// it has no effect.
     pub fn credit_entry(&self, bytes: u64) {
         self.usage.give_back(Amount { bytes: bytes.saturating_add(ENTRY_BYTES), entries: 1 });
     }
 
-    /// Something gets another name. Before the first, it is measured: later, whoever measures may not see it.
+    /// An entry is about to be moved. Measures before the first move: a later measuring might miss the entry.
     pub fn moving(&self) -> MoveGuard {
         self.settle();
         MoveGuard::new(self.usage.clone())
     }
 
-    /// Measures unless it was. Where that cannot be done, whoever writes is told.
+    /// Measures, unless that was done. If it fails, the next write reports the error.
     pub fn settle(&self) {
         let times = self.usage.lock().times;
         if times == 0 {
@@ -367,18 +366,18 @@ impl Quota {
         }
     }
 
-    /// Measures, and says what there is and what may be added. Where that cannot be measured, it is what was counted.
+    /// Measures, and returns the use and the room that is left. If measuring fails, uses the count.
     pub fn room(&self) -> Room {
         let times = self.usage.lock().times;
         let _ = self.usage.measure(times, self.budget.files);
         let Amount { bytes, entries } = self.usage.lock().held;
         let own = (self.budget.workspace_mib << 20).saturating_sub(bytes);
-        // All sessions together may leave less.
+        // All sessions together may have less room.
         let free_bytes = self.usage.home.as_ref().map_or(own, |home| own.min(home.left()));
         Room { bytes, free_bytes, files: entries, free_files: self.budget.files.saturating_sub(entries) }
     }
 
-    /// Ends the call: directories would be nested deeper than may be.
+    /// Ends the call: directories would be nested too deep.
     pub fn too_deep(&self) -> LimitHit {
         self.hit.set(self.budget.hit(Limit::Depth))
     }
@@ -490,7 +489,7 @@ mod tests {
         assert_eq!(quota.write(900 << 10).unwrap_err().limit, Limit::Workspace);
     }
 
-    /// The attack: measuring again while much was allowed and little of it is on disk yet.
+    /// An attack: measuring again while many charges are allowed and few of them are on disk yet.
     #[test]
     fn what_is_allowed_and_not_on_disk_yet_counts() {
         let room = Workspace::new(1, 10_000);
@@ -532,13 +531,13 @@ mod tests {
                     });
                 }
             });
-            // While they were at work, a look would not have seen all at the same time.
+            // During the work, a measuring could not have seen everything at the same time.
             let Extent { bytes, entries } = measure(room.dir.path(), 1_000).unwrap();
             assert!((1 << 20..=4 << 20).contains(&bytes) && entries <= 100, "{bytes} in {entries} files");
         }
     }
 
-    /// The attack: a file that is moved behind the back of whoever measures is not seen by them.
+    /// An attack: a measuring misses a file that is moved meanwhile.
     #[test]
     fn what_is_moved_while_it_is_measured_still_counts() {
         let room = Workspace::new(1, 100);

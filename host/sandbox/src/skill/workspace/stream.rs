@@ -8,8 +8,8 @@ use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
 };
 
-/// An input stream that stays open after a read of no bytes. Wasmtime's takes the empty result of such a blocking read for the end of the
-/// file.
+/// An input stream that stays open after a read of no bytes. wasmtime's takes the empty result of such a blocking read for the
+/// end of the file.
 pub(super) struct LastingStream(pub DynInputStream);
 
 #[wasmtime_wasi::async_trait]
@@ -51,7 +51,7 @@ pub(super) struct ChargedStream {
 }
 
 impl ChargedStream {
-    /// `hole` are the bytes that the first write skips.
+    /// `hole` is the number of bytes that the first write skips.
     pub(super) fn new(inner: DynOutputStream, quota: Arc<Quota>, hole: u64, labelled: Option<LabelledWrites>) -> Self {
         Self { inner, quota, hole, pending: None, labelled }
     }
@@ -91,7 +91,7 @@ impl OutputStream for ChargedStream {
 
     fn check_write(&mut self) -> StreamResult<usize> {
         let room = self.inner.check_write();
-        // It takes more when it has written what it had.
+        // It takes more after it has written the pending bytes.
         if matches!(room, Ok(1..)) {
             self.pending = None;
         }

@@ -1,4 +1,4 @@
-//! How deep directories may be nested, and where links may lead, whatever they are made or moved by.
+//! Limits the depth of directories and the targets of links, for every operation that makes or moves them.
 //!
 //! Both are said of real places: the directory that a path leads to is opened, and its parents are counted up to the
 //! workspace. So neither a link in the path nor a handle on a directory far down makes a deep place look shallow.
@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::rc::Rc;
 
-/// A directory, by what the system knows it as.
+/// The system's identifiers of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirId {
     device: Dev,
@@ -29,14 +29,14 @@ impl DirId {
         Ok(DirId { device: found.st_dev, inode: found.st_ino })
     }
 
-    /// Of the directory at a path, to which links may lead.
+    /// The identifiers of the directory at a path. Links are followed.
     pub fn at(path: &Path) -> io::Result<DirId> {
         let found = stat(path)?;
         Ok(DirId { device: found.st_dev, inode: found.st_ino })
     }
 }
 
-/// A directory that a guest sees, and as what, such as `/work`.
+/// A directory that a guest sees, with its path for the guest, such as `/work`.
 #[derive(Debug, Clone)]
 pub struct Root {
     pub id: DirId,
@@ -46,7 +46,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// A directory of the session's own, or one that is given to it.
+    /// A directory of the session, or one that is mounted for it.
     pub(crate) fn new(id: DirId, at: impl Into<String>) -> Self {
         Self { id, at: at.into(), is_folder: false }
     }
@@ -54,14 +54,14 @@ impl Root {
 
 pub(crate) type Roots = Vec<Root>;
 
-/// Why something may not be where it was to come.
+/// The reason why an entry may not be at a place.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PlaceError {
     /// Directories would be nested too deep.
     TooDeep,
-    /// A link would lead out of what the guest sees.
+    /// A link would lead out of the guest's directories.
     Outside,
-    /// It cannot be told; whoever does it finds the same error.
+    /// This is not known; the operation itself returns the same error.
     Io,
 }
 
@@ -77,18 +77,18 @@ impl From<rustix::io::Errno> for PlaceError {
     }
 }
 
-/// A name in a directory, as a path leads to it.
+/// A name in a directory, at the end of a path.
 #[derive(Debug)]
 pub(super) struct EntryPath {
     dir: Dir,
     name: String,
-    /// The directory that the guest sees and that this is below, and how far.
+    /// The guest's directory that contains it, and its level there.
     root: Root,
     levels: usize,
 }
 
 impl EntryPath {
-    /// Where a path leads to that begins in `dir`: the last name is not followed, all others are.
+    /// Resolves a path that begins in `dir`. A link at the end is not followed, all others are.
     pub(super) fn find(dir: &std::fs::File, path: &str, roots: &[Root]) -> Result<EntryPath, PlaceError> {
         let mut path = path;
         while let Some(shorter) = path.strip_suffix('/').or_else(|| path.strip_suffix("/.")) {
@@ -123,8 +123,8 @@ impl EntryPath {
         if self.levels + 1 > MAX_LEVELS { Err(PlaceError::TooDeep) } else { Ok(()) }
     }
 
-    /// The target of a link here as it is kept: one that the guest names from `/` is named from the link, since the directory that
-    /// the guest sees is elsewhere on this machine.
+    /// The stored target of a link. A target that begins with `/` for the guest is made relative, because the guest's directory
+    /// is elsewhere on this machine.
     pub(super) fn kept_target(&self, target: &str) -> String {
         let below = target.strip_prefix(self.root.at.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'));
         match below.map(|rest| rest.trim_start_matches('/')) {
@@ -174,13 +174,13 @@ impl EntryPath {
     }
 }
 
-/// Opens a directory without following a link. `name` is one of an entry: it has no slash and is not `..`.
+/// Opens a directory without following a link. `name` comes from an entry: it contains no slash and is not `..`.
 pub(super) fn enter(dir: &Dir, name: impl Arg) -> io::Result<Dir> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(Dir::from_std_file(openat(dir, name, flags, Mode::empty())?.into()))
 }
 
-/// How far a directory is below the one of `roots` that it is in.
+/// The level of a directory below the one of `roots` that contains it.
 fn levels(dir: &Dir, roots: &[Root]) -> Result<(Root, usize), PlaceError> {
     let mut id = DirId::of(dir)?;
     let mut above: Option<OwnedFd> = None;
@@ -199,7 +199,7 @@ fn levels(dir: &Dir, roots: &[Root]) -> Result<(Root, usize), PlaceError> {
     Err(PlaceError::TooDeep)
 }
 
-/// Whether a directory may be at this level, with everything below it: that nothing comes too deep, and no link too high.
+/// Checks whether a directory may be at this level with everything below it: no directory too deep, and no link too high.
 fn takes_below(dir: Dir, level: usize, is_folder: bool) -> Result<(), PlaceError> {
     // As in `measure`: the parent stays open, so that a name is looked up where it was read.
     let mut pending = vec![(Rc::new(dir), None::<OsString>, level)];
@@ -231,13 +231,13 @@ fn takes_below(dir: Dir, level: usize, is_folder: bool) -> Result<(), PlaceError
     Ok(())
 }
 
-/// Whether a link leads to the same place from everywhere. No guest can make one; in a person's folder, there are some.
+/// Whether a link has the same target from everywhere. Guests cannot make one, but a person's folder may contain some.
 fn is_absolute(target: &[u8]) -> bool {
     target.first() == Some(&b'/')
 }
 
-/// How many directories up a link leads before it leads down; `None` if that cannot be said of the target alone. After a
-/// name, ".." may leave whatever that name is a link to.
+/// How many directories a link goes up before it goes down; `None` if the target alone does not show it. After a name, ".." may
+/// leave the target of a link with that name.
 fn leads_up(target: &str) -> Option<usize> {
     if target.starts_with('/') {
         return None;

@@ -22,12 +22,12 @@ const MAX_LINKS: usize = 16;
 type Fd = Resource<Descriptor>;
 
 impl<T: ChargedFiles> Filesystem<'_, T> {
-    /// The transaction that what this guest does is a part of.
+    /// The transaction of this guest's work.
     fn work(&self) -> Option<Arc<Transaction>> {
         self.0.quota().transaction().cloned()
     }
 
-    /// A directory of the guest's that it may change.
+    /// A directory of the guest that it may change.
     fn writable(&mut self, fd: &Fd) -> FsResult<Option<Arc<File>>> {
         Ok(match self.0.ctx().table.get(fd)? {
             Descriptor::Dir(dir) if !dir.perms.write_not_permitted() => Some(dir.dir.clone()),
@@ -35,7 +35,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         })
     }
 
-    /// Bytes are about to be written: anywhere in the file, or at its end.
+    /// Records that bytes are about to be written: anywhere in the file, or at its end.
     pub(super) fn keep_bytes(&mut self, fd: &Fd, adds: bool) -> FsResult<()> {
         let Some(work) = self.work() else { return Ok(()) };
         let file = match self.0.ctx().table.get(fd)? {
@@ -46,7 +46,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         self.kept(work.writing_behind(&file, adds))
     }
 
-    /// A file is about to be opened, and perhaps made or emptied.
+    /// Records that a file is about to be opened, and perhaps made or emptied.
     pub(super) fn keep_opening(
         &mut self,
         fd: &Fd,
@@ -62,12 +62,12 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
                 let opening = work.opening(&dir, &name, open.contains(OpenFlags::TRUNCATE));
                 self.kept(opening)
             }
-            // Whoever opens it finds the same error.
+            // The later call that opens it returns the same error.
             None => Ok(Opening::Plain),
         }
     }
 
-    /// It was opened, and there was no such file before.
+    /// Records that the file was opened and is new.
     pub(super) fn keep_made(&mut self, fd: &Fd) {
         let Some(work) = self.work() else { return };
         if let Ok(Descriptor::File(file)) = self.0.ctx().table.get(fd) {
@@ -75,7 +75,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         }
     }
 
-    /// A directory or a link is about to be made.
+    /// Records that a directory or a link is about to be made.
     pub(super) fn keep_making(&mut self, fd: &Fd, at: Option<&EntryPath>) -> FsResult<()> {
         let (Some(work), Some(at), Some(dir)) = (self.work(), at, self.writable(fd)?) else { return Ok(()) };
         work.busy(&dir);
@@ -83,7 +83,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         self.kept(work.making(dir, name))
     }
 
-    /// A file is about to get a further name.
+    /// Records that a file is about to get a further name.
     pub(super) fn keep_linking(
         &mut self,
         fd: &Fd,
@@ -95,7 +95,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         self.kept(work.linking(from.slot().0, to.slot()))
     }
 
-    /// Something is about to be moved.
+    /// Records that an entry is about to be moved.
     pub(super) fn keep_moving(
         &mut self,
         (from_fd, to_fd): (&Fd, &Fd),
@@ -107,10 +107,10 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         self.kept(work.moving(from.slot(), to.slot()))
     }
 
-    /// A file or a link is about to be deleted; whether it is gone already.
+    /// Records that a file or a link is about to be deleted. Returns whether it is gone already.
     pub(super) fn keep_removing(&mut self, fd: &Fd, (path, at): (&str, Option<&EntryPath>)) -> FsResult<bool> {
         let (Some(work), Some(at), Some(dir)) = (self.work(), at, self.writable(fd)?) else { return Ok(false) };
-        // As a directory, it is not deleted.
+        // A path of this form names a directory, so nothing is deleted.
         if path.ends_with('/') || path.ends_with("/.") {
             return Ok(false);
         }
@@ -119,7 +119,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         Ok(self.kept(work.removing(dir, name))? == RemovedEntry::Done)
     }
 
-    /// A directory is about to be deleted, if it is empty.
+    /// Records that a directory is about to be deleted, if it is empty.
     pub(super) fn keep_removing_dir(&mut self, fd: &Fd, at: Option<&EntryPath>) -> FsResult<()> {
         let (Some(work), Some(at), Some(dir)) = (self.work(), at, self.writable(fd)?) else { return Ok(()) };
         work.busy(&dir);
@@ -127,7 +127,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         self.kept(work.removing_dir(dir, name))
     }
 
-    /// Fails with what a guest hears of what must not be changed.
+    /// Converts the refusal of a change to an error for the guest.
     fn kept<V>(&self, kept: Result<V, UndoRefusal>) -> FsResult<V> {
         kept.map_err(|refusal| self.refusal(refusal))
     }
@@ -141,7 +141,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     }
 }
 
-/// The directory that a file is opened or made in, with its name there; `None` where it cannot be told.
+/// The directory in which a file is opened or made, with its name there; `None` if it is not known.
 pub(crate) fn target(dir: &File, path: impl AsRef<Path>, follows: bool) -> Option<(Dir, OsString)> {
     let base = Dir::from_std_file(dir.try_clone().ok()?);
     let mut path = path.as_ref().as_os_str().as_bytes().to_vec();
