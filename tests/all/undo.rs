@@ -54,7 +54,7 @@ fn a_run_is_undone_and_redone() {
     let listed = listed.json_lines();
     assert_eq!(
         listed.iter().map(|line| line["kind"].as_str().unwrap()).collect::<Vec<_>>(),
-        ["undo", "--redo", "redo"]
+        ["redo", "redo"]
     );
     assert!(home.kiso(&["doctor", "--offline"]).stdout.contains("to undo runs"));
 }

@@ -29,8 +29,10 @@ pub(super) fn grouped(command: Command) -> Command {
         }
     }
     let _ = writeln!(text, "\n{header}{others}:{header:#} {}", other_names.join(", "));
-    let _ =
-        write!(text, "  `kiso help COMMAND` describes each\n\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    let _ = write!(
+        text,
+        "  Help for each command: kiso help COMMAND\n\n{header}Options:{header:#}\n{{options}}{{after-help}}"
+    );
     command.help_template(text)
 }
 

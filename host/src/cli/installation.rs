@@ -1,4 +1,4 @@
-//! `kiso installation`: detects how kiso was installed, verifies its files, and updates or removes them.
+//! `kiso self`: detects how kiso was installed, verifies its files, and updates or removes them.
 //!
 //! Only files unpacked by `install.sh` are changed here. All others belong to a package manager, so kiso prints its command
 //! and changes nothing.
