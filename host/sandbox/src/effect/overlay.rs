@@ -1,4 +1,4 @@
-//! A person's folder as the tasks of a session see it: nothing in it changes before the person has accepted the difference.
+//! A person's folder as the tasks of a session see it. Nothing in it changes before the person has accepted the difference.
 //!
 //! ```text
 //!                 ┌─ upper layer: sessions/ID/folders/KEY/upper ── files that were written, marks
@@ -63,21 +63,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Overlay {
     home: Home,
-    /// Where tasks see it, such as `/project`.
+    /// Its path for tasks, such as `/project`.
     at: String,
     /// The session's directory of the folder.
     kept: PathBuf,
     lower: Lower,
     upper: Arc<OwnedFd>,
-    /// Without links, as the system names it.
+    /// The path without links, as the system names it.
     upper_path: PathBuf,
     bases: Mutex<Bases>,
     is_writable: bool,
     /// Whether files with credentials are shown like others.
     shows_secrets: bool,
-    /// Files that were not shown, for the task to be told.
+    /// Files that were hidden and not reported to the task yet.
     refused: Mutex<Vec<PathBuf>>,
-    /// If it is that of the shared files.
+    /// The state of the shared files' overlay; `None` for other folders.
     shared: Option<SharedLayer>,
 }
 
@@ -85,27 +85,27 @@ pub struct Overlay {
 #[derive(Debug, Clone, Default)]
 pub struct TopNames {
     pub shown: Vec<String>,
-    /// How many others there are.
+    /// The number of other names.
     pub more: usize,
-    /// The most frequent endings of the names of files, with how many have them.
+    /// The most frequent extensions of files, with the number of files.
     pub endings: Vec<(String, usize)>,
 }
 
-/// Endings of names that are counted for a model.
+/// Extensions that are counted for a model.
 const MAX_ENDINGS: usize = 8;
 
 /// A directory that a guest has open.
 #[derive(Debug)]
 pub(crate) struct OverlayDir {
     pub overlay: Arc<Overlay>,
-    /// Where it is in the merged tree.
+    /// Its path in the merged tree.
     pub base: PathBuf,
     pub is_upper: bool,
     /// Whether the guest may change the folder's copy.
     pub is_writable: bool,
 }
 
-/// Files that were refused and not told yet, at most.
+/// Hidden files that are remembered until they are reported, at most.
 const MAX_REFUSED: usize = 20;
 
 impl Overlay {
@@ -138,7 +138,7 @@ impl Overlay {
         &self.at
     }
 
-    /// The upper layer, which stands for the folder wherever a directory of the session does.
+    /// The upper layer. It represents the folder where a directory of the session is needed.
     pub(crate) fn upper_path(&self) -> &Path {
         &self.upper_path
     }
@@ -156,12 +156,12 @@ impl Overlay {
         self.shared.is_some()
     }
 
-    /// Whether a file of the folder holds credentials is asked when it is opened. The paths that were refused since this was last asked.
+    /// Takes the paths that were hidden since the last call. A file is checked for credentials when it is opened.
     pub(crate) fn take_refused(&self) -> Vec<PathBuf> {
         std::mem::take(&mut self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether something in the folder may not get another name, because it is not shown by its name.
+    /// Whether something in the folder may not be renamed, because its name is the reason why it is hidden.
     fn hides(&self, path: &Path, is_dir: bool, seen: &Path) -> bool {
         match is_dir {
             true => !self.shows_secrets && secret_file::is_secret_dir(path),
@@ -169,7 +169,7 @@ impl Overlay {
         }
     }
 
-    /// Whether a file of the folder is not shown. `seen` is the path by which it was asked for, of which the task is told.
+    /// Whether a file of the folder is hidden. `seen` is the requested path, for the report to the task.
     fn is_refused(&self, path: &Path, seen: &Path) -> bool {
         if self.shows_secrets || !secret_file::is_secret(path, || self.lower.open_file(path)) {
             return false;
@@ -181,7 +181,7 @@ impl Overlay {
         true
     }
 
-    /// The first names in the folder: directories, with a slash behind them, then files, then what is hidden.
+    /// The first names in the folder: directories, with a slash at the end, then files, then hidden ones.
     pub fn top_names(&self, most: usize) -> io::Result<TopNames> {
         let (mut names, mut endings) = (Vec::new(), BTreeMap::new());
         for (name, kind) in self.names(Path::new(""))? {
@@ -201,7 +201,7 @@ impl Overlay {
         Ok(TopNames { shown: names.into_iter().map(|(.., name)| name).collect(), more, endings })
     }
 
-    /// Remembers what the folder has at a path whose change begins.
+    /// Remembers the folder's state of a path before its first change.
     fn remember(&self, path: &Path, stat: Option<&Stat>) -> io::Result<()> {
         self.remember_state(path, stat.map(FileState::from_stat))
     }
@@ -210,7 +210,7 @@ impl Overlay {
         self.bases.lock().unwrap_or_else(PoisonError::into_inner).set(path, state)
     }
 
-    /// Where something that is open stands in the merged tree. `None` if it is elsewhere.
+    /// The path of an open file in the merged tree. `None` if it is elsewhere.
     fn base_of(&self, path: &Path) -> Option<(PathBuf, bool)> {
         let upper = path.strip_prefix(&self.upper_path).map(|base| (base.to_owned(), true));
         upper.or_else(|_| path.strip_prefix(self.lower.path()).map(|base| (base.to_owned(), false))).ok()
@@ -229,7 +229,7 @@ impl Overlays {
         Self { all: overlays.into(), is_read_only: false }
     }
 
-    /// The same for a guest that may change nothing.
+    /// The same for a guest without write access.
     pub(crate) fn read_only(&self) -> Self {
         Self { is_read_only: true, ..self.clone() }
     }
@@ -252,7 +252,7 @@ impl Overlays {
         self.all.iter()
     }
 
-    /// The overlay that a directory is in which a guest has open.
+    /// The overlay that contains an open directory.
     pub(crate) fn find(&self, dir: impl AsFd) -> Option<OverlayDir> {
         if self.all.is_empty() {
             return None;

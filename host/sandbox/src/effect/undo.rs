@@ -7,10 +7,10 @@
 //!   it can be undone              it is rolled back at once
 //! ```
 //!
-//! In reading order: [`Undo`] is all of a home, [`Transaction`] the work of one task, with a function for each kind of change
-//! that is about to happen (`making`, `removing` …), [`log`] is what stands on disk, [`tree`] reaches into a session's directory
-//! without following a link, [`keep`] copies files, [`mod@revert`] takes one change back, [`plan`] says what undoing would do, and what has changed
-//! since.
+//! In reading order: [`Undo`] has the undo data of a home, [`Transaction`] is the work of one task, with a function for each kind
+//! of change that is about to happen (`making`, `removing` …), [`log`] is the form on disk, [`tree`] accesses a session's
+//! directory without following links, [`keep`] copies files, [`mod@revert`] takes one change back, and [`plan`] has the changes
+//! of an undo and its conflicts.
 //!
 //! A line of the log is written before its change is made, so a process may be killed at any time: of the last line alone it is
 //! not known whether it was done, and taking it back where it was not is nothing. A power cut is another matter, because

@@ -59,7 +59,7 @@ pub(super) struct Dirs {
     roots: Roots,
     published: PublishedFiles,
     overlays: Overlays,
-    /// An empty directory, which stands for `/dev`.
+    /// An empty directory, which is mounted at `/dev`.
     dev: PathBuf,
 }
 

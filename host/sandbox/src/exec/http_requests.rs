@@ -277,7 +277,7 @@ mod tests {
     use std::net::TcpListener;
     use std::sync::mpsc;
 
-    /// Bytes of a body, more than what is on its way at once.
+    /// Bytes of a body, more than are sent at once.
     const BODY: u64 = 16 << 20;
 
     fn head(host: &str) -> RequestHead {

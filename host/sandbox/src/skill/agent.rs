@@ -1,9 +1,9 @@
 //! Agent Skills: folders with a `SKILL.md`, instructions for models in the words of whoever published them, with scripts and files
 //! beside it. The format is that of agentskills.io.
 //!
-//! Such a skill is not called and is granted nothing. Models are told its name and description; its text when it is in use; its other
-//! files when they ask for them. Command lines see all of them below `/skills`, read-only, so that its scripts run with what the
-//! session has and nothing else.
+//! Such a skill is not called and has no grant. Models get its name and description; its text when it is in use; its other files
+//! when they ask for them. Command lines see all files below `/skills`, read-only. So its scripts have the access of the session
+//! and nothing else.
 //!
 //! In reading order: [`folder`], [`archive`] and [`tar`] take the files in, [`frontmatter`] reads what they say, [`install`] puts them
 //! into the home, [`project`] finds those of a project.

@@ -1,7 +1,7 @@
 //! The publisher of a signed skill: the keys that an administrator trusts, and the key that a skill is pinned to.
 //!
-//! The first signature by a trusted key pins the skill to that key. From then on nothing else takes its place: no unsigned file, and
-//! none that another trusted key has signed. Where that is right all the same, the skill is removed first.
+//! The first signature by a trusted key pins the skill to that key. From then on, no unsigned file and no file that another
+//! trusted key has signed can replace it. To replace it all the same, remove the skill first.
 
 use super::Skills;
 use super::error::SkillError;

@@ -1,7 +1,8 @@
 //! The difference between two versions of a skill, in the text for models and in the checks of its effects outside.
 //!
-//! A summary, an example, a schema and the description of an Agent Skill stand in prompts as the user's own text, and `effects` decides
-//! which arguments are checked as addresses. So a version that changes one of them is asked about like one that asks for a new host.
+//! Prompts contain a summary, an example, a schema and the description of an Agent Skill as the user's own text, and `effects`
+//! decides which arguments are checked as addresses. So a version that changes one of them needs an answer, like one that asks
+//! for a new host.
 
 use super::manifest::Manifest;
 use kiso_plan::sink::{ArgumentRole, ToolEffect};

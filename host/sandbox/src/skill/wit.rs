@@ -1,7 +1,7 @@
 //! The supported versions of interfaces, and the bindings to `kiso:skill`, one module for each version.
 //!
-//! A version has only what is new in it or differs from the one before; what stayed as it was is imported from that. So two
-//! versions stand side by side in one component and in one linker.
+//! A version contains only new and changed parts; the other parts are imported from the version before. So one component and one
+//! linker can contain two versions.
 
 pub(super) mod channel;
 pub(super) mod draft;

@@ -269,7 +269,7 @@ impl FileLabels {
         self.join(other_key(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?), label)
     }
 
-    /// The labels of an entry that is about to be changed in a way that can be taken back: of what stands there, and of what was displaced.
+    /// The labels of an entry before a change that can be taken back: of the entry, and of those who replaced earlier ones.
     pub(crate) fn entry_labels(&self, dir: impl AsFd, name: &OsStr) -> [LabelId; 2] {
         if self.is_empty() {
             return Default::default();

@@ -1,4 +1,4 @@
-//! The labels of one session as they stand in memory and in its file: a line for each change, numbers for labels that were named before.
+//! The labels of one session in memory and in its file: a line for each change, and numbers for labels that were named before.
 
 use super::super::label::LabelId;
 use super::way::{EntryLabel, LEVELS, LabelKey, content_key, halves};
@@ -23,7 +23,7 @@ pub(super) struct LabelLog {
     path: PathBuf,
     work: PathBuf,
     labels: HashMap<LabelKey, LabelId>,
-    /// Of what is not among them.
+    /// The label of all others.
     others: LabelId,
     /// Bytes of the log that were read or written.
     read: u64,
@@ -120,7 +120,7 @@ impl LabelLog {
         Ok(())
     }
 
-    /// On disk first: what is killed now has done nothing yet.
+    /// Written to the file first: a process that is killed before that has changed nothing.
     pub(super) fn put(&mut self, key: LabelKey, label: LabelId) -> io::Result<()> {
         let mut text = String::new();
         self.ready()?;
@@ -205,7 +205,7 @@ impl LabelLog {
             return true;
         }
         if let Err(error) = self.load() {
-            // Nobody knows whose words stand in these files.
+            // The sources of these files are not known.
             tracing::error!("the labels of files in {} cannot be read: {error}", self.path.display());
             let anybody = Label::of(Integrity::World, Confidentiality::Session, SourceSet::ANY);
             self.others = self.others.join(LabelId::of(&anybody));

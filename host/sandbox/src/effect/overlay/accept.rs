@@ -1,4 +1,4 @@
-//! Brings a difference into the folder: all of it or nothing, whatever comes between.
+//! Brings a difference into the folder: all of it or nothing, even after a crash.
 //!
 //! ```text
 //! stage: new files are copied beside the folder ──▶ journal, on disk ──▶ steps: renames only ──▶ done ──▶ the upper layer is cleared
@@ -31,7 +31,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a difference was not accepted, or an acceptance not undone or redone.
+/// The reason why a difference was not accepted, or an acceptance not undone or redone.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
     #[error("there is nothing to accept")]
@@ -45,7 +45,7 @@ pub enum AcceptError {
     Missing(&'static str),
     #[error("the folder cannot be changed: {0}; it is as it was")]
     Io(#[from] io::Error),
-    /// Neither could the steps be done, nor all of them be taken back. The journal says so, and the next opening goes on.
+    /// The steps failed, and not all of them could be taken back. The journal records it, and the next opening continues.
     #[error(
         "the folder is changed in part: {error}, and then {back}; the next command that opens the folder puts it back as it was before the \
          changes were accepted"
@@ -78,7 +78,7 @@ struct PendingAcceptance {
 #[derive(Debug)]
 struct FailedUndo<'s> {
     error: io::Error,
-    /// Those that were, the last one first; the one that failed is at the end.
+    /// The steps that were taken back, the last one first. The one that failed is at the end.
     reverted: Vec<&'s AcceptStep>,
 }
 
@@ -95,7 +95,8 @@ pub(super) const ACCEPTED: &str = "accepted";
 const STAGE: &str = ".kiso~accepted";
 
 impl Overlay {
-    /// Brings the chosen changes of a difference into the folder. The caller holds the session's lock since the difference was made.
+    /// Brings the chosen changes of a difference into the folder. The caller has held the session's lock since the difference was
+    /// made.
     pub fn accept(
         &self,
         difference: &FolderDifference,
@@ -213,7 +214,7 @@ impl Overlay {
         Ok(all)
     }
 
-    /// Puts the folder back as it was before an acceptance. With `force` also where its files have changed since.
+    /// Restores the folder to its state before an acceptance. With `force` also if its files have changed since.
     pub fn undo_acceptance(&self, id: u64, force: bool) -> Result<Acceptance, AcceptError> {
         let log = self.read_log(id, "undone", |state| matches!(state, AcceptState::Done | AcceptState::Cleared))?;
         let changed: Vec<String> = if force { Vec::new() } else { self.changed_since(&log)? };
@@ -239,7 +240,7 @@ impl Overlay {
         Ok(Acceptance { waits, ..acceptance(id, &log, true) })
     }
 
-    /// Accepts again what was undone.
+    /// Accepts changes again that were undone.
     pub fn redo_acceptance(&self, id: u64) -> Result<Acceptance, AcceptError> {
         let log = self.read_log(id, "redone", |state| state == AcceptState::Undone)?;
         let waits = self.waits(&log)?;
@@ -267,7 +268,7 @@ impl Overlay {
         Ok(acceptance(id, &log, false))
     }
 
-    /// Deletes what is kept of acceptances before a time (milliseconds since 1970).
+    /// Deletes the files of acceptances before a time (milliseconds since 1970).
     pub fn sweep_acceptances(&self, before_ms: i64) -> io::Result<()> {
         for id in self.accept_logs()? {
             if let Some(log) = AcceptLog::read(&self.accept_log(id))?
@@ -279,7 +280,7 @@ impl Overlay {
         Ok(())
     }
 
-    /// Brings to an end what a process that was killed has left: an acceptance is taken back, unless it was complete.
+    /// Completes the work of a process that was killed: an acceptance is taken back, unless it was complete.
     pub(super) fn recover(&self) -> io::Result<()> {
         for id in self.accept_logs()? {
             let path = self.accept_log(id);
@@ -346,7 +347,7 @@ impl Overlay {
         Ok(all)
     }
 
-    /// Makes the staging directory: beside the journal, or in the folder where that is on another file system.
+    /// Makes the staging directory: beside the journal, or in the folder if that is on another file system.
     fn make_stage(&self, id: u64) -> io::Result<PathBuf> {
         let accepted = self.kept.join(ACCEPTED);
         std::fs::create_dir_all(&accepted)?;
@@ -357,7 +358,7 @@ impl Overlay {
             true => accepted.join(id.to_string()),
             false => self.lower.path().join(format!("{STAGE}-{session}-{id}")),
         };
-        // A crash may have left them without a journal.
+        // A crash may have left these files without a journal.
         self.forget_layer(id)?;
         match std::fs::remove_dir_all(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -396,7 +397,7 @@ impl Overlay {
     fn take_back<'s>(&self, stage: &mut Stage<'_>, steps: &'s [AcceptStep]) -> Result<(), FailedUndo<'s>> {
         let mut reverted = Vec::new();
         let done = steps.iter().rev().try_for_each(|step| {
-            // One that fails may be taken back in part.
+            // A step that failed may be taken back in part.
             reverted.push(step);
             if !stage.revert(step)? {
                 reverted.pop();
@@ -417,7 +418,7 @@ impl Overlay {
         paths.into_iter().map(|path| Ok((path.clone(), self.state_now(path)?))).collect()
     }
 
-    /// The same states after steps were done again: only directories that were made again are others.
+    /// The same states after steps were done again. Only directories that were made again have new states.
     fn states_again(&self, steps: &[&AcceptStep], mut states: AcceptedStates) -> io::Result<AcceptedStates> {
         let dirs: BTreeSet<&SessionPath> =
             steps.iter().filter(|step| matches!(step, AcceptStep::MakeDir { .. })).map(|step| step.path()).collect();
@@ -460,7 +461,8 @@ fn choose_any<'a>(
     if chosen.is_empty() { Err(AcceptError::Nothing) } else { Ok(chosen) }
 }
 
-/// The chosen changes, with the new directories that they are in. An error if one of them cannot be accepted, or not without another.
+/// The chosen changes, with the new directories that contain them. Fails if one of them cannot be accepted, or only together with
+/// another.
 fn choose<'a>(
     difference: &'a FolderDifference,
     selection: &FolderSelection,

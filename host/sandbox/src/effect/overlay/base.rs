@@ -1,4 +1,4 @@
-//! The state that a file of the folder had when its change began in the upper layer: a file that somebody else has changed since is never
+//! The state of a folder's file when its change began in the upper layer. A file that somebody else has changed since is never
 //! overwritten.
 
 use crate::effect::undo::SessionPath;
@@ -9,18 +9,18 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-/// A state of an entry of the folder, by which a later one is told apart from it.
+/// A state of an entry of the folder, to detect later changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileState {
     inode: u64,
     bytes: u64,
-    /// Nanoseconds since 1970. The time of the attributes does not count: a move that was taken back changes it.
+    /// Nanoseconds since 1970. The change time of the attributes is left out: a move that was taken back changes it.
     modified: i64,
     mode: u32,
 }
 
 impl FileState {
-    // Of other types on other systems.
+    // The types differ between systems.
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
     pub(super) fn from_stat(stat: &Stat) -> Self {
         let nanoseconds = |seconds: i64, rest: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(rest);
@@ -32,7 +32,7 @@ impl FileState {
         }
     }
 
-    /// Whether nothing has changed, as far as the attributes tell. A directory's own times change with the names in it.
+    /// Whether the attributes show no change. A directory's own times change with the names in it.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         const KIND: u32 = 0o170_000;
         const DIRECTORY: u32 = 0o040_000;
@@ -46,11 +46,11 @@ impl FileState {
 #[derive(Debug, Serialize, Deserialize)]
 struct BaseLine {
     path: SessionPath,
-    /// `None` where there was no such entry.
+    /// `None` if the entry did not exist.
     state: Option<FileState>,
 }
 
-/// The states, by path below the folder. The newest counts.
+/// The states, by path below the folder. The newest applies.
 #[derive(Debug)]
 pub(super) struct Bases {
     path: PathBuf,
@@ -80,7 +80,7 @@ impl Bases {
         self.states.get(&SessionPath::new(path)).copied()
     }
 
-    /// All that is known below a directory.
+    /// All known states below a directory.
     pub(super) fn below(&self, dir: &Path) -> Vec<(PathBuf, Option<FileState>)> {
         let below = self.states.iter().filter(|(path, _)| path.as_path().starts_with(dir) && path.as_path() != dir);
         below.map(|(path, state)| (path.as_path().to_owned(), *state)).collect()

@@ -27,7 +27,7 @@ const MAX_CHANGES: usize = 1_000_000;
 /// The entry of the folder that has the same name as one of the upper layer.
 struct Natural {
     path: PathBuf,
-    /// `None` also where it was moved away.
+    /// `None` also if it was moved away.
     before: Option<Stat>,
     collision: Option<&'static str>,
 }
@@ -38,7 +38,7 @@ struct Walk<'a> {
     labels: &'a FileLabels,
     changes: Vec<FolderChange>,
     unchanged: BTreeMap<u64, PathBuf>,
-    /// Paths of the folder that something was moved away from: nothing is there any more.
+    /// Paths of the folder from which something was moved away. They are empty now.
     sources: BTreeSet<PathBuf>,
     /// Upper files that are copies of files with several names.
     shared: BTreeMap<OsString, BTreeSet<PathBuf>>,
@@ -118,16 +118,17 @@ impl Overlay {
         self.lower.open_file(change.lower.as_deref().ok_or_else(missing)?)
     }
 
-    /// The state of an entry of the folder when its change began. `None` if it is not known, `Some(None)` if there was no such entry.
+    /// The state of an entry of the folder when its change began. `None` if it is not known, `Some(None)` if the entry did not
+    /// exist.
     fn base(&self, path: &Path) -> Option<Option<FileState>> {
         self.bases.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(path)
     }
 
-    /// Why the folder's entry at a path is another one than when its change began.
+    /// The reason why the folder's entry at a path differs from that at the beginning of its change.
     pub(super) fn collision(&self, path: &Path, found: Option<&Stat>) -> Option<&'static str> {
         match (self.base(path), found) {
             (None | Some(None), None) => None,
-            // Nothing hides an entry of the folder that was not looked at before.
+            // An entry of the folder that was not seen before must not be hidden.
             (None | Some(None), Some(_)) => Some("was made in the folder since"),
             (Some(Some(_)), None) => Some("was deleted in the folder since"),
             (Some(Some(base)), Some(found)) => {
@@ -138,8 +139,8 @@ impl Overlay {
 }
 
 impl Walk<'_> {
-    /// Looks at each entry of the upper layer in the last of `dirs`. In a directory that was made in the place of another one, names of the
-    /// folder that are missing are deleted.
+    /// Compares each entry of the upper layer in the last of `dirs`. In a directory that replaced another one, missing names of
+    /// the folder are deleted.
     fn below(&mut self, dirs: &mut Vec<MergedDir>, is_replacement: bool) -> io::Result<()> {
         let dir = last(dirs)?.clone();
         let Some(upper) = dir.upper.clone() else { return Ok(()) };
@@ -240,11 +241,11 @@ impl Walk<'_> {
                 let (lower, looks) = (from.clone(), (stat.as_ref().map(EntryLook::from_stat), after));
                 self.push(path, FolderChangeKind::Moved(from), looks, Some(&lower), label, collision)?;
             }
-            // Both sides have made one.
+            // Both sides have made a directory.
             (Some(LayerMark::New), Some(natural)) if has_dir && natural.collision.is_some() => {
                 self.push(path, FolderChangeKind::Added, (None, after), None, label, natural.collision)?;
             }
-            // Compared name by name with the one that was there.
+            // Compared name by name with the earlier directory.
             (Some(LayerMark::New), Some(natural)) if has_dir => {
                 (next.lower, is_replacement) = (Some(natural.path.clone()), true);
             }
@@ -306,7 +307,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The folder's entry of this name goes.
+    /// The folder's entry of this name is removed.
     fn replaced(&mut self, path: &Path, natural: Option<&Natural>, label: LabelId) -> io::Result<()> {
         match natural.and_then(|natural| Some((&natural.path, natural.before.as_ref()?))) {
             Some((natural, before)) => self.deleted(path.to_owned(), natural, before, label),
@@ -358,7 +359,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Files and links below a directory of the folder that is deleted. Each was deleted by itself before, so one that is not known came since.
+    /// Counts files and links below a deleted directory of the folder. Each was deleted separately before, so an unknown one was
+    /// added since.
     fn count(&self, path: &Path) -> io::Result<(u64, Option<&'static str>)> {
         let (mut files, mut seen, mut pending) = (0, 0, vec![path.to_owned()]);
         let mut changed = None;
@@ -435,9 +437,9 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A name that the upper layer does not have, of a file that it has a copy of.
+    /// A name that the upper layer lacks, of a file that it has a copy of.
     fn other_name(&mut self, at: &Path, before: &Stat) -> io::Result<()> {
-        // The path may be hidden by now: then the walk has found that.
+        // The path may be hidden by now, which the walk has found.
         let Ok(spot) = self.overlay.walk(Path::new(""), at.as_os_str(), false, &mut SeenLabels::new(None)) else {
             return Ok(());
         };
@@ -460,7 +462,7 @@ impl Walk<'_> {
 }
 
 /// Whether permissions are those of the original. The owner may always write to a copy.
-// Of other types on other systems.
+// The types differ between systems.
 #[allow(clippy::useless_conversion)]
 pub(super) fn has_mode(copy: &Stat, original: &Stat) -> bool {
     let bits = u32::from(super::raise::owner_bits(original).bits());

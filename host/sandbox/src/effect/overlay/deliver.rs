@@ -1,4 +1,4 @@
-//! Puts a file into a folder at once, as an acceptance of its own. What else has been changed in the folder waits as before.
+//! Puts a file into a folder at once, as a separate acceptance. Other changes in the folder still wait.
 
 use super::Overlay;
 use super::accept::{AcceptError, Acceptance};
@@ -24,7 +24,7 @@ pub struct FolderDelivery {
 const MAX_NAMES: usize = 1_000;
 
 impl Overlay {
-    /// Copies a file into the folder. A file that is there is never replaced: a name that is taken gets a number. The caller holds the
+    /// Copies a file into the folder. An existing file is never replaced: the new one gets a number. The caller holds the
     /// session's lock.
     pub fn deliver(&self, file: &File, name: &str, labels: &FileLabels) -> Result<FolderDelivery, AcceptError> {
         let name = self.free_number(name)?;
@@ -32,7 +32,7 @@ impl Overlay {
         let copy = openat(&self.upper, name.as_str(), flags, Mode::from_raw_mode(0o644)).map_err(io::Error::from)?;
         let accepted = self.accept_copy(file, &File::from(copy), &name, labels);
         if accepted.is_err() {
-            // It was made for this alone.
+            // The entry was made only for this.
             let _ = unlinkat(&self.upper, name.as_str(), AtFlags::empty());
         }
         Ok(FolderDelivery { acceptance: accepted?, name })
@@ -52,14 +52,14 @@ impl Overlay {
         self.accept(&difference, &FolderSelection::Exact(BTreeSet::from([PathBuf::from(name)])))
     }
 
-    /// The name, or one with a number, that nothing has in the folder or in the session's copy of it.
+    /// The name, or one with a number, that is free in the folder and in the session's copy of it.
     pub(super) fn free_number(&self, name: &str) -> io::Result<String> {
         let path = Path::new(name);
         let stem = path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned());
         let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy())).unwrap_or_default();
         for number in 1..=MAX_NAMES {
             let free = if number == 1 { name.to_owned() } else { format!("{stem} ({number}){ending}") };
-            // A file whose deletion waits is still there.
+            // A file whose deletion waits still exists.
             let is_taken =
                 self.lower.stat(Path::new(&free))?.is_some() || stat_at(&self.upper, free.as_str().as_ref())?.is_some();
             if !is_taken {

@@ -1,4 +1,4 @@
-//! The difference between a folder and what a session has made of it.
+//! The difference between a folder and a session's version of it.
 
 mod listing;
 mod repository;
@@ -22,11 +22,11 @@ pub struct FolderDifference {
     pub changes: Vec<FolderChange>,
     /// The changes of git repositories, by path.
     pub repositories: Vec<RepositoryChange>,
-    /// Files of the upper layer that are as in the folder, by inode, and where the folder has them. A new file may be a further name of one.
+    /// Unchanged files of the upper layer, by inode, with their paths in the folder. A new file may be another name of one.
     pub(super) unchanged: BTreeMap<u64, PathBuf>,
 }
 
-/// The changes that are meant.
+/// The chosen changes.
 #[derive(Debug, Clone, Default)]
 pub enum FolderSelection {
     #[default]
@@ -53,12 +53,12 @@ impl FolderSelection {
     }
 }
 
-/// Deleted files that need no look at them.
+/// Deleted files that need no review.
 const FEW_DELETIONS: u64 = 10;
 
 impl FolderDifference {
-    /// The changes that nobody need look at: no collision, no text from outside, no deletions if these are more than a few files, and no
-    /// repository that loses a branch or gets something that git runs. `None` if there are none.
+    /// The changes that need no review: without conflicts, text from outside, more than a few deletions, and repositories that
+    /// lose a branch or get something that git runs. `None` if there are none.
     pub fn harmless(&self) -> Option<FolderSelection> {
         let plain = || self.changes.iter().filter(|change| change.repository.is_none());
         let deleted: u64 = plain().map(|change| change.files).sum();
@@ -91,12 +91,12 @@ impl FolderDifference {
         count(chosen)
     }
 
-    /// How many changes text from outside decided on, or is in.
+    /// How many changes contain text from outside, or were decided by it.
     pub fn count_marked(&self) -> usize {
         count(self.changes.iter().filter(|change| change.is_marked()))
     }
 
-    /// The files that are deleted with the chosen changes, but for those in repositories.
+    /// The files that are deleted with the chosen changes, without those in repositories.
     pub fn deleted_files(&self, selection: &FolderSelection) -> u64 {
         let chosen = self.changes.iter().filter(|change| selection.contains(change) && change.repository.is_none());
         chosen.map(|change| change.files).sum()
@@ -126,17 +126,17 @@ pub struct FolderChange {
     pub after: Option<EntryLook>,
     /// Files that go with a directory that is deleted.
     pub files: u64,
-    /// Who decided on it, and whose words are in it.
+    /// The label of the decision and of the content.
     pub label: Label,
-    /// Whether credentials are kept in it, so that its content is not shown.
+    /// Whether it contains credentials, so that its content is not shown.
     pub is_secret: bool,
     /// The entry of the folder: in a directory that was moved, another path than the change's own.
     pub(super) lower: Option<PathBuf>,
-    /// Why it cannot be accepted: the folder has changed since.
+    /// The reason why it cannot be accepted: the folder has changed since.
     pub collision: Option<&'static str>,
     /// The `.git` directory that it belongs to, which is accepted or discarded as a whole.
     pub repository: Option<PathBuf>,
-    /// The text that the folder's file gets, where only some hunks are accepted.
+    /// The text that the folder's file gets if only some hunks are accepted.
     pub(super) part: Option<Arc<str>>,
 }
 
@@ -168,7 +168,7 @@ pub enum EntryKind {
 }
 
 impl EntryLook {
-    // Of other types on other systems.
+    // The types differ between systems.
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
     pub(super) fn from_stat(stat: &Stat) -> Self {
         let kind = match kind(stat) {
@@ -185,7 +185,7 @@ impl EntryLook {
     }
 }
 
-/// A letter as git has it, the path, and what else there is to know.
+/// A letter as in git, the path, and details.
 impl fmt::Display for FolderChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_dir = self.after.or(self.before).is_some_and(|look| look.is_dir());
@@ -225,7 +225,7 @@ impl fmt::Display for FolderChange {
 }
 
 impl FolderChange {
-    /// Whether text from outside decided on it, or is in it.
+    /// Whether it contains text from outside, or was decided by it.
     pub fn is_marked(&self) -> bool {
         !self.label.is_ordinary() && self.label.integrity > Label::attached().integrity
     }

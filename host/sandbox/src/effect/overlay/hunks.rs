@@ -1,6 +1,6 @@
 //! The hunks of a changed text, which are accepted one by one.
 //!
-//! The numbers of hunks mean something in one list of them only, so a request to accept some names the list that it was made from.
+//! The numbers of hunks are valid in one list only, so a request to accept some names its list.
 
 use super::accept::{AcceptError, Acceptance};
 use super::difference::{EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference, FolderSelection};
@@ -31,10 +31,10 @@ const MAX_REMEMBERED: usize = 1_000;
 /// The file of them, in the session's directory of the folder.
 const LISTED: &str = "hunks";
 
-/// Why hunks are not accepted. The folder is as it was.
+/// The reason why hunks are not accepted. The folder is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum HunkError {
-    /// The request makes no sense, whatever the file is now.
+    /// The request is invalid, whatever the file contains now.
     #[error("{0}")]
     Refused(String),
     #[error("{} has changed since its hunks were listed; list them again", .0.display())]
@@ -133,8 +133,8 @@ impl Overlay {
         (before != after).then(|| TextChange::new(before, after))
     }
 
-    /// Brings some hunks of a file into the folder, by their numbers from 1. The others go on waiting. `revision` names the list that the
-    /// numbers are from. The caller holds the session's lock since the difference was made.
+    /// Brings some hunks of a file into the folder, by their numbers from 1. The others still wait. `revision` names the list of
+    /// the numbers. The caller has held the session's lock since the difference was made.
     pub fn accept_hunks(
         &self,
         difference: &FolderDifference,

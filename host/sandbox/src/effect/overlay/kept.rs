@@ -1,4 +1,4 @@
-//! The directories that a session keeps of its folders, as its quota counts them.
+//! The directories of a session's folders, for its quota.
 
 use super::UPPER;
 use super::accept::ACCEPTED;
@@ -14,7 +14,7 @@ pub(crate) struct FolderDirs {
 }
 
 impl FolderDirs {
-    /// Those of all folders of a session, which are kept in this directory. None if it is missing.
+    /// The directories of all folders of a session, which are in this directory. `None` if it is missing.
     pub(crate) fn all(folders: &Path) -> Vec<Self> {
         let entries = std::fs::read_dir(folders).into_iter().flatten().flatten();
         entries

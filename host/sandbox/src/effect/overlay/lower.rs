@@ -1,4 +1,4 @@
-//! The folder itself, opened for reading only. No path leads out of it, and none leads through a link.
+//! The folder itself, opened only for reading. No path leads out of it, and no path leads through a link.
 
 use kiso_base::system::{open_beneath, path_of};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, readlinkat, statat};

@@ -17,7 +17,7 @@ pub(super) const ORIGIN: &str = ".kiso~origin";
 /// In the root of the upper layer: copies of files that have several names in the folder, by device and inode.
 pub(super) const SHARED: &str = ".kiso~shared";
 
-/// A file while it is copied.
+/// The name of a file while it is copied.
 pub(super) const COPY: &str = ".kiso~copy";
 
 const NEW: &[u8] = b"/.kiso/new";
@@ -31,9 +31,9 @@ const MAX_PATH: usize = 3_072;
 pub(super) enum LayerMark {
     /// The folder's entry of this name is deleted.
     Deleted,
-    /// As an [`ORIGIN`]: the directory extends none of the folder's.
+    /// For an [`ORIGIN`]: the directory extends no directory of the folder.
     New,
-    /// The file, or as an [`ORIGIN`] the directory, is the one at this path of the folder.
+    /// The file is the one at this path of the folder; for an [`ORIGIN`], the directory is.
     From(PathBuf),
 }
 

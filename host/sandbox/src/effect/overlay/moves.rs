@@ -21,7 +21,7 @@ pub(super) struct MoveSlots {
 }
 
 impl Overlay {
-    /// Where something is to be moved. `None` if both names are of one file, so that nothing is to be done.
+    /// The places of a move. `None` if both names belong to one file, so that there is nothing to do.
     pub(super) fn move_slots<W: LayerWriter>(
         &self,
         from: GuestPath<'_>,
@@ -52,13 +52,13 @@ impl Overlay {
         }
         let is_dir = is_dir(stat);
         self.learn(&source, writer, label)?;
-        // Under another name, it would be shown like every other file.
+        // Under another name, the file would not be hidden any more.
         if let MergedEntry::Lower(entry) = &found
             && self.hides(&entry.path, is_dir, &source.path())
         {
             return Err(errno(Errno::ACCESS));
         }
-        // Into itself.
+        // A directory cannot be moved into itself.
         if is_dir && target.path().starts_with(source.path()) {
             return Err(errno(Errno::INVAL));
         }
@@ -82,7 +82,7 @@ impl Overlay {
         Ok(Some(MoveSlots { from, to }))
     }
 
-    /// A move was made, or was not.
+    /// Completes or cancels a move.
     pub(super) fn moved<W: LayerWriter>(&self, slots: &MoveSlots, is_moved: bool, writer: &W) -> Result<(), W::Error> {
         match is_moved {
             true => self.removed(&slots.from, writer),
@@ -90,7 +90,7 @@ impl Overlay {
         }
     }
 
-    /// Where a file that gets another name is in the upper layer.
+    /// The place of a file in the upper layer that is about to get another name.
     pub(crate) fn link_from<W: LayerWriter>(
         &self,
         from: GuestPath<'_>,

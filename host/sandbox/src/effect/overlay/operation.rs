@@ -1,4 +1,5 @@
-//! Operations on a merged tree: each says where in the upper layer it is to be done, and finishes it there.
+//! Operations on a merged tree. Each has two halves: the first returns the place in the upper layer, and the second completes the
+//! operation there.
 //!
 //! The caller holds the session's structure lock for everything that changes something. Between the two halves it does the operation itself,
 //! on the upper layer, as on every other directory of the session.
@@ -25,7 +26,7 @@ use std::sync::Arc;
 /// A path below a directory that a guest has open.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GuestPath<'a> {
-    /// Where that directory is in the merged tree.
+    /// The path of that directory in the merged tree.
     pub base: &'a Path,
     pub path: &'a OsStr,
     /// Whether a link at the end is followed.
@@ -47,11 +48,11 @@ pub(crate) struct ReadSlot {
 pub(crate) struct WriteSlot {
     pub dir: OwnedFd,
     pub name: OsString,
-    /// Whether the upper layer has the entry; else the folder has it, or none.
+    /// Whether the upper layer has the entry. Otherwise the folder has it, or it is missing.
     pub is_upper: bool,
-    /// Where the folder has an entry of this name.
+    /// The folder's path of this name.
     natural: Option<PathBuf>,
-    /// Whether a mark was removed that said that the folder's entry is deleted.
+    /// Whether a mark was removed that hid the folder's entry.
     pub(super) was_deleted: bool,
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct FileAccess {
     pub empties: bool,
 }
 
-/// Where a file or directory is to be opened.
+/// The place where a file or directory is opened.
 #[derive(Debug)]
 pub(super) enum OpenSlot {
     Read(ReadSlot),
@@ -72,7 +73,7 @@ pub(super) enum OpenSlot {
 }
 
 impl Overlay {
-    /// Where an entry is. An error also if there is none; `label` gets what was learned on the way, and from the name that is missing.
+    /// Finds an entry. Fails if it is missing. `label` gets the labels on the way, and that of the missing name.
     pub(crate) fn look(
         &self,
         at: GuestPath<'_>,
@@ -98,7 +99,7 @@ impl Overlay {
         match found {
             MergedEntry::Upper(_) => Ok(ReadSlot { dir: upper(dir)?.try_clone()?, name: name.clone(), is_upper: true }),
             MergedEntry::Lower(entry) => {
-                // Whoever put the mark there chose the file.
+                // Whoever made the mark chose the file.
                 if let Some(labels) = labels {
                     *label = label.join(self.name_label(labels, dir, name));
                 }
@@ -137,7 +138,7 @@ impl Overlay {
         Ok(ReadSlot { dir, name: entry.path.file_name().unwrap_or(OsStr::new(".")).to_owned(), is_upper: false })
     }
 
-    /// Where a file or directory is to be opened. What is to be written is in the upper layer then.
+    /// The place where a file or directory is opened. A file that is to be written is in the upper layer afterwards.
     pub(super) fn open_slot<W: LayerWriter>(
         &self,
         at: GuestPath<'_>,
@@ -146,7 +147,7 @@ impl Overlay {
         label: &mut LabelId,
     ) -> Result<OpenSlot, W::Error> {
         let mut spot = self.seek(at, writer, label)?;
-        // Nobody learns what was there who makes a file whatever that was.
+        // A process that makes a file in any case learns nothing about an earlier one.
         let is_blind = access.makes && access.empties && !access.is_first;
         if !is_blind {
             self.learn(&spot, writer, label)?;
@@ -159,7 +160,7 @@ impl Overlay {
             MergedEntry::Nothing { .. } if access.makes => Ok(OpenSlot::Write(self.free_slot(&mut spot, writer)?)),
             MergedEntry::Lower(_) if access.makes && access.is_first => Err(errno(Errno::EXIST)),
             MergedEntry::Lower(entry) if is_dir(&entry.stat) => {
-                // A handle of the folder's directory is found again by its path.
+                // A handle of the folder's directory must be found again by its path.
                 if entry.path != spot.path() || entry.is_marked {
                     self.raise(&mut spot, false, writer)?;
                 }
@@ -186,7 +187,7 @@ impl Overlay {
         }
     }
 
-    /// Where a new directory, link or name is to be made.
+    /// The place of a new directory, link or name.
     pub(super) fn make_slot<W: LayerWriter>(
         &self,
         at: GuestPath<'_>,
@@ -197,13 +198,13 @@ impl Overlay {
         self.learn(&spot, writer, label)?;
         match &spot.entry {
             Some((_, MergedEntry::Nothing { .. })) => self.free_slot(&mut spot, writer),
-            // The caller finds that it is there.
+            // The caller finds out that it exists.
             Some((name, MergedEntry::Upper(_))) => Ok(self.slot(&spot, &name.clone(), true)?),
             _ => Err(errno(Errno::EXIST)),
         }
     }
 
-    /// A new entry was made, or was not.
+    /// Completes or cancels a new entry.
     pub(super) fn made<W: LayerWriter>(&self, slot: &WriteSlot, is_made: bool, writer: &W) -> Result<(), W::Error> {
         match is_made {
             true => {
@@ -224,7 +225,7 @@ impl Overlay {
         }
     }
 
-    /// An entry whose times or permissions are to be set, in the upper layer.
+    /// The place of an entry in the upper layer whose times or permissions are about to be set.
     pub(crate) fn change<W: LayerWriter>(
         &self,
         at: GuestPath<'_>,
@@ -250,7 +251,7 @@ impl Overlay {
         }
     }
 
-    /// Where a file or link is to be deleted. In the upper layer it is deleted by the caller, if it is there.
+    /// The place of a file or link to delete. If it is in the upper layer, the caller deletes it there.
     pub(crate) fn unlink<W: LayerWriter>(
         &self,
         at: GuestPath<'_>,
@@ -266,7 +267,7 @@ impl Overlay {
         Ok(self.slot(&spot, &name, is_upper)?)
     }
 
-    /// Where an empty directory is to be deleted. In the upper layer it is deleted by the caller, if it is there.
+    /// The place of an empty directory to delete. If it is in the upper layer, the caller deletes it there.
     pub(crate) fn remove_dir<W: LayerWriter>(
         &self,
         at: GuestPath<'_>,
@@ -282,7 +283,7 @@ impl Overlay {
         Ok(self.slot(&spot, &name, matches!(found, MergedEntry::Upper(_)))?)
     }
 
-    /// An entry was deleted by the caller, or is to be hidden now.
+    /// The caller has deleted an entry, or it must be hidden now.
     pub(crate) fn removed<W: LayerWriter>(&self, slot: &WriteSlot, writer: &W) -> Result<(), W::Error> {
         if !slot.is_upper && matches!(UpperEntry::find(&slot.dir, &slot.name)?, UpperEntry::Marked(..)) {
             remove(&slot.dir, &slot.name, writer)?;
@@ -302,7 +303,7 @@ impl Overlay {
         self.names_of(last(&spot.dirs)?)
     }
 
-    /// Opens a directory, in the upper layer if that has it.
+    /// Opens a directory, in the upper layer if it exists there.
     pub(crate) fn open_dir(&self, path: &Path) -> io::Result<OwnedFd> {
         let spot = self.walk(path, OsStr::new("."), false, &mut SeenLabels::new(None))?;
         Ok(self.read_slot(&spot, None, &mut LabelId::default())?.dir)
@@ -364,7 +365,7 @@ impl Overlay {
         Ok(spot?)
     }
 
-    /// An entry that is there; `unnamed` is the error for a path that names none, such as `.`.
+    /// Finds an existing entry. `unnamed` is the error for a path that names none, such as `.`.
     fn seek_entry<W: LayerWriter>(
         &self,
         at: GuestPath<'_>,
@@ -381,7 +382,7 @@ impl Overlay {
         Ok((spot, name, found))
     }
 
-    /// Joins the label of a name: whoever asks learns what stands there.
+    /// Joins the label of a name: the guest learns what is there.
     pub(super) fn learn<W: LayerWriter>(&self, spot: &Spot, writer: &W, label: &mut LabelId) -> Result<(), W::Error> {
         if let (Some(labels), Some((name, _))) = (writer.labels(), &spot.entry) {
             *label = label.join(self.name_label(labels, last(&spot.dirs)?, name));
@@ -415,7 +416,7 @@ impl Overlay {
         own.iter().try_for_each(|name| remove(upper, name, writer))
     }
 
-    /// A name that stands for nothing, in the upper layer.
+    /// A free name in the upper layer.
     fn free_slot<W: LayerWriter>(&self, spot: &mut Spot, writer: &W) -> Result<WriteSlot, W::Error> {
         let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::EXIST)) };
         let dir = self.raise_dir(&mut spot.dirs, writer)?;
@@ -427,7 +428,7 @@ impl Overlay {
         {
             self.remember(&lower.join(&name), None)?;
         }
-        // Last: after an error, the mark still stands.
+        // This comes last: after an error, the mark is still there.
         if is_marked {
             remove(&dir, &name, writer)?;
         }

@@ -1,4 +1,4 @@
-//! Entries that are about to be made. The mark of a deletion that stood in their place comes back unless they are made, whatever ends the operation.
+//! Entries that are about to be made. If the operation ends in any other way, the mark of the deleted entry is restored.
 
 use super::Overlay;
 use super::moves::MoveSlots;
@@ -29,11 +29,11 @@ impl<W: LayerWriter> PendingEntry<W> {
         self.slot.dir.try_clone()
     }
 
-    /// The entry was made, or was not.
+    /// Completes or cancels the entry.
     pub(crate) fn finish(mut self, is_made: bool) -> Result<(), W::Error> {
         self.is_finished = true;
         match self.slot.is_upper {
-            // It was there before.
+            // It existed before.
             true => Ok(()),
             false => self.overlay.made(&self.slot, is_made, &self.writer),
         }
@@ -68,7 +68,7 @@ impl<W: LayerWriter> PendingMove<W> {
         Ok((self.slots.to.dir.try_clone()?, self.slots.to.name.clone()))
     }
 
-    /// The move was made, or was not.
+    /// Completes or cancels the move.
     pub(crate) fn finish(mut self, is_moved: bool) -> Result<(), W::Error> {
         self.is_finished = true;
         self.overlay.moved(&self.slots, is_moved, &self.writer)
@@ -83,7 +83,7 @@ impl<W: LayerWriter> Drop for PendingMove<W> {
     }
 }
 
-/// Where a file or directory is to be opened.
+/// The place where a file or directory is opened.
 #[derive(Debug)]
 pub(crate) enum PendingOpen<W: LayerWriter> {
     Read(ReadSlot),
@@ -106,7 +106,7 @@ impl<W: LayerWriter> PendingOpen<W> {
         Ok(File::from(dir?))
     }
 
-    /// The file was opened, or was not.
+    /// Completes or cancels the opening.
     pub(crate) fn finish(self, is_opened: bool) -> Result<(), W::Error> {
         match self {
             Self::Read(_) => Ok(()),
@@ -116,7 +116,7 @@ impl<W: LayerWriter> PendingOpen<W> {
 }
 
 impl Overlay {
-    /// Where a file or directory is to be opened. A file that is to be written is in the upper layer then.
+    /// The place where a file or directory is opened. A file that is to be written is in the upper layer afterwards.
     pub(crate) fn open_entry<W: LayerWriter + Clone>(
         self: &Arc<Self>,
         at: GuestPath<'_>,
@@ -130,7 +130,7 @@ impl Overlay {
         })
     }
 
-    /// Where a new directory, link or name is to be made.
+    /// The place of a new directory, link or name.
     pub(crate) fn make<W: LayerWriter + Clone>(
         self: &Arc<Self>,
         at: GuestPath<'_>,
@@ -140,7 +140,7 @@ impl Overlay {
         Ok(self.pending(self.make_slot(at, writer, label)?, writer))
     }
 
-    /// Where something is to be moved. `None` if both names are of one file, so that nothing is to be done.
+    /// The places of a move. `None` if both names belong to one file, so that there is nothing to do.
     pub(crate) fn move_to<W: LayerWriter + Clone>(
         self: &Arc<Self>,
         from: GuestPath<'_>,
@@ -189,7 +189,7 @@ mod tests {
         let access = FileAccess { writes: true, makes: true, is_first: false, empties: true };
         let label = &mut LabelId::default();
 
-        // Left behind by an error, or by a guest that is stopped.
+        // Dropped after an error, or because the guest was stopped.
         drop(overlay.open_entry(at("a"), access, &Unchecked, label).unwrap());
         drop(overlay.make(at("d"), &Unchecked, label).unwrap());
         drop(overlay.move_to(at("e"), at("d"), &Unchecked, label).unwrap().unwrap());

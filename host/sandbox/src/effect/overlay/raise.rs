@@ -1,4 +1,5 @@
-//! Puts into the upper layer what is about to change: a directory as an empty one that extends the folder's, a file as a copy.
+//! Brings an entry into the upper layer before it changes: a directory as an empty one that extends the folder's, a file as a
+//! copy.
 
 use super::Overlay;
 use super::lower::{DIRECTORY, is_dir, kind, missing, stat_at};
@@ -18,7 +19,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-/// Who changes the upper layer: what that is charged to, kept by, and labelled in.
+/// The writer of the upper layer, with its quota, undo and labels.
 pub(crate) trait LayerWriter {
     type Error: From<io::Error> + From<UndoRefusal>;
     /// Counts as about to be written until it is dropped.
@@ -33,7 +34,7 @@ pub(crate) trait LayerWriter {
 }
 
 impl Overlay {
-    /// Opens the last of the directories in the upper layer, and makes it there with those above it where it is missing.
+    /// Opens the last of the directories in the upper layer. Makes it there with its parents if it is missing.
     pub(super) fn raise_dir<W: LayerWriter>(
         &self,
         dirs: &mut [MergedDir],
@@ -53,13 +54,13 @@ impl Overlay {
         Ok(upper(dirs.last().ok_or_else(missing)?)?)
     }
 
-    /// Puts an entry of the folder into the upper layer under its name: a directory as one that extends the folder's, a file as a copy, a link
-    /// as a link. `is_emptied` saves the copy of a file's content that is about to be dropped.
+    /// Brings an entry of the folder into the upper layer under its name: a directory as one that extends the folder's, a file as
+    /// a copy, a link as a link. With `is_emptied`, the content of a file is not copied.
     pub(super) fn raise<W: LayerWriter>(&self, spot: &mut Spot, is_emptied: bool, writer: &W) -> Result<(), W::Error> {
         let Some((name, MergedEntry::Lower(entry))) = spot.entry.clone() else {
             return Ok(());
         };
-        // A copy would be read like every other file.
+        // A copy would not be hidden any more.
         if !is_emptied && kind(&entry.stat) == FileType::RegularFile && self.is_refused(&entry.path, &spot.path()) {
             return Err(io::Error::from(rustix::io::Errno::ACCESS).into());
         }
@@ -113,7 +114,7 @@ impl Overlay {
         writer: &W,
     ) -> Result<(), W::Error> {
         let copy = OsStr::new(COPY);
-        // A crash without a transaction may have left one.
+        // A crash without a transaction may have left a copy.
         if stat_at(dir, copy)?.is_some() {
             unlinkat(dir, copy, AtFlags::empty()).map_err(io::Error::from)?;
         }
@@ -156,7 +157,7 @@ impl Overlay {
         Ok(())
     }
 
-    /// The copy of a file that has other names in the folder is theirs, too.
+    /// The copy of a file with other names in the folder belongs to all of them.
     fn share<W: LayerWriter>(&self, dir: &OwnedFd, stat: &Stat, writer: &W) -> Result<(), W::Error> {
         let Some(name) = shared_name(stat) else { return Ok(()) };
         let shared = match self.shared_dir() {
@@ -240,7 +241,7 @@ pub(super) fn remove<W: LayerWriter>(dir: &OwnedFd, name: &OsStr, writer: &W) ->
     Ok(())
 }
 
-/// Says which directory of the folder one of the upper layer extends, in the place of what that was.
+/// Sets the directory of the folder that a directory of the upper layer extends.
 pub(super) fn set_origin<W: LayerWriter>(dir: &OwnedFd, origin: &LayerMark, writer: &W) -> Result<(), W::Error> {
     let name = OsStr::new(ORIGIN);
     if LayerMark::read(dir, name)?.is_some() {
@@ -249,7 +250,7 @@ pub(super) fn set_origin<W: LayerWriter>(dir: &OwnedFd, origin: &LayerMark, writ
     make_mark(dir, name, origin, writer)
 }
 
-/// A change of the layer's own entries is none of the directory's.
+/// Changes of the layer's own entries must not change the directory's times.
 fn keep_times<V>(dir: impl AsFd, change: impl FnOnce() -> io::Result<V>) -> io::Result<V> {
     let before = fstat(&dir)?;
     let done = change()?;
@@ -268,7 +269,7 @@ pub(super) fn owner_bits(stat: &Stat) -> Mode {
     if is_dir(stat) { Mode::RWXU } else { Mode::RUSR | Mode::WUSR }
 }
 
-// Of other types on other systems.
+// The types differ between systems.
 #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
 fn put_times(to: impl AsFd, stat: &Stat) -> io::Result<()> {
     let time = |seconds, nanoseconds| Timespec { tv_sec: seconds, tv_nsec: nanoseconds };

@@ -1,4 +1,4 @@
-//! Files of a folder that are shown by name only, because credentials are kept in them.
+//! Files of a folder that contain credentials. Only their names are shown.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Directories of which no file is shown.
+/// Directories whose files are never shown.
 const DIRECTORIES: [&str; 4] = [".ssh", ".gnupg", ".aws", ".kube"];
 
 /// Files of these names.
@@ -25,13 +25,13 @@ const NAMES: [&str; 12] = [
     "id_rsa",
 ];
 
-/// Endings of the names of files that may be keys, or certificates that everybody may see.
+/// Extensions of files that may be keys, or public certificates.
 const MAYBE: [&str; 4] = ["pem", "key", "p12", "pfx"];
 
 /// Examples of such files.
 const EXAMPLES: [&str; 4] = ["example", "sample", "template", "dist"];
 
-/// Begins a private key, and stands within the first bytes of its file.
+/// Occurs in the first bytes of a private key's file.
 const KEY: &[u8] = b"PRIVATE KEY-----";
 const FIRST: u64 = 4 << 10;
 
@@ -40,7 +40,7 @@ pub(super) fn is_secret_dir(path: &Path) -> bool {
     path.iter().any(|part| is_one_of(part, &DIRECTORIES))
 }
 
-/// Whether a file holds credentials, by its path and, where that leaves it open, by its first bytes.
+/// Whether a file contains credentials, by its path and, if that is not enough, by its first bytes.
 pub(super) fn is_secret(path: &Path, open: impl FnOnce() -> io::Result<File>) -> bool {
     let Some(name) = path.file_name().map(OsStr::as_bytes) else { return false };
     let name = name.to_ascii_lowercase();

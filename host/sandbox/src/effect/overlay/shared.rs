@@ -1,4 +1,4 @@
-//! The shared files as an overlay: what a task changes there comes to all sessions when the task ends, with its labels.
+//! The shared files as an overlay: a task's changes come to all sessions when the task ends, with their labels.
 //!
 //! Other folders belong to a person, and everything in them has one label. Here the lower layer is kiso's own: its names and files have the
 //! labels of those who put them there. Nothing waits for a person: a file that another session has changed meanwhile is kept beside the
@@ -29,11 +29,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The overlay of the shared files has these besides.
+/// The additional state of the shared files' overlay.
 #[derive(Debug)]
 pub(super) struct SharedLayer {
     labels: Arc<FileLabels>,
-    /// Who changes the shared files, if it is nobody whom they belong to.
+    /// The label of the author of the changes.
     author: Mutex<LabelId>,
     /// Held while the shared files change.
     lock: Mutex<Weak<File>>,
@@ -43,20 +43,20 @@ pub(super) struct SharedLayer {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedChanges {
     pub changes: usize,
-    /// A sentence for each change that met one of another session.
+    /// A sentence for each change that conflicted with one of another session.
     pub notes: Vec<String>,
     /// The label of the notes: tasks choose the paths in them.
     pub label: Label,
 }
 
-/// Why the changes of a task to shared files did not come to other sessions. They are dropped.
+/// The reason why the changes of a task did not come to other sessions. They are dropped.
 #[derive(Debug, thiserror::Error)]
 pub enum ShareError {
     #[error("the shared files would have more than {limit_mib} MiB, which [engine] shared_mib in config.toml allows")]
     Full { limit_mib: u64 },
     #[error("{path}: {why}")]
     Path { path: String, why: &'static str },
-    /// Something is in the way that is not to be replaced, or cannot be.
+    /// An entry at the path must not be replaced, or cannot be.
     #[error("{path}: {why}")]
     Taken { path: String, why: &'static str },
     #[error("{path} does not exist")]
@@ -65,7 +65,7 @@ pub enum ShareError {
     Accept(#[from] AcceptError),
 }
 
-/// How often changes are compared again because another session's came in between.
+/// How often changes are compared again if another session changed the files meanwhile.
 const ATTEMPTS: usize = 8;
 
 impl SharedLayer {
@@ -110,7 +110,7 @@ impl Overlay {
         Ok(Some(lock))
     }
 
-    /// Brings what a task has changed to all sessions. `author` is the label of whoever made the changes, besides those that they have.
+    /// Brings a task's changes to all sessions. `author` is the label of their author, in addition to their own labels.
     pub fn share_changes(
         home: &Home,
         session: &SessionName,
@@ -152,7 +152,7 @@ impl Overlay {
         Ok(self.names_of(&root)?.into_iter().map(name).collect())
     }
 
-    /// Drops what a task has changed that was cut off.
+    /// Drops the changes of a task that was cut off.
     pub fn drop_unshared(home: &Home, session: &SessionName) -> io::Result<()> {
         match has_unshared(home, session) {
             true => Self::open_shared(home, session)?.empty_upper(),
@@ -208,7 +208,7 @@ impl Overlay {
         Ok(shared)
     }
 
-    /// Makes a change that collides with another session's one that does not.
+    /// Renames a change that conflicts with another session's.
     fn step_aside(&self, session: &SessionName, change: &FolderChange, labels: &Arc<FileLabels>) -> io::Result<String> {
         let path = change.path.display().to_string();
         let spot = self.walk(Path::new(""), change.path.as_os_str(), false, &mut SeenLabels::new(None))?;
@@ -221,14 +221,14 @@ impl Overlay {
         };
         let name = change.path.file_name().unwrap_or_default();
         let free = self.free_name(dir, name, session)?;
-        // Both sessions have decided on it.
+        // Both sessions influenced this name.
         labels.naming(upper, &free, self.name_label(labels, dir, name))?.done()?;
         renameat(upper, name, upper, &free)?;
         let free = free.to_string_lossy();
         Ok(format!("{SHARED}/{path}: another conversation changed it meanwhile; this version is {free:?} beside it"))
     }
 
-    /// A name that stands for nothing, for another version of a file.
+    /// A free name for another version of a file.
     fn free_name(&self, dir: &MergedDir, name: &OsStr, session: &SessionName) -> io::Result<OsString> {
         let path = Path::new(name);
         let stem = path.file_stem().unwrap_or(name).to_string_lossy().into_owned();
@@ -281,7 +281,7 @@ impl Overlay {
         Ok(bytes)
     }
 
-    /// The label of what stands at a name, or that nothing does, in both layers.
+    /// The label of an entry, or of its absence, in both layers.
     pub(super) fn name_label(&self, labels: &FileLabels, dir: &MergedDir, name: &OsStr) -> LabelId {
         let upper = dir.upper.as_ref().map_or(LabelId::default(), |upper| labels.of_slot(upper, name));
         upper.join(self.lower_label(labels, dir, |lower| labels.of_slot(lower, name)))

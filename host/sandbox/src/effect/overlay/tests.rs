@@ -69,7 +69,7 @@ impl LayerWriter for Unchecked {
 
 #[derive(Debug, Clone)]
 pub(super) enum Action {
-    /// Adds text to a file that is emptied before, or not, and made where it is missing.
+    /// Adds text to a file. It may be emptied first, and is made if it is missing.
     Write {
         path: String,
         text: String,
@@ -85,7 +85,7 @@ pub(super) enum Action {
         path: String,
     },
     Link(String, String),
-    /// Removes everything below a directory, and it.
+    /// Removes a directory with everything below it.
     RemoveTree(String),
 }
 
@@ -99,7 +99,7 @@ impl Numbers {
     }
 
     fn path(&mut self) -> String {
-        // Also names that differ in case alone, or in their normal form.
+        // Some names differ only in case, or in their normal form.
         const NAMES: [&str; 7] = ["a", "b", "c", "A", "d", "\u{e9}", "e\u{301}"];
         let depth = 1 + self.below(3);
         (0..depth).map(|_| NAMES[self.below(NAMES.len())]).collect::<Vec<_>>().join("/")
@@ -230,7 +230,7 @@ fn shown_merged(overlay: &Overlay) -> Shown {
     into
 }
 
-/// Does it in a plain directory.
+/// Runs the action in a plain directory.
 pub(super) fn plainly(dir: &Dir, action: &Action) -> io::Result<()> {
     match action {
         Action::Write { path, text, empties, is_first } => {
@@ -257,7 +257,7 @@ pub(super) fn plainly(dir: &Dir, action: &Action) -> io::Result<()> {
     }
 }
 
-/// Does it in an overlay as a guest's operation does.
+/// Runs the action in an overlay, as a guest's operation does.
 pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refusal> {
     let (writer, label) = (Unchecked, &mut LabelId::default());
     fn at(path: &str, follows: bool) -> GuestPath<'_> {

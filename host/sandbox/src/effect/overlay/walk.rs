@@ -1,4 +1,4 @@
-//! The way of a path through both layers: links are followed here, so that the system follows none.
+//! Follows a path through both layers. Links are followed here, so that the system follows none.
 
 use super::Overlay;
 use super::base::FileState;
@@ -24,36 +24,36 @@ pub(super) struct MergedDir {
     /// Its name in the directory above it; empty for the root.
     pub(super) name: OsString,
     pub(super) upper: Option<Arc<OwnedFd>>,
-    /// Where it is in the folder. `None` if the folder has no such directory.
+    /// Its path in the folder. `None` if the folder lacks it.
     pub(super) lower: Option<PathBuf>,
-    /// The folder's directory, where the walk has opened it.
+    /// The folder's directory, if the walk has opened it.
     pub(super) lower_dir: Option<Arc<OwnedFd>>,
 }
 
 /// An entry of a merged directory.
 #[derive(Debug, Clone)]
 pub(super) enum MergedEntry {
-    /// There is none; whether the folder's is deleted.
+    /// It does not exist; whether the folder's entry is deleted.
     Nothing { is_deleted: bool },
     /// In the upper layer.
     Upper(Stat),
-    /// In the folder, and in the upper layer not at all, or as a mark.
+    /// In the folder. The upper layer has no entry, or a mark.
     Lower(LowerEntry),
 }
 
-/// An entry that the folder has the content of.
+/// An entry whose content is in the folder.
 #[derive(Debug, Clone)]
 pub(super) struct LowerEntry {
     pub(super) stat: Stat,
-    /// Of the folder's own entry, where that is another one.
+    /// The state of the folder's own entry, if it is another one.
     pub(super) original: FileState,
     /// Below the folder.
     pub(super) path: PathBuf,
     /// Whether a mark in the upper layer names it.
     pub(super) is_marked: bool,
-    /// Its name among the [`SHARED`] files, where another name of the file was changed.
+    /// Its name among the [`SHARED`] files, if the file was changed under another name.
     pub(super) shared: Option<OsString>,
-    /// The directory that has it, where the walk has opened that.
+    /// The directory that contains it, if the walk has opened that.
     pub(super) dir: Option<Arc<OwnedFd>>,
 }
 
@@ -75,7 +75,7 @@ impl MergedEntry {
 pub(super) struct Spot {
     /// The directories on the way, from the root to the last one.
     pub(super) dirs: Vec<MergedDir>,
-    /// The entry in the last of them. `None` where the path names a directory by something else, such as `.`.
+    /// The entry in the last of them. `None` if the path names a directory in another way, such as `.`.
     pub(super) entry: Option<(OsString, MergedEntry)>,
 }
 
@@ -90,7 +90,7 @@ impl Spot {
     }
 }
 
-/// The labels of what a walk has gone through.
+/// The labels of the names and links on the way.
 #[derive(Debug)]
 pub(super) struct SeenLabels<'a> {
     labels: Option<&'a FileLabels>,
@@ -125,8 +125,8 @@ impl Overlay {
         }
     }
 
-    /// Walks a path that begins in the directory at `base`, which contains no link. Guests do not leave that directory. `seen` gets the labels
-    /// of the names and links on the way, also where that ends early; the last name is not among them.
+    /// Walks a path that begins in the directory at `base`, which contains no link. Guests cannot leave that directory. `seen`
+    /// gets the labels of the names and links on the way, also if the way ends early; the last name is not among them.
     pub(super) fn walk(&self, base: &Path, path: &OsStr, follows: bool, seen: &mut SeenLabels<'_>) -> io::Result<Spot> {
         let mut dirs = vec![self.root_dir()];
         let names: Vec<&OsStr> = base.iter().collect();
@@ -170,7 +170,7 @@ impl Overlay {
                 if links > MAX_LINKS {
                     return Err(rustix::io::Errno::LOOP.into());
                 }
-                // A link out of the folder leads nowhere, as it does where its target is missing.
+                // A link out of the folder has no target, like a link whose target is missing.
                 if target.first() == Some(&b'/') {
                     return Err(missing());
                 }
@@ -195,7 +195,8 @@ impl Overlay {
         }
     }
 
-    /// Below a directory that only the folder has, all directories up to the last part are opened at once if no link is among them.
+    /// Below a directory that only the folder has, all directories up to the last part are opened at once, if none of them is a
+    /// link.
     fn skip_below(&self, dirs: &mut Vec<MergedDir>, rest: &mut Vec<OsString>, seen: &mut SeenLabels<'_>) {
         // Each name of shared files has a label.
         if self.is_shared() || rest.iter().any(|part| part == "..") {
@@ -209,7 +210,7 @@ impl Overlay {
         }
     }
 
-    /// Opens directories in one another at once, if the first one is in the folder alone and no link is among them. Returns whether they were.
+    /// Opens nested directories at once, if only the folder has the first one and none is a link. Returns whether it did.
     fn open_below(&self, dirs: &mut Vec<MergedDir>, names: &[&OsStr]) -> bool {
         let Some(MergedDir { upper: Some(upper), lower: Some(lower), .. }) = dirs.last() else { return false };
         let Some(first) = names.first().filter(|_| !names.iter().any(|name| is_of_layer(name))) else { return false };
@@ -295,7 +296,7 @@ impl Overlay {
                 None => return Ok(None),
             },
         };
-        // The folder may have something else there by now.
+        // The folder may have another entry there by now.
         Ok(self.lower.stat(&path)?.filter(is_dir).map(|_| path))
     }
 
@@ -307,7 +308,7 @@ impl Overlay {
         }
     }
 
-    /// Whether a mark stands for the folder's own file: not where that was changed under another of its names.
+    /// Whether a mark refers to the folder's own file. If that was changed under another of its names, it does not.
     pub(super) fn is_unchanged(&self, path: &Path) -> io::Result<bool> {
         let stat = self.lower.stat(path)?;
         Ok(stat.is_none_or(|stat| self.lower_entry(stat, path.to_owned(), true).shared.is_none()))

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A change that is not worth a commit of its own.
+/// A smaller change is not written in a separate commit.
 const ROUGHLY: u64 = 1 << 20;
 
 /// The size of all sessions together.

@@ -1,4 +1,4 @@
-//! Removes from the upper layer what the folder has, or what nobody wants.
+//! Removes accepted and discarded changes from the upper layer.
 
 use super::super::Overlay;
 use super::super::lower::DIRECTORY;
@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 impl Overlay {
-    /// Removes from the upper layer what the folder has now.
+    /// Removes the changes from the upper layer that the folder has now.
     pub(super) fn clear(&self, id: u64, header: &AcceptHeader, steps: &[AcceptStep]) -> io::Result<()> {
         match header.is_all {
             true if header.keeps_layer => return self.put_away(id),
@@ -88,7 +88,7 @@ impl Overlay {
         self.bases.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear()
     }
 
-    /// Removes a single entry from the upper layer: a file, a mark, or that a directory extends none, or another one, of the folder.
+    /// Removes a single entry from the upper layer: a file, a mark, or the origin of a directory.
     pub(in super::super) fn drop_upper(&self, path: &Path) -> io::Result<()> {
         let Ok(spot) = self.walk(Path::new(""), path.as_os_str(), false, &mut SeenLabels::new(None)) else {
             return Ok(());
@@ -105,7 +105,7 @@ impl Overlay {
         if LayerMark::read(&inner, OsStr::new(ORIGIN))?.is_some() {
             unlinkat(&inner, ORIGIN, AtFlags::empty())?;
         }
-        // Where nothing else is in it, the folder's alone is left.
+        // If the directory is empty, only the folder's remains.
         let _ = unlinkat(&**upper, name, AtFlags::REMOVEDIR);
         Ok(())
     }

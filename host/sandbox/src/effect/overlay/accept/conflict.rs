@@ -1,4 +1,4 @@
-//! Why an acceptance cannot be undone or repeated.
+//! Conflicts that prevent undoing or repeating an acceptance.
 
 use super::super::Overlay;
 use super::journal::AcceptLog;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 impl Overlay {
-    /// Why an acceptance cannot be brought to a state, accepted or taken back, a line each.
+    /// The reasons why an acceptance cannot be accepted or taken back, a line each.
     pub(in super::super) fn acceptance_conflicts(&self, id: u64, accepted: bool) -> io::Result<Vec<String>> {
         let path = self.accept_log(id);
         match if path.exists() { AcceptLog::read(&path)? } else { None } {

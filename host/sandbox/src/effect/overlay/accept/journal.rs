@@ -1,6 +1,6 @@
 //! The journal of an acceptance: each step is on disk before the first of them is done, and every step can be taken back.
 //!
-//! A crash leaves any number of steps done. Which of them were is told by what stands where, so nothing is written between two steps.
+//! A crash leaves any number of steps done. The entries themselves show which, so nothing is written between two steps.
 
 use super::super::base::FileState;
 use super::super::lower::{DIRECTORY, is_dir, is_missing, stat_at};
@@ -51,7 +51,7 @@ pub(super) struct AcceptHeader {
 /// The states of entries as an acceptance left them.
 pub(super) type AcceptedStates = Vec<(SessionPath, Option<FileState>)>;
 
-/// How far an acceptance has come.
+/// The progress of an acceptance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AcceptState {
@@ -197,7 +197,7 @@ impl Stage<'_> {
                 let (dir, name) = self.slot(path)?;
                 mkdirat(&dir, name, Mode::RWXU).map_err(|error| there(error.into(), path))?;
                 let made: OwnedFd = openat(&dir, name, DIRECTORY, Mode::empty())?;
-                // Of 16 bits on some systems, of 32 on others.
+                // 16 bits on some systems, 32 on others.
                 #[allow(clippy::useless_conversion)]
                 let mode = Mode::from_raw_mode((*mode).try_into().unwrap_or_default());
                 Ok(fchmod(&made, mode | Mode::RWXU)?)
@@ -223,7 +223,7 @@ impl Stage<'_> {
     /// Takes a step back, if it was done. Returns whether something was changed.
     pub(super) fn revert(&mut self, step: &AcceptStep) -> io::Result<bool> {
         let is_changed = self.change_back(step)?;
-        // Where somebody has put something else, that has a label of its own.
+        // An entry that somebody else has put there has its own label.
         let Some(labels) = self.labels.take_if(|_| is_changed) else { return Ok(is_changed) };
         let put_back = self.found(step.path()).and_then(|found| match found {
             Some((dir, name)) => labels.put_back(step.path(), (&dir, name)),
@@ -246,7 +246,7 @@ impl Stage<'_> {
             }
             AcceptStep::Place { staged, path, inode } => {
                 let (staged, Some((dir, name))) = (staged_name(*staged), self.found(path)?) else { return Ok(false) };
-                // It may not have come here, and not even have left its old place.
+                // The entry may not have been moved here, and may not even have left its old place.
                 if stat_at(&dir, name)?.is_none_or(|stat| number(stat.st_ino) != *inode) {
                     return Ok(false);
                 }
@@ -276,7 +276,7 @@ impl Stage<'_> {
                 }
                 if stat_at(&self.stage, &kept)?.is_some() {
                     renameat(&self.stage, &kept, &dir, name)?;
-                    // Two names of one file are left as they are by a move.
+                    // A move between two names of one file leaves both.
                     let _ = unlinkat(&self.stage, &kept, AtFlags::empty());
                     is_changed = true;
                 }
@@ -303,7 +303,7 @@ impl Stage<'_> {
                     unlinkat(&self.stage, &new, AtFlags::empty())?;
                 }
                 let (dir, name) = self.slot(path)?;
-                // Moved away, and nothing was put in its place.
+                // It was moved away, and nothing was put in its place.
                 let is_half = stat_at(&dir, name)?.is_none() && stat_at(&self.stage, &kept)?.is_some();
                 if is_half {
                     move_new(&self.stage, &new, &dir, name).map_err(|error| there(error, path))?;
@@ -345,13 +345,13 @@ impl Stage<'_> {
     }
 }
 
-// Of another type on other systems.
+// The types differ between systems.
 #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
 pub(super) fn number(inode: impl TryInto<u64>) -> u64 {
     inode.try_into().unwrap_or_default()
 }
 
-/// Moves something to a name that is free.
+/// Moves an entry to a free name.
 fn move_new(from: &OwnedFd, name: &OsStr, to: &OwnedFd, new: &OsStr) -> io::Result<()> {
     match renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match stat_at(to, new)? {

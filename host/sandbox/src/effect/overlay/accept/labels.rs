@@ -1,4 +1,5 @@
-//! The labels of shared files while an acceptance changes them: each stands before its file can be seen, and an undo brings the old ones back.
+//! The labels of shared files while an acceptance changes them: each is recorded before its file can be seen, and an undo
+//! restores the old ones.
 
 use super::super::Overlay;
 use super::super::difference::FolderChange;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PathLabels {
     path: SessionPath,
-    /// The entry's: of what stood there, and of what was displaced.
+    /// The labels of the entry: of its file, and of those who replaced earlier ones.
     before: [Label; 2],
     after: Label,
 }
@@ -34,7 +35,7 @@ pub(super) struct StageLabels {
 }
 
 impl Overlay {
-    /// The labels that the paths of these changes have and get. Only shared files have labels.
+    /// The labels of the paths of these changes, before and after. Only shared files have labels.
     pub(super) fn path_labels(&self, chosen: &[&FolderChange]) -> Vec<PathLabels> {
         let Some((labels, mark)) = self.shared_labels() else { return Vec::new() };
         let mut after: BTreeMap<&Path, LabelId> = BTreeMap::new();
@@ -62,7 +63,7 @@ impl Overlay {
             let AcceptStep::Put { path, new, .. } = step else { continue };
             let (name, label) = (staged_name(*new), labels.after(path));
             let found = statat(&stage, &name, AtFlags::SYMLINK_NOFOLLOW)?;
-            // A further name of a file that has a label does not take that away.
+            // A second name of a file with a label does not remove the label.
             match found.st_nlink {
                 1 => labels.labels.made_at(&stage, &name, label)?,
                 _ => labels.labels.writing_at(&stage, &name, label)?,
@@ -83,7 +84,7 @@ impl StageLabels {
         self.paths.get(path.as_path()).map_or(LabelId::default(), |labels| LabelId::of(&labels.after))
     }
 
-    /// An entry is about to change by a step.
+    /// Records that a step is about to change an entry.
     pub(super) fn changing(&self, step: &AcceptStep, (dir, name): (&OwnedFd, &OsStr)) -> io::Result<EntryChange> {
         match step {
             AcceptStep::TakeOut { from: path, .. } | AcceptStep::Remove { path, .. } => {
@@ -97,13 +98,13 @@ impl StageLabels {
         }
     }
 
-    /// A directory was made.
+    /// Records that a directory was made.
     pub(super) fn made_dir(&self, path: &SessionPath, (dir, name): (&OwnedFd, &OsStr)) -> io::Result<()> {
         let made: OwnedFd = openat(dir, name, DIRECTORY, Mode::empty())?;
         self.labels.made(&made, self.after(path))
     }
 
-    /// An entry is as it was before a step.
+    /// Records that an entry has its state before a step again.
     pub(super) fn put_back(&self, path: &SessionPath, (dir, name): (&OwnedFd, &OsStr)) -> io::Result<()> {
         let Some(labels) = self.paths.get(path.as_path()) else { return Ok(()) };
         let [way, displaced] = &labels.before;

@@ -46,7 +46,7 @@ impl Overlay {
             let before = FileState::from_stat(&before);
             steps.push(AcceptStep::TakeOut { from: SessionPath::new(from), staged: number, before });
         }
-        // Copies of one file of the upper layer are one file in the folder.
+        // Copies of one file of the upper layer become one file in the folder.
         let mut copies: BTreeMap<u64, u64> = BTreeMap::new();
         for change in chosen {
             let path = SessionPath::new(&change.path);
@@ -67,7 +67,7 @@ impl Overlay {
                     let first = copies.get(&after.inode).copied().filter(|_| after.kind == EntryKind::File && is_whole);
                     let linked = match (first, difference.unchanged.get(&after.inode).filter(|_| is_whole)) {
                         (Some(first), _) => Some(link(&stage_dir, first, new)?),
-                        // Where the file system has no links, a copy has to do.
+                        // If the file system has no links, the file is copied.
                         (None, Some(path)) => self.link_existing(path, &stage_dir, new).ok(),
                         (None, None) => None,
                     };
@@ -91,7 +91,7 @@ impl Overlay {
         Ok(steps)
     }
 
-    /// Gives a file of the folder a further name in the staging directory; its inode.
+    /// Gives a file of the folder a second name in the staging directory. Returns its inode.
     fn link_existing(&self, path: &Path, stage: &OwnedFd, new: u64) -> io::Result<u64> {
         let dir = self.lower.open_dir(path.parent().unwrap_or(Path::new("")))?;
         let name = path.file_name().unwrap_or_default();
@@ -109,7 +109,7 @@ impl Overlay {
         Ok(FileState::from_stat(&stat))
     }
 
-    /// Copies a file or link of the upper layer into the staging directory; its inode there.
+    /// Copies a file or link of the upper layer into the staging directory. Returns its inode there.
     fn stage_file(&self, change: &FolderChange, stage: &OwnedFd, new: u64) -> io::Result<u64> {
         let spot = self.walk(Path::new(""), change.path.as_os_str(), false, &mut SeenLabels::new(None))?;
         let name = staged_name(new);
@@ -163,13 +163,13 @@ impl Overlay {
     }
 }
 
-/// Gives a staged file a second name; its inode.
+/// Gives a staged file a second name. Returns its inode.
 fn link(stage: &OwnedFd, first: u64, new: u64) -> io::Result<u64> {
     rustix::fs::linkat(stage, staged_name(first), stage, staged_name(new), AtFlags::empty())?;
     Ok(number(rustix::fs::statat(stage, staged_name(new), AtFlags::SYMLINK_NOFOLLOW)?.st_ino))
 }
 
-/// Copies extended attributes, as far as the file system takes them.
+/// Copies extended attributes. Those that the file system refuses are left out.
 fn copy_attributes(from: &File, to: &File) {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
     const MOST: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! A short form of an upper layer, by which it is known again.
+//! A short form of an upper layer, to recognize it later.
 
 use serde::{Deserialize, Serialize};
 

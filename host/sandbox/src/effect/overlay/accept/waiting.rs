@@ -1,4 +1,5 @@
-//! The changes of an acceptance as the upper layer has them: kept while they are accepted, so that they wait again when that is undone.
+//! The changes of an acceptance in the form of the upper layer: kept while they are accepted, so that they can wait again after
+//! an undo.
 //!
 //! They keep their inodes, so the runs that made them can be undone then, one by one.
 
@@ -31,7 +32,8 @@ impl Overlay {
         Ok(done)
     }
 
-    /// Moves everything out of the upper layer to where it is kept for this acceptance. What a crash has left there is completed.
+    /// Moves everything from the upper layer to the directory that is kept for this acceptance. Completes a move that a crash cut
+    /// off.
     pub(super) fn put_away(&self, id: u64) -> io::Result<()> {
         let layer = self.kept_layer(id);
         fs::create_dir_all(&layer)?;
@@ -43,7 +45,7 @@ impl Overlay {
         self.bases.lock().unwrap_or_else(PoisonError::into_inner).clear()
     }
 
-    /// An acceptance was undone in the folder: its changes wait again, if nothing else does. Returns whether they do.
+    /// An acceptance was undone in the folder. If no other changes wait, its changes wait again. Returns whether they do.
     pub(super) fn undone(&self, id: u64, log: &Path) -> io::Result<bool> {
         let waits = self.kept_layer(id).exists() && self.is_upper_empty()?;
         if waits {
@@ -55,7 +57,7 @@ impl Overlay {
         Ok(waits)
     }
 
-    /// Moves what is kept for an acceptance into the upper layer. What a crash has left is completed.
+    /// Moves the kept changes of an acceptance to the upper layer. Completes a move that a crash cut off.
     pub(super) fn bring_back(&self, id: u64, log: &Path) -> io::Result<()> {
         let bases = self.kept_bases(id);
         if bases.exists() {
@@ -71,7 +73,7 @@ impl Overlay {
         append(log, &[waiting, AcceptRecord::State(AcceptState::Undone)])
     }
 
-    /// Whether the changes of an acceptance that was undone wait in the upper layer. An error if others do as well.
+    /// Whether the changes of an undone acceptance wait in the upper layer. Fails if others wait, too.
     pub(super) fn waits(&self, log: &AcceptLog) -> Result<bool, AcceptError> {
         let Some(print) = &log.waiting else { return Ok(false) };
         if self.is_upper_empty()? {
@@ -100,7 +102,7 @@ impl Overlay {
         Ok(())
     }
 
-    /// Deletes what is kept for an acceptance.
+    /// Deletes the kept changes of an acceptance.
     pub(super) fn forget_layer(&self, id: u64) -> io::Result<()> {
         let removed = [self.home.remove_tree(&self.kept_layer(id)), fs::remove_file(self.kept_bases(id))];
         removed.into_iter().try_for_each(|removed| match removed {

@@ -1,4 +1,4 @@
-//! A difference as a person reads it: repositories are one line each, and so are many alike changes.
+//! A difference for people: repositories are one line each, and so are many similar changes.
 
 use super::{EntryKind, FolderChange, FolderChangeKind, FolderDifference, FolderSelection, RepositoryChange};
 use data_encoding::HEXLOWER;
@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 
-/// Alike changes that are still listed one by one.
+/// Similar changes that are still listed one by one.
 const FEW: usize = 20;
 
 /// Names and endings of a group that are shown.
@@ -35,14 +35,14 @@ pub struct ChangeGroup<'a> {
     pub changes: Vec<&'a FolderChange>,
 }
 
-/// An ending of file names, in small letters, and how many files have it. Names without one have the empty ending.
+/// An extension of file names, in small letters, and the number of files with it. It is empty for names without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndingCount {
     pub ending: String,
     pub files: usize,
 }
 
-/// Changes that differ in none of these belong together.
+/// Changes with an equal key belong together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct GroupKey<'a> {
     kind: &'static str,
@@ -110,7 +110,7 @@ fn keys<'a>(chosen: &[&'a FolderChange]) -> Vec<Option<GroupKey<'a>>> {
         let own = GroupKey { kind, from, dir, is_tree: false, is_marked, collision };
         let is_like = |tree: &GroupKey<'_>| (tree.kind, tree.is_marked, tree.collision) == (kind, is_marked, collision);
         tree = tree.filter(|tree| change.path.starts_with(tree.dir));
-        // The changes are in the order of their paths, so those in a directory are behind it.
+        // The changes are sorted by path, so those in a directory come after it.
         if tree.is_none() && is_dir && kind == "added" {
             let new = GroupKey { dir: &change.path, is_tree: true, ..own.clone() };
             let inside = chosen[number..].iter().take_while(|other| other.path.starts_with(&change.path));
@@ -133,7 +133,7 @@ fn keys<'a>(chosen: &[&'a FolderChange]) -> Vec<Option<GroupKey<'a>>> {
 }
 
 impl ChangeGroup<'_> {
-    /// Names the group: the same as long as the same kind of change is made in the same directories.
+    /// Identifies the group. It stays the same as long as the same kind of change is made in the same directories.
     pub fn id(&self) -> String {
         let mut state = blake2b_simd::Params::new().hash_length(16).to_state();
         let first = self.changes.first();
@@ -163,12 +163,12 @@ impl ChangeGroup<'_> {
         self.files().count()
     }
 
-    /// The bytes of all files, as they are now, or were before they were deleted.
+    /// The bytes of all files, at present or before they were deleted.
     pub fn bytes(&self) -> u64 {
         self.files().filter_map(|change| change.after.or(change.before)).map(|look| look.bytes).sum()
     }
 
-    /// The endings of the names, the most frequent first.
+    /// The extensions of the names, the most frequent first.
     pub fn endings(&self) -> Vec<EndingCount> {
         let mut endings: BTreeMap<String, usize> = BTreeMap::new();
         for change in self.files() {
@@ -239,7 +239,7 @@ impl ChangeGroup<'_> {
     }
 }
 
-/// The ending of a file's name, without the dot, in small letters.
+/// The extension of a file's name, without the dot, in small letters.
 fn ending(path: &Path) -> String {
     path.extension().unwrap_or(OsStr::new("")).to_string_lossy().to_lowercase()
 }

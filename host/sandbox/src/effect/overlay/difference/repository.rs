@@ -41,11 +41,12 @@ pub struct RepositoryChange {
     pub files: usize,
     /// Whether text from outside decided on an entry of it, or is in one.
     pub is_marked: bool,
-    /// Why it cannot be accepted, with the path of the entry.
+    /// The reason why it cannot be accepted, with the path of the entry.
     pub collision: Option<String>,
     /// Entries that git runs or obeys, such as hooks and settings, below the folder.
     pub settings: Vec<PathBuf>,
-    /// Whether nobody should accept it without reading it: settings changed, or a branch or tag is deleted or no longer has its commit.
+    /// Whether a person should read it before accepting it: settings changed, or a branch or tag is deleted or no longer has its
+    /// commit.
     pub needs_review: bool,
 }
 
@@ -74,7 +75,7 @@ pub(in crate::effect::overlay) fn find_repositories(
             found.entry(repository).or_default().push(number);
         }
     }
-    // A directory that is gone is a plain deletion.
+    // A deleted repository is a plain deletion.
     found.retain(|path, _| is_directory(overlay, path));
     for (number, change) in changes.iter().enumerate() {
         if let Some(numbers) = found.get_mut(&change.path) {
@@ -104,7 +105,7 @@ fn original(overlay: &Overlay, path: &Path) -> io::Result<Option<PathBuf>> {
         Some((name, _)) => overlay.enter(&spot.dirs, name)?.and_then(|dir| dir.lower),
         None => None,
     };
-    // One that was made in the place of another is compared with that.
+    // A repository that replaced another one is compared with that.
     let natural = last(&spot.dirs)?.lower.as_ref().map(|above| above.join(GIT));
     let natural =
         natural.filter(|path| overlay.lower.stat(path).is_ok_and(|stat| stat.is_some_and(|stat| is_dir(&stat))));
@@ -192,7 +193,7 @@ fn ref_parts(before: &RepositoryRefs, after: &RepositoryRefs, walk: &mut CommitW
                 Head::Branch(name) => before.all.get(name),
                 Head::Unknown => None,
             };
-            // Commits that a branch has were counted there.
+            // The commits of branches were counted there.
             if !before.has(new) && !after.has(new) {
                 parts.push(commit_part("on no branch", "HEAD", (old, new), walk).0);
             }
@@ -244,7 +245,8 @@ fn short_id(id: &str) -> &str {
     id.get(..7).unwrap_or(id)
 }
 
-/// Whether git runs or obeys the entry: hooks, settings, attributes, other places of objects. Only what is known to be data is none of these.
+/// Whether git runs or obeys the entry: hooks, settings, attributes, other places of objects. Everything that is not known to be
+/// data counts.
 fn is_setting(repository: &Path, change: &FolderChange) -> bool {
     let Ok(below) = change.path.strip_prefix(repository) else { return true };
     let look = change.after.or(change.before);
@@ -314,7 +316,7 @@ fn setting_part(repository: &Path, change: &FolderChange) -> String {
     format!("{} {verb}", below.display())
 }
 
-/// The first names below a repository that changed, for a change of no branch.
+/// The first names below a repository that changed, if no branch changed.
 fn areas(repository: &Path, changes: &[&FolderChange]) -> String {
     let below = changes.iter().filter_map(|change| change.path.strip_prefix(repository).ok()?.iter().next());
     let names: BTreeSet<String> = below.map(|name| name.to_string_lossy().into_owned()).collect();

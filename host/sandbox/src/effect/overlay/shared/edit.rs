@@ -31,7 +31,7 @@ const MAX_LEVELS: usize = 15;
 /// The longest path, in bytes.
 const MAX_PATH: usize = 1_024;
 
-/// Why a file is not put where another one is.
+/// The reason why a file does not replace another one.
 const EXISTS: &str = "it is there already";
 
 impl SharedEdit {
@@ -59,7 +59,7 @@ impl SharedEdit {
 }
 
 impl Overlay {
-    /// Makes a change in the name of a session, whose lock the caller holds. `author` is the label of whoever makes it.
+    /// Makes a change in the name of a session, whose lock the caller holds. `author` is the label of its author.
     pub fn edit_shared(
         home: &Home,
         session: &SessionName,
@@ -70,7 +70,7 @@ impl Overlay {
         SharedEdit::check_path(edit.path())?;
         Self::drop_unshared(home, session).map_err(AcceptError::from)?;
         let overlay = Self::open_shared(home, session).map_err(AcceptError::from)?;
-        // Until it is accepted.
+        // Held until the change is accepted.
         let _lock = overlay.lock_shared().map_err(AcceptError::from)?;
         match edit {
             SharedEdit::Put { file, path, replaces } => overlay.put(file, path, *replaces)?,
@@ -79,8 +79,8 @@ impl Overlay {
         overlay.share_as(session, author, work, limit_mib)
     }
 
-    /// Puts a copy of a file there under this name, or with a number behind it if the name is taken. Returns the name. The changes of a task
-    /// that is under way in the session come to all sessions with it.
+    /// Puts a copy of a file there under this name, or with a number if the name is taken. Returns the name. Changes of a running
+    /// task of the session are shared at the same time.
     pub fn add_shared(
         home: &Home,
         session: &SessionName,

@@ -35,7 +35,7 @@ pub struct SharedEntry {
     pub bytes: u64,
     /// Milliseconds since 1970.
     pub modified_ms: i64,
-    /// Of its name, and of its content.
+    /// The labels of its name and of its content.
     pub label: Label,
 }
 
@@ -45,7 +45,7 @@ impl SharedFiles {
         Ok(Self { lower: Lower::open(&folder.path)?, labels: FileLabels::of_dir(&home.shared_dir()) })
     }
 
-    /// The entries in a directory, or in all directories below it, by path. At most so many; whether there are more.
+    /// The entries in a directory, or in all directories below it, by path; at most `most`. Also returns whether there are more.
     pub fn list(&self, dir: &Path, is_deep: bool, most: usize) -> io::Result<(Vec<SharedEntry>, bool)> {
         let (mut found, mut pending) = (BTreeMap::new(), vec![dir.to_owned()]);
         while let Some(dir) = pending.pop() {
