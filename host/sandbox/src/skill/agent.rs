@@ -50,7 +50,7 @@ pub struct AgentSkill {
     pub description: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub license: Option<String>,
-    /// What it needs, in its publisher's words.
+    /// Its requirements, in its publisher's words.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub compatibility: Option<String>,
     pub metadata: Vec<(String, String)>,
@@ -65,7 +65,7 @@ pub struct AgentSkill {
     pub source: String,
     #[serde(flatten)]
     pub provenance: Provenance,
-    /// What is not as the specification says, a sentence each.
+    /// Differences from the specification, a sentence each.
     pub warnings: Vec<String>,
     pub files: Vec<AgentFile>,
 }
