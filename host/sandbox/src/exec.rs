@@ -107,7 +107,7 @@ pub struct Line<'a> {
     pub args: Vec<String>,
     /// The state that an earlier line left; empty for a fresh shell.
     pub state: Vec<u8>,
-    /// Whether a line that is not complete is returned instead of being an error.
+    /// The channels for standard output and standard error. `None` keeps the output.
     pub partial: bool,
     /// Where standard output and standard error go instead of being kept.
     pub outputs: Option<(Channel, Channel)>,
@@ -125,7 +125,7 @@ pub struct Line<'a> {
     pub network: Network,
 }
 
-/// How a line ended.
+/// The result of a line.
 #[derive(Debug)]
 pub struct CommandResult {
     /// The beginning and the end, if it was longer than `[exec] output_kib`.

@@ -215,7 +215,7 @@ impl ChargedFiles for ProcessCtx {
     }
 }
 
-/// How a process reaches its channels.
+/// The way in which a process accesses its channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Streams {
     /// Through `kiso:exec` alone.

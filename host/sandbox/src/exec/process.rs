@@ -59,7 +59,7 @@ impl Process {
         })
     }
 
-    /// How long threads have worked for it.
+    /// The time for which threads have worked for it.
     pub(super) fn busy(&self) -> Duration {
         Duration::from_nanos(self.busy.load(Relaxed))
     }

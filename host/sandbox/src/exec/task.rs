@@ -198,7 +198,7 @@ impl ExecTask {
         Ok(process)
     }
 
-    /// How long threads have worked for each process that runs.
+    /// The time for which threads have worked for each running process.
     pub(super) fn busy(&self) -> BTreeMap<u32, Duration> {
         self.lock().iter().map(|(id, process)| (*id, process.busy())).collect()
     }

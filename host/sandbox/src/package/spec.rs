@@ -20,7 +20,7 @@ const MAX_BUILD: u64 = 600;
 const RESERVED: [&str; 12] =
     ["work", "tmp", "skills", "shared", "project", "dev", "proc", "sys", "etc", "home", "root", "bin"];
 
-/// How a package is fetched, what its commands see, and how they are started.
+/// The download of a package, the files that its commands see, and the start of its commands.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackageSpec {
@@ -35,7 +35,7 @@ pub struct PackageSpec {
     #[serde(default)]
     pub suggested: Option<String>,
     pub component: ComponentSource,
-    /// How the component is built, where the publisher's is only what builds it.
+    /// The build of the component, if the publisher's component only builds it.
     #[serde(default)]
     pub build: Option<PackageBuild>,
     /// Files of the publisher's that are not part of the component, such as an interpreter's library.
@@ -47,7 +47,7 @@ pub struct PackageSpec {
     /// For an interpreter that is started once and kept.
     #[serde(default)]
     pub interpreter: Option<StartedInterpreter>,
-    /// Where its commands see its files, read-only.
+    /// The directory in which its commands see its files, read-only.
     #[serde(default)]
     pub mount: Option<String>,
     /// Its files beside `kiso.toml`: names, `*` for any characters. All of them are seen in one directory.
@@ -56,7 +56,7 @@ pub struct PackageSpec {
     /// The directory below `mount` for the time zones that kiso has.
     #[serde(default)]
     pub timezones: Option<String>,
-    /// How commands are started; the first entry that names a command counts.
+    /// The rules for starting commands; the first entry that names a command applies.
     #[serde(default)]
     pub start: Vec<StartRule>,
     /// Programs that run when it is added: it is installed only if each prints the expected text.
@@ -64,11 +64,11 @@ pub struct PackageSpec {
     pub tests: Vec<PackageTest>,
 }
 
-/// Where a component comes from, and how it becomes a command.
+/// The source of a component, and the changes that make it a command.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComponentSource {
-    /// Where the publisher has it, or an archive with it.
+    /// The publisher's address of the component, or of an archive that contains it.
     pub url: String,
     /// Other archives that contain it, such as those of a package manager.
     pub also: String,
@@ -155,12 +155,12 @@ pub struct PackagePart {
     pub sha256: String,
     /// Bytes.
     pub size: u64,
-    /// Where the publisher has it, if it is not in the archive with the component.
+    /// The publisher's address, if the file is not in the archive with the component.
     #[serde(default)]
     pub url: Option<String>,
     /// Its path below the directory of all parts. The command sees the first directory of the path.
     pub path: String,
-    /// Where the command sees that, read-only.
+    /// The path for the command, read-only.
     pub at: String,
     /// An archive in this archive whose files the command sees as files.
     #[serde(default)]
@@ -175,7 +175,7 @@ pub struct NestedArchive {
     pub entry: String,
     /// The directory for its files, below that of all parts.
     pub path: String,
-    /// Where the command sees that, read-only.
+    /// The path for the command, read-only.
     pub at: String,
 }
 
@@ -193,7 +193,7 @@ pub struct PackageBuild {
     pub component: String,
     /// The directory with files for its commands, as a path in the workspace.
     pub tree: String,
-    /// Where the commands see that, read-only.
+    /// The path for the commands, read-only.
     pub at: String,
     /// SHA-256 of the lines `DIGEST  PATH` of the component and the files, sorted by path: what `sha256sum` prints for them.
     pub sha256: String,
@@ -215,9 +215,9 @@ pub struct StartedInterpreter {
     /// The words that start the interpreter and let it record itself. It prints two addresses, and then asks for the clock: of the
     /// function to call, and of the array of bytes that takes words and environment.
     pub record: Vec<String>,
-    /// Where in a function object the table's index of its code is, as an offset in bytes.
+    /// The offset in a function object, in bytes, of the table's index of its code.
     pub call: u32,
-    /// Where in the array its size and the address of its bytes are.
+    /// The offsets in the array of its size and of the address of its bytes.
     pub size: u32,
     pub bytes: u32,
     /// The index of the function that ends the program with the exit code of a pending exception, and does nothing without one.
@@ -227,7 +227,7 @@ pub struct StartedInterpreter {
     pub stack_mib: u32,
 }
 
-/// How commands become programs of the component.
+/// The start of commands as programs of the component.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartRule {

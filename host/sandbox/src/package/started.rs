@@ -457,8 +457,8 @@ mod tests {
     use super::*;
     use wasmtime::{Caller, Engine, Extern, Linker, Memory, Store};
 
-    /// A program that counts its starts, prints two addresses, asks for the clock and says that it went on; and a function of it that
-    /// says how often it was started, what stands on its stack, and what it was given.
+    /// A program that counts its starts, prints two addresses, asks for the clock and prints a line when it continues. Its
+    /// function prints the number of starts, the content of its stack, and its arguments.
     const INTERPRETER: &str = r#"(module
         (type $call (func (param i32 i32 i32 i32) (result i32)))
         (import "wasi_snapshot_preview1" "args_sizes_get" (func $args_sizes_get (param i32 i32) (result i32)))

@@ -92,8 +92,8 @@ impl CodeCache {
         component
     }
 
-    /// The component whose code a file holds, without reading all of it into memory: most of an interpreter is never used. None
-    /// where the system has no path for an open file, or lets nothing in this directory be run.
+    /// Loads the component from the file with its code, without reading all of it into memory: most of an interpreter is never
+    /// used. Returns `None` if the system has no path for an open file, or forbids running code from this directory.
     ///
     /// # Safety
     ///

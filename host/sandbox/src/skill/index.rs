@@ -63,7 +63,7 @@ pub struct IndexedSkill {
     /// Of a package, its names in command lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
-    /// Where its file is: a name beside the index, `https://…`, or `oci://…@sha256:…`.
+    /// The place of its file: a name beside the index, `https://…`, or `oci://…@sha256:…`.
     pub place: String,
     /// SHA-256 of the file; of a package of kiso, that of its component.
     pub sha256: String,

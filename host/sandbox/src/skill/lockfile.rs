@@ -1,5 +1,5 @@
-//! `skills.lock`: the installed skills, where they came from, and who signed them. It is rewritten with each change, and `kiso
-//! skill sync` makes another home equal to it. It contains no grants: each home decides what a skill may do.
+//! `skills.lock`: the installed skills, where they came from, and who signed them. It is rewritten with each change. From it,
+//! `kiso skill sync` makes another home equal. It contains no grants: each home decides what a skill may do.
 
 use super::Skills;
 use super::error::SkillError;

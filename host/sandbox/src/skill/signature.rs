@@ -170,7 +170,7 @@ impl SecretKey {
         Ok(Self { id, bytes: key, pair })
     }
 
-    /// The key file. Whoever has it can sign.
+    /// The key file. Its owner can sign.
     pub fn to_file(&self) -> String {
         let mut bytes = [PURE.as_slice(), &NO_PASSWORD, CHECKSUM, &[0; 48], &self.id, &self.bytes].concat();
         let summed = [PURE.as_slice(), &self.id, &self.bytes].concat();

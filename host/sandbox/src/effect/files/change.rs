@@ -293,7 +293,7 @@ impl FileLabels {
         let keys = keys(&mut state, &at, name)?;
         keys.into_iter().zip(labels).try_for_each(|(key, label)| self.put(&mut state, key, label))?;
         drop(state);
-        // Whoever lists the directory learns that it is not there.
+        // A process that lists the directory learns that the entry is missing.
         if is_there { Ok(()) } else { self.join(other_key(&at), labels[0]) }
     }
 }

@@ -79,7 +79,7 @@ impl LabelLog {
         !self.labels.is_empty() || self.others != LabelId::default()
     }
 
-    /// Of what has no line.
+    /// The label of all files without a line.
     pub(super) fn others(&self) -> LabelId {
         self.others
     }

@@ -70,7 +70,7 @@ struct PendingAcceptance {
     id: u64,
     header: AcceptHeader,
     steps: Vec<AcceptStep>,
-    /// Of shared files.
+    /// The labels of shared files; empty for other folders.
     labels: Vec<PathLabels>,
 }
 

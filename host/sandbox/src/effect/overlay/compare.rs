@@ -107,7 +107,7 @@ impl Overlay {
         self.open_merged(&change.path)
     }
 
-    /// Opens a file as the session has it.
+    /// Opens a file in the session's version.
     pub(super) fn open_merged(&self, path: &Path) -> io::Result<File> {
         let spot = self.walk(Path::new(""), path.as_os_str(), false, &mut SeenLabels::new(None))?;
         self.open_found(&spot)

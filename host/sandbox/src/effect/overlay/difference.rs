@@ -85,13 +85,13 @@ impl FolderDifference {
         }
     }
 
-    /// How many changes are chosen: a repository is one.
+    /// The number of chosen changes: a repository is one.
     pub fn count(&self, selection: &FolderSelection) -> usize {
         let chosen = self.changes.iter().filter(|change| selection.contains(change));
         count(chosen)
     }
 
-    /// How many changes contain text from outside, or were decided by it.
+    /// The number of changes that contain text from outside, or were decided by it.
     pub fn count_marked(&self) -> usize {
         count(self.changes.iter().filter(|change| change.is_marked()))
     }
@@ -103,7 +103,7 @@ impl FolderDifference {
     }
 }
 
-/// How many changes these are: a repository is one.
+/// The number of these changes: a repository is one.
 pub(super) fn count<'a>(changes: impl Iterator<Item = &'a FolderChange>) -> usize {
     let (mut plain, mut repositories) = (0, BTreeSet::new());
     for change in changes {

@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Bytes of a text whose lines are compared.
 const MAX_HUNK_TEXT: u64 = 1 << 20;
 
-/// How long lines are compared before the rest counts as replaced.
+/// The time for comparing lines. The rest counts as replaced.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// Unchanged lines around a change.

@@ -56,7 +56,7 @@ pub(crate) struct WriteSlot {
     pub(super) was_deleted: bool,
 }
 
-/// How a file is to be opened.
+/// The mode in which a file is opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileAccess {
     pub writes: bool,
@@ -99,7 +99,7 @@ impl Overlay {
         match found {
             MergedEntry::Upper(_) => Ok(ReadSlot { dir: upper(dir)?.try_clone()?, name: name.clone(), is_upper: true }),
             MergedEntry::Lower(entry) => {
-                // Whoever made the mark chose the file.
+                // The author of the mark chose the file.
                 if let Some(labels) = labels {
                     *label = label.join(self.name_label(labels, dir, name));
                 }

@@ -24,7 +24,7 @@ pub(super) trait Journal {
     fn changing(&self, change: FileChange) -> io::Result<()>;
 }
 
-/// Who takes a change back.
+/// The reason for taking a change back.
 #[derive(Clone, Copy)]
 pub(super) enum Reverting<'a> {
     /// Work that was cut off is rolled back, if the state is as in the log.

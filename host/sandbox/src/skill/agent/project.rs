@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where other programs look for skills in a project.
+/// The folders of a project in which programs look for skills.
 const FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];
 
 /// Skills of one project that are read.

@@ -27,7 +27,7 @@ struct Sums {
     known: u64,
     /// The bytes that this process's active sessions hold beyond that; negative if they have deleted more.
     growth: i64,
-    /// How often this process has moved bytes between the two.
+    /// The number of times that this process has moved bytes between the two.
     moved: u64,
     /// The size of each session that this process has last posted to the store, which may not be written yet.
     posted: HashMap<SessionName, u64>,

@@ -26,7 +26,7 @@ pub(super) enum AcceptRecord {
     Begin(AcceptHeader),
     Step(AcceptStep),
     State(AcceptState),
-    /// Of shared files.
+    /// The labels of shared files.
     Labels(Vec<PathLabels>),
     /// The changes wait again, in an upper layer like this.
     Waiting(LayerPrint),
@@ -140,7 +140,7 @@ pub(super) struct Stage<'a> {
     pub(super) stage: OwnedFd,
     /// Directories whose entries have changed.
     pub(super) touched: BTreeSet<PathBuf>,
-    /// Of shared files.
+    /// The labels of shared files; `None` for other folders.
     pub(super) labels: Option<StageLabels>,
     /// Nobody else changes shared files meanwhile.
     pub(super) _lock: Option<Arc<File>>,

@@ -1,5 +1,5 @@
-//! The one host of a channel, with its token. The administrator's `config.toml` is the grant, so there are no needs of a manifest
-//! and no patterns: requests go to this host and port, or nowhere.
+//! The one host of a channel, with its token. The administrator's `config.toml` is the grant, without needs of a manifest and
+//! without patterns: requests go to this host and port, or nowhere.
 
 use super::OutgoingHttp;
 use super::masked::SecretMask;

@@ -1,4 +1,4 @@
-//! The branches and tags of a repository, in the folder or as the session has it.
+//! The branches and tags of a repository, in the folder or in the session's version.
 
 use crate::effect::overlay::Overlay;
 use rustix::fs::FileType;
@@ -18,7 +18,7 @@ const MAX_REFS: usize = 10_000;
 /// Directories within one another that are searched for references.
 const MAX_DEPTH: usize = 16;
 
-/// A repository as the folder has it, if it has it, or as the session has it.
+/// A repository in the folder, if the folder has it, or in the session's version.
 pub(super) enum RepositorySide<'a> {
     Folder(&'a Overlay, Option<PathBuf>),
     Session(&'a Overlay, PathBuf),
