@@ -6,7 +6,7 @@
 //!
 //! - [`kiso_fleet`] (`host/fleet`) – one home shared by several machines, over NATS JetStream.
 //! - [`kiso_gateway`] (`host/gateway`) – the interfaces for programs and people: HTTP with OpenAI's interface, a unix
-//! socket, the page.
+//!   socket, the page.
 //! - [`kiso_agent`] (`host/agent`) – sessions, the steps of runs, prompts, and the tools that a plan can name.
 //! - [`kiso_sandbox`] (`host/sandbox`) – skills and command lines as WASI components, and their permissions.
 //! - [`kiso_llm`] (`host/llm`) – one trait for all models, and the built-in ones.

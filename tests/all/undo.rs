@@ -52,10 +52,7 @@ fn a_run_is_undone_and_redone() {
     home.kiso(&["undo"]).exit(2).says(&["there is nothing to undo", "kiso undo --list"]);
     let listed = home.kiso(&["undo", "--list", "--json"]);
     let listed = listed.json_lines();
-    assert_eq!(
-        listed.iter().map(|line| line["kind"].as_str().unwrap()).collect::<Vec<_>>(),
-        ["redo", "redo"]
-    );
+    assert_eq!(listed.iter().map(|line| line["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["redo", "redo"]);
     assert!(home.kiso(&["doctor", "--offline"]).stdout.contains("to undo runs"));
 }
 

@@ -68,7 +68,7 @@ pub struct MemberStatus {
     pub owns: bool,
     /// Whether it would have taken the home over.
     pub stands_by: bool,
-    /// What its machine has that others may not: its `fleet.labels`.
+    /// The labels that tell its machine from others: its `fleet.labels`.
     pub labels: Vec<String>,
     /// Milliseconds since it said so, by the clock of NATS; it says it every five seconds.
     pub ago_ms: u64,

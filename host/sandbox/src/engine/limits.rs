@@ -44,7 +44,7 @@ pub enum Limit {
     Depth,
     /// Directories that are listed at once.
     Listings,
-    /// What the session's workspace holds cannot be told.
+    /// The size of the session's workspace cannot be measured.
     Unmeasured,
     /// Bytes that all sessions and the store hold together.
     Home,

@@ -24,17 +24,17 @@ pub struct AuditView {
     pub digest: String,
     /// The interfaces that it imports.
     pub imports: Vec<String>,
-    /// What it asks for beyond what every skill gets.
+    /// Its needs beyond what every skill gets.
     pub asks: Vec<String>,
-    /// What a call gets, a line for each thing.
+    /// The permissions of a call, a line each.
     pub allowed: Vec<String>,
-    /// What its calls have used so far; null if none was recorded.
+    /// The use by its calls so far; null if none was recorded.
     pub used: Option<SkillUse>,
     /// The least grant that would have done; null if no call was recorded.
     pub least: Option<GrantView>,
-    /// What a call would get with that, a line for each thing.
+    /// The permissions of a call with that grant, a line each.
     pub least_allowed: Vec<String>,
-    /// What that takes away, and what stands in its place, a line each; empty if nothing can be taken away.
+    /// The permissions that it removes, and those that replace them, a line each; empty if nothing can be removed.
     pub narrower: Vec<String>,
 }
 

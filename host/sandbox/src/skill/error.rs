@@ -18,7 +18,7 @@ pub struct SkillError {
     pub blame: Blame,
     /// Stable word: of `kiso:skill` failures, or of the host, such as "limit", "trap" or "bad-args".
     pub code: ErrorCode,
-    /// What happened and what to do, as sentences without the skill's name.
+    /// The cause and what to do, as sentences without the skill's name.
     pub message: String,
     /// The limit that ended the call.
     #[serde(skip_serializing_if = "Option::is_none", default)]

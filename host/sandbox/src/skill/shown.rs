@@ -20,7 +20,7 @@ pub struct SkillLine {
     pub skill: String,
     #[serde(flatten)]
     pub about: Option<SkillSummary>,
-    /// What it asks for and was not granted, a sentence each.
+    /// Its needs that were not granted, a sentence each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asks: Option<Vec<String>>,
     /// Why it cannot be used.
@@ -39,7 +39,7 @@ pub struct SkillSummary {
     pub tools: Vec<ToolView>,
 }
 
-/// What kind of thing a skill is: a component of one of three shapes, or an Agent Skill.
+/// The kind of a skill: a component of one of three shapes, or an Agent Skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkillForm {
@@ -60,11 +60,11 @@ impl From<Shape> for SkillForm {
     }
 }
 
-/// What only an Agent Skill has.
+/// The fields that only an Agent Skill has.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AgentSkillView {
     pub license: Option<String>,
-    /// What it needs, in its publisher's words.
+    /// Its requirements, in its publisher's words.
     pub compatibility: Option<String>,
     pub metadata: Map<String, Value>,
     /// The tools that it leaves while it is in use; null where it takes none away.
@@ -74,7 +74,7 @@ pub struct AgentSkillView {
     /// Its folder, as command lines see it.
     pub place: String,
     pub files: Vec<AgentFile>,
-    /// What is not as the specification says, a sentence each.
+    /// Differences from the specification, a sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -113,18 +113,18 @@ pub struct SkillInfo {
     /// The version of the SDK that it was written with.
     pub sdk: Option<String>,
     pub examples: Vec<String>,
-    /// What its manifest says that its tools do outside, a sentence each; kiso goes by it.
+    /// The effects outside of the sandbox that its manifest declares, a sentence each; kiso enforces them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<String>,
     /// The label of machines that it runs on; absent for any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs_on: Option<String>,
-    /// What its manifest asks for.
+    /// The needs in its manifest.
     pub needs: GrantView,
-    /// What a call gets.
+    /// The access of a call.
     #[schemars(with = "Map<String, Value>")]
     pub allowed: Value,
-    /// What it asks for and was not granted, a sentence each.
+    /// Its needs that were not granted, a sentence each.
     pub asks: Vec<String>,
     pub grant: GrantView,
     /// Of an Agent Skill.
@@ -132,8 +132,8 @@ pub struct SkillInfo {
     pub agent_skill: Option<AgentSkillView>,
 }
 
-/// What a skill asks for, what of it is beyond a grant, and what was granted: one form for all three, so that a client can
-/// show the difference. Each capability writes its own members.
+/// The needs of a skill, the part of them beyond a grant, or a grant: one form for all three, so that a client can show the
+/// difference. Each capability writes its own members.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Grant")]
 pub struct GrantView {
@@ -154,14 +154,14 @@ pub struct GrantView {
     /// The same time in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
-    /// What is used only once a person has accepted it.
+    /// The access that needs the approval of a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<AskView>,
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// What a person is asked about in each run: docs/approvals.md.
+/// The access that needs approval in each run: docs/approvals.md.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AskView {
     #[serde(default)]
@@ -205,7 +205,7 @@ pub struct SecretView {
 pub struct NamedView {
     pub capability: String,
     pub name: String,
-    /// What it lets the skill do.
+    /// The permission that it gives to the skill.
     pub text: String,
 }
 

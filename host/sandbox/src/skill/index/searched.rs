@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What was found in the indexes that `config.toml` names, and behind that the packages of kiso.
+/// The skills found in the indexes that `config.toml` names, and after those the packages of kiso.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct IndexSearch {
     /// Where the indexes are. None means that `[skills] index` names none.
@@ -54,7 +54,7 @@ pub(super) struct IndexedSkillView {
     installed: Option<String>,
 }
 
-/// What a file in an index is.
+/// The kind of a file in an index.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum IndexedKind {
@@ -78,7 +78,7 @@ pub(super) struct KeyView {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "SkillIndex")]
 pub(super) struct IndexView {
-    /// What it calls itself.
+    /// Its own name.
     name: String,
     /// Its place; "built-in" for the packages of kiso.
     at: String,
