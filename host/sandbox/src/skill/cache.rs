@@ -5,7 +5,6 @@
 //! other file is deleted, and the component is compiled again.
 
 use super::digest::Digest;
-use super::engine::Sandbox;
 use super::installed::BundledSkill;
 use data_encoding::HEXLOWER;
 use kiso_base::home::Home;
@@ -184,9 +183,9 @@ impl CodeCache {
 }
 
 /// A bundled skill's code, as compiled with the program; `None` if this engine has other settings.
-pub(super) fn of_binary(sandbox: &Sandbox, bundled: &BundledSkill) -> Option<Component> {
+pub(super) fn of_binary(engine: &wasmtime::Engine, bundled: &BundledSkill) -> Option<Component> {
     // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, and they are part of the program.
-    unsafe { Component::deserialize(sandbox.engine(), bundled.code.unpack()) }.ok()
+    unsafe { Component::deserialize(engine, bundled.code.unpack()) }.ok()
 }
 
 /// The digest of the code in a file, and the signature behind it.

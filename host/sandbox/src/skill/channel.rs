@@ -264,7 +264,7 @@ impl ChannelComponent {
         let sandbox = self.skills.sandbox().map_err(|error| SkillError::host(name, error))?;
         let (component, from) = match &self.source {
             ChannelSource::Bundled(bundled) => {
-                let component = match cache::of_binary(sandbox, bundled) {
+                let component = match cache::of_binary(sandbox.engine(), bundled) {
                     Some(component) => component,
                     None => {
                         let wasm = bundled.wasm.unpack();

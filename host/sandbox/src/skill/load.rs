@@ -71,7 +71,7 @@ impl Skills {
         let read = blocking(move || {
             let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
             if let ComponentLocation::Binary(bundled) = &of.place
-                && let Some(component) = cache::of_binary(sandbox, bundled)
+                && let Some(component) = cache::of_binary(sandbox.engine(), bundled)
             {
                 return Ok(Ok(component));
             }
