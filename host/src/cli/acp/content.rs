@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn what_cannot_be_taken_is_refused_with_its_reason() {
         for (block, why) in [
-            (json!({ "type": "audio", "mimeType": "audio/wav", "data": "" }), "no content that kiso takes"),
+            (json!({ "type": "audio", "mimeType": "audio/wav", "data": "" }), "not content that kiso takes"),
             (json!({ "type": "image", "mimeType": "text/html", "data": "" }), "not a known type of image"),
             (json!({ "type": "resource", "resource": { "uri": "file:///a" } }), "a `text` or a `blob`"),
             (json!({ "type": "resource", "resource": { "uri": "file:///a", "blob": "?" } }), "not base64"),
