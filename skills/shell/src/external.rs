@@ -65,10 +65,10 @@ impl Shell {
 
     fn start_component(&mut self, argv: Vec<String>, table: &Table) -> Started {
         match argv[0].as_str() {
-            "sh" | "bash" | "dash" => return self.start_shell(&argv, table),
+            "sh" | "bash" | "dash" => self.start_shell(&argv, table),
             "" => {
                 self.say(table, ": command not found");
-                return Started::Ended(127);
+                Started::Ended(127)
             }
             _ => self.start_process(argv, None, table),
         }
