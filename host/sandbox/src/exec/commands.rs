@@ -90,7 +90,8 @@ const DOCUMENT_NAMES: [&str; 12] = [
     "xlsx2csv",
 ];
 
-/// The builtins of the shell, which take precedence over all commands.
+/// The builtins of the shell and those that only bash has, which take precedence over all commands. A test compares the list with the
+/// shell's.
 const BUILTINS: [&str; 60] = [
     "alias",
     "bg",
@@ -406,5 +407,21 @@ struct Counted<'a>(&'a AtomicUsize);
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_builtin_of_the_shell_is_reserved() {
+        let shell = include_str!("../../../../skills/shell/src/builtin/mod.rs");
+        let table = shell.split("const BUILTINS").nth(1).and_then(|rest| rest.split("];").next()).unwrap();
+        let names: Vec<_> = table.split("(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(names.len() > 40, "{names:?}");
+        // No package can have a command of this name.
+        let missing: Vec<_> = names.iter().filter(|name| **name != "[" && !BUILTINS.contains(name)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 }

@@ -15,7 +15,7 @@ use crate::skill::compiler::{CompileError, Compiler};
 use crate::skill::sandbox::{CodeCache, Digest};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 use wasmtime::component::{Component, Linker};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
@@ -25,6 +25,9 @@ const MAX_PROGRAM: u64 = 32 << 20;
 /// Bytes of compiled programs that a home keeps. Each build of each session leaves one; skills have a separate cache, which these
 /// cannot empty.
 const MAX_CODE: u64 = 128 << 20;
+
+/// Programs that are compiled at the same time. Each of them is in memory until it is ready.
+const MAX_COMPILES: usize = 2;
 
 /// Programs whose code stays loaded: those of a build or a test that start again and again.
 const MAX_LOADED: usize = 16;
@@ -40,6 +43,7 @@ pub(super) struct Programs<T: 'static> {
     linker: Linker<T>,
     compiler: Compiler,
     code: Arc<CodeCache>,
+    compiles: Semaphore,
     /// The most recently used comes first.
     loaded: Mutex<Vec<(Digest, Program<T>)>>,
 }
@@ -68,15 +72,20 @@ impl<T: 'static> Programs<T> {
         let dir = skills.home().cache_dir().join("programs");
         let code = CodeCache::new(linker.engine(), skills.home(), dir, MAX_CODE);
         let compiler = skills.compiler(EXEC_RESERVATION >> 20);
-        Self { linker, compiler, code: Arc::new(code), loaded: Mutex::default() }
+        Self {
+            linker,
+            compiler,
+            code: Arc::new(code),
+            compiles: Semaphore::new(MAX_COMPILES),
+            loaded: Mutex::default(),
+        }
     }
 
     /// The program in a file, for a process of the task that is to run it.
     pub(super) async fn load(&self, task: &ExecTask, process: &Process, path: &str) -> Result<CommandPre<T>, NotRun> {
-        let wasm = read(task, process, path)?;
-        let digest = Digest::of(&wasm);
+        let digest = Digest::of(&read(task, process, path)?);
         let program = self.find(digest);
-        let made = program.get_or_try_init(|| self.make(&digest, wasm)).await;
+        let made = program.get_or_try_init(|| self.make(&digest, || read(task, process, path))).await;
         made.cloned()
     }
 
@@ -89,11 +98,22 @@ impl<T: 'static> Programs<T> {
         program.1
     }
 
-    async fn make(&self, digest: &Digest, wasm: Vec<u8>) -> Result<CommandPre<T>, NotRun> {
+    /// `read` returns the program's bytes. They are read again, so that programs that wait to be compiled take no memory.
+    async fn make(
+        &self,
+        digest: &Digest,
+        read: impl FnOnce() -> Result<Vec<u8>, NotRun>,
+    ) -> Result<CommandPre<T>, NotRun> {
         let (code, wanted) = (self.code.clone(), *digest);
         let component = match blocking(move || Ok(code.read(&wanted))).await? {
             Some(component) => component,
             None => {
+                // The semaphore is never closed.
+                let _compile = self.compiles.acquire().await.ok();
+                let wasm = read()?;
+                if Digest::of(&wasm) != *digest {
+                    return Err(cannot_run(&"it was changed while it was started"));
+                }
                 let compiled = self.compiler.compile(wasm, |_| ()).await.map_err(|error| match error {
                     CompileError::Limit(hit) => NotRun::Refused(hit.to_string()),
                     error => cannot_run(&error),
@@ -114,7 +134,14 @@ impl<T: 'static> Programs<T> {
 /// The file's bytes. A process that runs a program has read it.
 fn read(task: &ExecTask, process: &Process, path: &str) -> Result<Vec<u8>, NotRun> {
     let opened = task.dirs.open_file(path, Mode::Read, &task.quota, (&process.label, &task.commands.permit))?;
-    let Channel::File(file) = &opened else { return Err(cannot_run(&"it is a device")) };
+    let wasm = content(&opened);
+    // A refusal says something about the file, too.
+    process.label.join(opened.label());
+    wasm
+}
+
+fn content(opened: &Channel) -> Result<Vec<u8>, NotRun> {
+    let Channel::File(file) = opened else { return Err(cannot_run(&"it is a device")) };
     let refused = |error: std::io::Error| NotRun::from(IoError::from(error));
     let size = file.file.metadata().map_err(refused)?.len();
     if size > MAX_PROGRAM {
@@ -123,7 +150,6 @@ fn read(task: &ExecTask, process: &Process, path: &str) -> Result<Vec<u8>, NotRu
     let mut wasm = vec![0; size as usize];
     // The file was cut short meanwhile, so it is not a program any more.
     file.file.read_exact_at(&mut wasm, 0).map_err(refused)?;
-    process.label.join(opened.label());
     match wasm.starts_with(MAGIC) {
         true => Ok(wasm),
         false => Err(cannot_run(&"it is not a WebAssembly program")),

@@ -79,7 +79,11 @@ fn read_folder(dir: &Path) -> Result<NamedFiles, PackageError> {
     let mut files = NamedFiles::new();
     for pattern in patterns(text).map_err(unfit)? {
         let (below, name) = pattern.rsplit_once('/').unwrap_or(("", &pattern));
-        for entry in fs::read_dir(directory(dir, below)?).map_err(|error| unread(dir, &error))?.take(MAX_ENTRIES) {
+        let entries = fs::read_dir(directory(dir, below)?).map_err(|error| unread(dir, &error))?;
+        for (count, entry) in entries.enumerate() {
+            if count == MAX_ENTRIES {
+                return Err(unfit(format!("a directory of a package has at most {MAX_ENTRIES} entries")));
+            }
             let path = entry.map_err(|error| unread(dir, &error))?.path();
             let Some(found) = path.file_name().and_then(|name| name.to_str()) else { continue };
             if found == MANIFEST || !is_named(name, found) || !path.symlink_metadata().is_ok_and(|meta| meta.is_file())
@@ -103,7 +107,8 @@ fn directory(dir: &Path, below: &str) -> Result<PathBuf, PackageError> {
     if let Some(other) = below.strip_prefix("../") {
         let other = other.split('/').next().unwrap_or_default();
         path = path.parent().ok_or_else(refuse)?.join(other);
-        if matches!(other, "" | "." | "..") || !path.join(MANIFEST).is_file() {
+        let is_dir = path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        if matches!(other, "" | "." | "..") || !is_dir || !path.join(MANIFEST).is_file() {
             return Err(refuse());
         }
         parts.nth(1);

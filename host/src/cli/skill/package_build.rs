@@ -89,7 +89,7 @@ async fn line(
     Ok(failed.then(|| format!("{limit}{}{}", done.stdout, done.stderr)))
 }
 
-/// Collects the files below a directory of the build, by their paths. Links are skipped.
+/// Collects the files below a directory of the build, by their paths. A link is an error.
 fn collect(dir: &Path, below: &str, built: &mut BTreeMap<String, Vec<u8>>) -> Result<(), Failure> {
     for entry in std::fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;
