@@ -152,7 +152,7 @@ fn character(value: &Value, out: &mut Vec<u8>) {
     let code = match value {
         Value::Number(number) => *number,
         Value::Uninit => return,
-        Value::Input(text) if number::whole(text.bytes()).is_some() => number::of(text.bytes()),
+        Value::Input(text) if number::whole(text.bytes()).is_some() => number::from_text(text.bytes()),
         Value::Text(text) | Value::Input(text) => {
             return out.extend_from_slice(characters(text.bytes()).next().unwrap_or_default());
         }

@@ -178,7 +178,7 @@ impl<'s> Lexer<'s> {
             end += if digits > 0 { 1 + sign + digits } else { 0 };
         }
         self.at += end;
-        Token::Number(number::of(&rest[..end]))
+        Token::Number(number::from_text(&rest[..end]))
     }
 
     fn string(&mut self) -> Result<Token, Error> {
@@ -241,7 +241,7 @@ impl<'s> Lexer<'s> {
     }
 
     pub fn error(&self, message: String) -> Error {
-        Error::at(self.line, message)
+        Error::at_line(self.line, message)
     }
 }
 

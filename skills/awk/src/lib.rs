@@ -36,7 +36,7 @@ pub struct Error {
 }
 
 impl Error {
-    fn at(line: usize, message: String) -> Error {
+    fn at_line(line: usize, message: String) -> Error {
         Error { line: Some(line), message }
     }
 

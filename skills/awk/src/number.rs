@@ -12,7 +12,7 @@ const TENS: [f64; 23] = [
 ];
 
 /// The number that a text begins with, or 0.
-pub fn of(text: &[u8]) -> f64 {
+pub fn from_text(text: &[u8]) -> f64 {
     prefix(text).0
 }
 
@@ -174,7 +174,7 @@ mod tests {
             ("1e99999999999", f64::INFINITY),
             ("9007199254740993", 9_007_199_254_740_992.0),
         ] {
-            assert_eq!(of(text.as_bytes()), number, "{text}");
+            assert_eq!(from_text(text.as_bytes()), number, "{text}");
         }
     }
 

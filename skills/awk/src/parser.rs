@@ -96,7 +96,7 @@ impl Parser<'_> {
                 Token::Keyword(word @ ("BEGIN" | "END" | "BEGINFILE" | "ENDFILE")) => {
                     let word = *word;
                     self.advance()?;
-                    if !self.at("{") {
+                    if !self.is_at("{") {
                         return Err(self.error(format!("{word} needs its action `{{ … }}` on the same line")));
                     }
                     let body = self.block()?;
@@ -112,7 +112,7 @@ impl Parser<'_> {
         }
         for (name, (_, line)) in &self.numbers {
             if !self.defined.contains(name) {
-                return Err(Error::at(*line, format!("the function `{name}` is not defined")));
+                return Err(Error::at_line(*line, format!("the function `{name}` is not defined")));
             }
         }
         program.functions = std::mem::take(&mut self.functions).into_iter().flatten().collect();
@@ -124,7 +124,7 @@ impl Parser<'_> {
     }
 
     fn rule(&mut self, ranges: &mut usize) -> Result<Rule, Error> {
-        let pattern = if self.at("{") {
+        let pattern = if self.is_at("{") {
             Pattern::Always
         } else {
             let first = self.expression()?;
@@ -137,7 +137,7 @@ impl Parser<'_> {
                 Pattern::When(first)
             }
         };
-        let action = if self.at("{") { Some(self.block()?) } else { None };
+        let action = if self.is_at("{") { Some(self.block()?) } else { None };
         if action.is_none() && !matches!(self.token, Token::Newline | Token::End | Token::Sign(";" | "}")) {
             return Err(self.unexpected("an action or the end of the line"));
         }
@@ -160,7 +160,7 @@ impl Parser<'_> {
         self.expect("(")?;
         self.parameters.clear();
         self.skip_newlines()?;
-        while !self.at(")") {
+        while !self.is_at(")") {
             let Token::Name(parameter) = self.token.clone() else {
                 return Err(self.unexpected("the name of a parameter"));
             };
@@ -244,12 +244,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn at(&self, sign: &'static str) -> bool {
+    fn is_at(&self, sign: &'static str) -> bool {
         self.token == Token::Sign(sign)
     }
 
     fn taken(&mut self, sign: &'static str) -> Result<bool, Error> {
-        let here = self.at(sign);
+        let here = self.is_at(sign);
         if here {
             self.advance()?;
         }
@@ -287,6 +287,6 @@ impl Parser<'_> {
     }
 
     fn error(&self, message: String) -> Error {
-        Error::at(self.line, message)
+        Error::at_line(self.line, message)
     }
 }

@@ -396,7 +396,7 @@ impl Record {
 
     pub fn number(&self, field: usize) -> f64 {
         match self.slice(field) {
-            Some(text) => number::of(text),
+            Some(text) => number::from_text(text),
             None => self.value(field).number(),
         }
     }

@@ -69,7 +69,7 @@ impl Value {
         match self {
             Value::Uninit => 0.0,
             Value::Number(number) => *number,
-            Value::Text(text) | Value::Input(text) => number::of(text.bytes()),
+            Value::Text(text) | Value::Input(text) => number::from_text(text.bytes()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the channels have in common: the bindings to `kiso:channel`, requests, texts in parts, and what was sent already.
+//! The code that the channels share: the bindings to `kiso:channel`, requests, texts in parts, and the parts already sent.
 
 pub mod http;
 mod parts;
@@ -18,7 +18,7 @@ pub fn failure(code: &str, message: impl Into<String>) -> Failure {
     Failure { code: code.to_owned(), message: message.into(), retry_after_s: None }
 }
 
-/// What is kept cannot be read or written now: it is tried again.
+/// The skill's store cannot be read or written now; the host tries again.
 pub fn unavailable(error: bindings::kiso::skill::types::Failure) -> Failure {
     failure("unavailable", error.message)
 }

@@ -9,7 +9,7 @@ const KEPT: usize = 100;
 
 const KEY: &str = "sent";
 
-/// What is known of one letter.
+/// The progress of one letter.
 pub struct Sent {
     id: String,
     /// Parts that the service has.
@@ -17,8 +17,8 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// What is known of the letter with this id for this recipient.
-    pub fn of(recipient: &str, letter: &str) -> Result<Sent, Failure> {
+    /// Loads the progress of the letter with this id for this recipient.
+    pub fn load(recipient: &str, letter: &str) -> Result<Sent, Failure> {
         let id = format!("{letter} {recipient}");
         let known = read()?.iter().find(|entry| entry[0] == id.as_str()).and_then(|entry| entry[1].as_u64());
         Ok(Sent { parts: known.and_then(|parts| usize::try_from(parts).ok()).unwrap_or(0), id })

@@ -2,9 +2,9 @@
 
 use crate::calendar;
 use crate::font::Font;
-use crate::scale::{Labels, Scale, Ticks, told};
+use crate::scale::{Labels, Scale, Ticks, format_value};
 use crate::scene::Weight;
-use crate::series::{Series, X, told_x};
+use crate::series::{Series, X, format_x};
 use table::date::{self, Civil, DAY, Precision};
 
 /// Size of the labels at ticks.
@@ -72,10 +72,10 @@ pub struct AxisLabels {
 
 impl Axis {
     /// The pixel of a value; of a slot its middle.
-    pub fn at(&self, value: f64, left: f64, right: f64) -> f64 {
+    pub fn project(&self, value: f64, left: f64, right: f64) -> f64 {
         match self {
             Self::Time { low, high, .. } | Self::Number { low, high, .. } => {
-                Scale { low: *low, high: *high, from: left, to: right }.at(value)
+                Scale { low: *low, high: *high, from: left, to: right }.project(value)
             }
             Self::Slots { count, .. } => left + (value + 0.5) * (right - left) / *count as f64,
         }
@@ -90,7 +90,7 @@ impl Axis {
         let mut at: Vec<f64> = series.iter().flat_map(|s| &s.points).map(|p| p.0).collect();
         at.sort_by(f64::total_cmp);
         at.dedup();
-        let months = matches!(x, X::Time(_)) && at.iter().all(|&a| Civil::of(a).start(Precision::Month) == a);
+        let months = matches!(x, X::Time(_)) && at.iter().all(|&a| Civil::from_seconds(a).start(Precision::Month) == a);
         if let Some((first, step, count)) = regular(&at, months) {
             let slot = |a: f64| ((key(a, months) - first) / step) as f64;
             series.iter_mut().flat_map(|s| &mut s.points).for_each(|p| p.0 = slot(p.0));
@@ -102,13 +102,13 @@ impl Axis {
         }
         let slot = |a: f64| at.partition_point(|&b| b < a) as f64;
         series.iter_mut().flat_map(|s| &mut s.points).for_each(|p| p.0 = slot(p.0));
-        Self::Slots { count: at.len(), names: Names::Text(at.iter().map(|&a| told_x(x, a)).collect()) }
+        Self::Slots { count: at.len(), names: Names::Text(at.iter().map(|&a| format_x(x, a)).collect()) }
     }
 
     /// The labels for an axis between two pixels, `height` being what turned labels may take.
     pub fn labels(&self, left: f64, right: f64, height: f64, font: &Font) -> AxisLabels {
         let room = right - left;
-        let at = |value: f64| self.at(value, left, right);
+        let at = |value: f64| self.project(value, left, right);
         match self {
             Self::Time { low, high, precision } => dated(calendar::ticks(*low, *high, room, *precision), at),
             Self::Number { low, high, whole } => {
@@ -124,7 +124,7 @@ impl Axis {
                     Names::Text(names) => named(names, step, height, font, at),
                     Names::Integers { first, step: distance } => {
                         let last = first + distance * (*count as i64 - 1);
-                        let written = |v: i64| if v.abs() < 10_000 { v.to_string() } else { told(v as f64) };
+                        let written = |v: i64| if v.abs() < 10_000 { v.to_string() } else { format_value(v as f64) };
                         let widest = [*first, last].map(|v| font.width(&written(v), TICK, Weight::Regular));
                         let every = (widest[0].max(widest[1]) + 12.0) / step;
                         let each = [1, 2, 5, 10, 20, 25, 50, 100, 200, 500]
@@ -166,7 +166,7 @@ fn key(at: f64, months: bool) -> i64 {
     if !months {
         return at as i64;
     }
-    let civil = Civil::of(at);
+    let civil = Civil::from_seconds(at);
     civil.year * 12 + i64::from(civil.month) - 1
 }
 

@@ -17,13 +17,13 @@ pub fn draw(scene: &mut Scene, area: &Area, x: &Axis, series: &[Series], palette
     let group = (step * share).min(WIDEST * n.sqrt()).max(0.8);
     let width = group / n;
     let gap = if n > 1.0 && width > 4.0 { 1.0 } else { 0.0 };
-    let zero = area.y.at(0.0);
+    let zero = area.y.project(0.0);
     for (i, one) in series.iter().enumerate() {
         let bar = |&(slot, value): &(f64, f64)| {
-            let left = x.at(slot, area.left, area.right) - group / 2.0 + width * i as f64;
+            let left = x.project(slot, area.left, area.right) - group / 2.0 + width * i as f64;
             let (left, right) =
                 if width >= 3.0 { (half(left), half(left + width - gap)) } else { (left, left + width) };
-            let end = area.y.at(value);
+            let end = area.y.project(value);
             Mark::Rect {
                 x: left,
                 y: end.min(zero),

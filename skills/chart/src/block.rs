@@ -3,7 +3,7 @@
 
 use crate::histogram::Bins;
 use crate::request::{Kind, Request};
-use crate::series::{Prepared, Series, X, told_x};
+use crate::series::{Prepared, Series, X, format_x};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub fn of_series(prepared: &Prepared, request: &Request, x_name: &str) -> (Json,
 const FEWEST: usize = 8;
 
 fn drawn(prepared: &Prepared, request: &Request, x_name: &str, kept: &[(f64, Vec<Option<f64>>)]) -> Json {
-    let x: Vec<Json> = kept.iter().map(|(at, _)| told(&prepared.x, *at)).collect();
+    let x: Vec<Json> = kept.iter().map(|(at, _)| x_to_json(&prepared.x, *at)).collect();
     let series = prepared.series.iter().enumerate().map(|(at, Series { name, .. })| {
         let values: Vec<Json> = kept.iter().map(|(_, values)| number(values[at])).collect();
         json!({ "name": name, "values": values })
@@ -56,7 +56,7 @@ fn drawn(prepared: &Prepared, request: &Request, x_name: &str, kept: &[(f64, Vec
 
 /// The chart of these bins: each is named by where it begins.
 pub fn of_bins(bins: &Bins, x: &X, request: &Request, column: &str) -> Json {
-    let names = (0..bins.counts.len()).map(|at| json!(told_x(x, bins.first + bins.width * at as f64)));
+    let names = (0..bins.counts.len()).map(|at| json!(format_x(x, bins.first + bins.width * at as f64)));
     let series = json!({ "name": "rows", "values": bins.counts });
     chart("bar", request, column, names.collect(), vec![series])
 }
@@ -118,10 +118,10 @@ fn thinned(places: &[(f64, Vec<Option<f64>>)], most: usize) -> Vec<(f64, Vec<Opt
     kept
 }
 
-fn told(x: &X, at: f64) -> Json {
+fn x_to_json(x: &X, at: f64) -> Json {
     match x {
         X::Number => number(Some(at)),
-        x => json!(told_x(x, at)),
+        x => json!(format_x(x, at)),
     }
 }
 

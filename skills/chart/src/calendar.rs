@@ -70,7 +70,7 @@ pub fn ticks(low: f64, high: f64, room: f64, precision: Precision) -> Vec<Tick> 
     let mut ticks: Vec<Tick> = Vec::new();
     let mut last: Option<Civil> = None;
     for at in moments {
-        let civil = Civil::of(at);
+        let civil = Civil::from_seconds(at);
         let (label, under) = label(unit, civil, last);
         ticks.push(Tick { at, label, under });
         last = Some(civil);
@@ -100,7 +100,7 @@ fn length(unit: Unit) -> f64 {
 fn starts(low: f64, high: f64, n: i64, unit: Unit) -> Vec<f64> {
     const MOST: usize = 200;
     let mut starts = Vec::new();
-    let civil = Civil::of(low);
+    let civil = Civil::from_seconds(low);
     match unit {
         Unit::Year | Unit::Month => {
             let months = if unit == Unit::Year { n * 12 } else { n };
@@ -152,7 +152,7 @@ fn label(unit: Unit, c: Civil, last: Option<Civil>) -> (String, Option<String>) 
 
 /// The time that a chart covers, for its title: "2024", "2019–2024", "Mar 2024", "Mar–May 2024", "Mar 5, 2024".
 pub fn covered(low: f64, high: f64) -> String {
-    let (a, b) = (Civil::of(low), Civil::of(high));
+    let (a, b) = (Civil::from_seconds(low), Civil::from_seconds(high));
     let month = |c: Civil| MONTHS[c.month as usize - 1];
     if a.year != b.year {
         return format!("{}–{}", a.year, b.year);

@@ -86,7 +86,7 @@ fn end_labels(frame: &Frame, width: f64, font: &Font) -> Option<f64> {
 fn spread(legend: &[(String, f64)], y: &Scale) -> Option<Vec<f64>> {
     const APART: f64 = 17.0;
     const TOO_FAR: f64 = 22.0;
-    let wanted: Vec<f64> = legend.iter().map(|(_, end)| y.at(*end)).collect();
+    let wanted: Vec<f64> = legend.iter().map(|(_, end)| y.project(*end)).collect();
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
     let mut places = wanted.clone();
@@ -219,13 +219,14 @@ impl<'a> Page<'a> {
             y.low
         };
         let across = |value: f64, stroke: Color| {
-            let y = (y.at(value) - 0.5).round() + 0.5;
+            let y = (y.project(value) - 0.5).round() + 0.5;
             Mark::Line { points: vec![(*left, y), (*right, y)], stroke, width: 1.0 }
         };
         let grid = ticks.values.iter().filter(|&&v| v != base).map(|&v| across(v, self.palette.grid)).collect();
         self.scene.add("grid", grid);
         let style = self.style(TICK, self.palette.muted, Anchor::End);
-        let value = |&v: &f64| Mark::Text { x: left - 10.0, y: y.at(v) + 4.0, text: labels.label(v), style, turn: 0.0 };
+        let value =
+            |&v: &f64| Mark::Text { x: left - 10.0, y: y.project(v) + 4.0, text: labels.label(v), style, turn: 0.0 };
         self.scene.add("y-axis", ticks.values.iter().map(value).collect());
         self.scene.add("x-axis", self.below(area, below));
         let mut lines = vec![across(base, self.palette.axis)];

@@ -66,12 +66,12 @@ impl Bins {
 }
 
 pub fn draw(scene: &mut Scene, area: &Area, x: &Axis, bins: &Bins, palette: &Palette) {
-    let edge = |i: usize| x.at(bins.first + bins.width * i as f64, area.left, area.right);
-    let zero = area.y.at(0.0);
+    let edge = |i: usize| x.project(bins.first + bins.width * i as f64, area.left, area.right);
+    let zero = area.y.project(0.0);
     let bar = |(i, &count): (usize, &usize)| {
         let (left, right) = (edge(i), edge(i + 1));
         let gap = if right - left > 4.0 { 1.0 } else { 0.0 };
-        let top = area.y.at(count as f64);
+        let top = area.y.project(count as f64);
         Mark::Rect {
             x: left + gap / 2.0,
             y: top,

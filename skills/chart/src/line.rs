@@ -19,7 +19,7 @@ pub fn draw(scene: &mut Scene, area: &Area, x: &Axis, series: &[Series], palette
         };
         let (mut lines, mut dots) = (Vec::new(), Vec::new());
         for part in one.points.split(|p| p.1.is_nan()).filter(|p| !p.is_empty()) {
-            let place = |p: &(f64, f64)| (x.at(p.0, area.left, area.right), area.y.at(p.1));
+            let place = |p: &(f64, f64)| (x.project(p.0, area.left, area.right), area.y.project(p.1));
             let points: Vec<(f64, f64)> = part.iter().map(place).collect();
             if one.points.len() <= SHOWN_POINTS || points.len() == 1 {
                 let ring = (one.points.len() <= SHOWN_POINTS).then_some(palette.background);

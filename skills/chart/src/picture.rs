@@ -4,9 +4,9 @@ use crate::axis::Axis;
 use crate::font::Font;
 use crate::frame::{Frame, Shape, lay_out};
 use crate::request::{Choice, Kind, Request, choose};
-use crate::scale::{MOST, span, told};
+use crate::scale::{MOST, format_value, span};
 use crate::scene::Scene;
-use crate::series::{Prepared, Series, X, prepare, told_x, x_range};
+use crate::series::{Prepared, Series, X, format_x, prepare, x_range};
 use crate::{bar, block, calendar, histogram, line, scatter, title};
 use kiso_sdk::Failure;
 use serde_json::{Value as Json, json};
@@ -52,8 +52,8 @@ fn of_series(table: &Table, request: &Request, choice: &Choice, font: &Font) -> 
     let mut prepared = prepare(table, choice)?;
     let x_name = table.columns[choice.x].name.clone();
     let (x_low, x_high) = x_range(&prepared.series);
-    let data = told_data(&prepared, &x_name, (x_low, x_high));
-    let mut text = told_text(table, request, &prepared, &x_name, (x_low, x_high));
+    let data = summarize_as_json(&prepared, &x_name, (x_low, x_high));
+    let mut text = write_summary(table, request, &prepared, &x_name, (x_low, x_high));
     let (chart, shown, total) = block::of_series(&prepared, request, &x_name);
     if shown < total {
         text.push_str(&format!("\nNote: the chart shows {shown} of {total} points; the files have all of them"));
@@ -188,14 +188,15 @@ fn of_values(table: &Table, request: &Request, choice: &Choice, font: &Font) -> 
     let (mut scene, area) = lay_out(&frame, size, &palette, font);
     histogram::draw(&mut scene, &area, &frame.x, &bins, &palette);
     let missing = table.rows - values.len();
-    let width = if matches!(kind, X::Number) { format!(" of {} each", told(bins.width)) } else { String::new() };
+    let width =
+        if matches!(kind, X::Number) { format!(" of {} each", format_value(bins.width)) } else { String::new() };
     let mut text = format!(
         "Drew a histogram of {} values of {} from {}: {} to {}, {} bins{width}",
         values.len(),
         column.name,
         table.file,
-        told_x(&kind, low),
-        told_x(&kind, high),
+        format_x(&kind, low),
+        format_x(&kind, high),
         bins.counts.len(),
     );
     if missing > 0 {
@@ -216,17 +217,25 @@ fn y_range(series: &[Series]) -> (f64, f64) {
 
 fn source(table: &Table, rows: usize) -> String {
     let file = table.file.rsplit('/').next().unwrap_or(&table.file);
-    format!("{file} · {} {}", told(rows as f64), if rows == 1 { "row" } else { "rows" })
+    format!("{file} · {} {}", format_value(rows as f64), if rows == 1 { "row" } else { "rows" })
 }
 
-fn told_text(table: &Table, request: &Request, prepared: &Prepared, x_name: &str, (low, high): (f64, f64)) -> String {
+fn write_summary(
+    table: &Table,
+    request: &Request,
+    prepared: &Prepared,
+    x_name: &str,
+    (low, high): (f64, f64),
+) -> String {
     let range = |s: &Series| {
-        s.range().map_or(String::new(), |(low, high)| format!("{} ({} to {})", s.name, told(low), told(high)))
+        s.range().map_or(String::new(), |(low, high)| {
+            format!("{} ({} to {})", s.name, format_value(low), format_value(high))
+        })
     };
     let series: Vec<String> = prepared.series.iter().map(range).collect();
     let over = match &prepared.x {
         X::Names(names) => format!("{} values of {x_name}", names.len()),
-        x => format!("{x_name} from {} to {}", told_x(x, low), told_x(x, high)),
+        x => format!("{x_name} from {} to {}", format_x(x, low), format_x(x, high)),
     };
     let split = prepared.split.as_ref().map_or(String::new(), |s| format!(", one series for each {s}"));
     let rows = if prepared.rows == 1 { "row" } else { "rows" };
@@ -243,7 +252,7 @@ fn told_text(table: &Table, request: &Request, prepared: &Prepared, x_name: &str
     text
 }
 
-fn told_data(prepared: &Prepared, x_name: &str, (low, high): (f64, f64)) -> Json {
+fn summarize_as_json(prepared: &Prepared, x_name: &str, (low, high): (f64, f64)) -> Json {
     let series = |s: &Series| {
         let missing = s.points.iter().filter(|p| p.1.is_nan()).count();
         let (low, high) = s.range().unwrap_or((f64::NAN, f64::NAN));
@@ -252,7 +261,7 @@ fn told_data(prepared: &Prepared, x_name: &str, (low, high): (f64, f64)) -> Json
     let x = match &prepared.x {
         X::Names(names) => json!({ "column": x_name, "values": names.len() }),
         X::Number => json!({ "column": x_name, "min": low, "max": high }),
-        x => json!({ "column": x_name, "min": told_x(x, low), "max": told_x(x, high) }),
+        x => json!({ "column": x_name, "min": format_x(x, low), "max": format_x(x, high) }),
     };
     json!({ "rows": prepared.rows, "x": x, "series": prepared.series.iter().map(series).collect::<Vec<_>>() })
 }

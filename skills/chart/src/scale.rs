@@ -16,7 +16,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    pub fn at(&self, value: f64) -> f64 {
+    pub fn project(&self, value: f64) -> f64 {
         let share = (value - self.low) / (self.high - self.low);
         self.from + share * (self.to - self.from)
     }
@@ -157,7 +157,7 @@ fn superscript(exponent: i32) -> String {
 }
 
 /// A single value for a sentence: all digits of an integer, else four significant ones.
-pub fn told(value: f64) -> String {
+pub fn format_value(value: f64) -> String {
     let size = value.abs();
     if size >= 1e15 || (size < 1e-4 && value != 0.0) {
         return format!("{value:.3e}");
@@ -211,7 +211,7 @@ mod tests {
             (12_345.678, "12,346"),
             (1e-7, "1.000e-7"),
         ] {
-            assert_eq!(told(value), text);
+            assert_eq!(format_value(value), text);
         }
     }
 }

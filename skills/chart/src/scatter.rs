@@ -22,7 +22,7 @@ pub fn draw(scene: &mut Scene, area: &Area, x: &Axis, series: &[Series], palette
     };
     let mut drawn = 0;
     for (i, one) in series.iter().enumerate() {
-        let place = |p: &(f64, f64)| (x.at(p.0, area.left, area.right), area.y.at(p.1));
+        let place = |p: &(f64, f64)| (x.project(p.0, area.left, area.right), area.y.project(p.1));
         let mut places: Vec<(f64, f64)> = one.points.iter().filter(|p| !p.1.is_nan()).map(place).collect();
         if total > DENSE {
             let mut taken = HashSet::new();

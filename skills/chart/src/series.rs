@@ -183,10 +183,10 @@ pub fn x_range(series: &[Series]) -> (f64, f64) {
 }
 
 /// A value of x as a sentence tells it.
-pub fn told_x(x: &X, at: f64) -> String {
+pub fn format_x(x: &X, at: f64) -> String {
     match x {
         X::Time(precision) => Value::Date(at, *precision).plain().replace('T', " "),
-        X::Number => crate::scale::told(at),
+        X::Number => crate::scale::format_value(at),
         X::Names(names) => names.get(at as usize).cloned().unwrap_or_default(),
     }
 }

@@ -106,7 +106,7 @@ fn copying(path: PathBuf, flags: c_int, open: impl FnOnce() -> c_int) -> c_int {
     if flags & libc::O_CREAT == 0 {
         SOURCE.set(Some(path));
     } else if let Some(source) = SOURCE.take().filter(|_| keeps && fd >= 0)
-        && let Ok(bits) = permissions::of(&source, true)
+        && let Ok(bits) = permissions::get(&source, true)
     {
         // A file whose permissions cannot be set is a copy all the same.
         let _ = permissions::set(&path, bits);

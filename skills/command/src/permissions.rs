@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 /// The permission bits of what stands at a path, or of the link itself unless it `follows`.
-pub fn of(path: &Path, follows: bool) -> io::Result<u32> {
-    system::of(path, follows)
+pub fn get(path: &Path, follows: bool) -> io::Result<u32> {
+    system::get(path, follows)
 }
 
 /// Sets those of a file; a link is followed. The host has the last word: it can always read and write the file, and nobody else write it.
@@ -19,7 +19,7 @@ mod system {
     use std::io;
     use std::path::{Component, Path, PathBuf};
 
-    pub fn of(path: &Path, follows: bool) -> io::Result<u32> {
+    pub fn get(path: &Path, follows: bool) -> io::Result<u32> {
         spawn::permissions(&absolute(path)?, follows).map_err(error)
     }
 
@@ -58,7 +58,7 @@ mod system {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    pub fn of(path: &Path, follows: bool) -> io::Result<u32> {
+    pub fn get(path: &Path, follows: bool) -> io::Result<u32> {
         let found = if follows { fs::metadata(path) } else { fs::symlink_metadata(path) };
         Ok(found?.permissions().mode() & 0o777)
     }

@@ -78,7 +78,7 @@ fn copy(from: &Path, to: &Path, level: usize) -> io::Result<()> {
     let name = to.file_name().unwrap_or_default().to_string_lossy();
     let part = to.with_file_name(format!(".{name}.moving"));
     let copied = io::copy(&mut File::open(from)?, &mut File::create(&part)?).and_then(|_| {
-        if let Ok(bits) = permissions::of(from, false) {
+        if let Ok(bits) = permissions::get(from, false) {
             permissions::set(&part, bits)?;
         }
         if let Ok(modified) = found.modified() {

@@ -1,4 +1,4 @@
-//! What `tar` and `unzip` share: where an entry of an archive may be written, and with which permissions.
+//! Code that `tar` and `unzip` share: where an entry of an archive may be written, and with which permissions.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};

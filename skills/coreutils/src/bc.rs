@@ -23,7 +23,7 @@ Calculate with decimal numbers of any length: the files, then standard input.
 
   -l               with s(x), c(x), a(x), l(x), e(x) and j(n,x), and scale=20
   scale=10         digits behind the point of a quotient (0)
-  ibase=16, obase=2    the base of what is read and printed
+  ibase=16, obase=2    the base of input and of output
   + - * / % ^  sqrt(x)  length(x)  scale(x)  read()  = += ++ --  == < && ||  !
   if, else, while, for, break, continue, define f(x) { auto y; return (x) }, print, halt, quit
 It ends with 1 if a line could not be read or calculated; the others are done nevertheless.
@@ -40,7 +40,7 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 Short('q' | 's' | 'w' | 'i') | Long("quiet" | "standard" | "warn" | "interactive") => {}
                 Value(file) => {
                     let name = file.to_string_lossy().into_owned();
-                    let reader = BufReader::new(cli::open(&name).map_err(cli::at(&name))?);
+                    let reader = BufReader::new(cli::open(&name).map_err(cli::with_path(&name))?);
                     files.push(File { name, reader: Box::new(reader) });
                 }
                 other => return Err(other.unexpected().into()),
@@ -87,15 +87,15 @@ fn calculate(lexer: Lexer, library: bool, out: impl Write) -> cli::Outcome {
 mod tests {
     use super::*;
 
-    /// What a program prints, and its exit code.
+    /// The output of a program, and its exit code.
     fn bc(program: &str, library: bool) -> (String, i32) {
         // A build without optimisation needs more of a stack than the sandbox has.
         let program = program.to_owned();
-        let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(move || of(&program, library));
+        let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(move || run_program(&program, library));
         thread.unwrap().join().unwrap()
     }
 
-    fn of(program: &str, library: bool) -> (String, i32) {
+    fn run_program(program: &str, library: bool) -> (String, i32) {
         let reader = Box::new(io::Cursor::new(program.as_bytes().to_vec()));
         let lexer = Lexer::new(vec![File { name: "(standard_in)".into(), reader }]);
         let mut out = Vec::new();

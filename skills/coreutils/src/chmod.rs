@@ -37,11 +37,11 @@ pub fn main(arguments: Vec<String>) -> i32 {
             }
         }
         let mode = match &options.reference {
-            Some(file) => Mode::Bits(permissions::of(Path::new(file), true).map_err(cli::at(file))?),
+            Some(file) => Mode::Bits(permissions::get(Path::new(file), true).map_err(cli::with_path(file))?),
             None if words.is_empty() => return Err("a mode and a file are needed".into()),
             None => {
                 let word = words.remove(0);
-                Mode::of(&word).ok_or_else(|| format!("invalid mode: '{word}'"))?
+                Mode::parse(&word).ok_or_else(|| format!("invalid mode: '{word}'"))?
             }
         };
         if words.is_empty() {
@@ -111,11 +111,11 @@ impl Options {
             return Err(format!("cannot operate on dangling symlink '{name}'"));
         }
         let failed = |e: std::io::Error| format!("changing permissions of '{name}': {}", cli::reason(&e));
-        let before = permissions::of(path, true).map_err(failed)?;
+        let before = permissions::get(path, true).map_err(failed)?;
         let is_dir = followed.is_ok_and(|found| found.is_dir());
         permissions::set(path, mode.applied(before, is_dir)).map_err(failed)?;
         if self.verbose || self.changes {
-            let after = permissions::of(path, true).map_err(failed)?;
+            let after = permissions::get(path, true).map_err(failed)?;
             let shown = |bits: u32| format!("{bits:04o} ({})", letters(bits));
             match before == after {
                 false => println!("mode of '{name}' changed from {} to {}", shown(before), shown(after)),
@@ -143,7 +143,7 @@ pub struct Clause {
 
 impl Mode {
     /// `755`, `+x`, `u=rw,go-w`.
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         if !text.is_empty() && text.len() <= 5 && text.bytes().all(|c| (b'0'..=b'7').contains(&c)) {
             return u32::from_str_radix(text, 8).ok().map(|bits| Self::Bits(bits & 0o777));
         }
@@ -224,12 +224,12 @@ mod tests {
     #[test]
     fn modes() {
         for mode in ["755", "0644", "+x", "u+x", "a=r", "u=rw,go-w", "-x", "g=u", "u+x-w", "ugo=", "1777", "a+X"] {
-            assert!(Mode::of(mode).is_some(), "{mode}");
+            assert!(Mode::parse(mode).is_some(), "{mode}");
         }
         for mode in ["", "x", "888", "u", "+q", "755x", "u+x,", "file", "u+gx"] {
-            assert!(Mode::of(mode).is_none(), "{mode}");
+            assert!(Mode::parse(mode).is_none(), "{mode}");
         }
-        let applied = |mode: &str, before| Mode::of(mode).unwrap().applied(before, false);
+        let applied = |mode: &str, before| Mode::parse(mode).unwrap().applied(before, false);
         assert_eq!(
             [applied("+x", 0o644), applied("go-r", 0o644), applied("u=rwx,g=u,o=", 0o644), applied("a+X", 0o644)],
             [0o755, 0o600, 0o770, 0o644]
@@ -250,7 +250,7 @@ mod tests {
             permissions::set(Path::new(&path(name)), 0o644).unwrap();
         }
         let chmod = |words: &[&str]| main(["chmod"].iter().chain(words).map(|word| (*word).to_owned()).collect());
-        let bits = |name: &str| permissions::of(Path::new(&path(name)), true).unwrap();
+        let bits = |name: &str| permissions::get(Path::new(&path(name)), true).unwrap();
         assert_eq!((chmod(&["u+x", &path("a")]), bits("a")), (0, 0o744));
         assert_eq!((chmod(&["-R", "755", &path("d")]), bits("d/b")), (0, 0o755));
         assert_eq!((chmod(&["-x", &path("a")]), bits("a")), (0, 0o644));

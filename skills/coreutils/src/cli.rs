@@ -1,4 +1,4 @@
-//! What the commands of this crate do alike: help, errors, and reading a file or standard input.
+//! Code that the commands of this crate share: help, errors, and reading a file or standard input.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -41,13 +41,13 @@ fn explain(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// What the system says, without its number.
+/// The system's message without its number.
 pub fn reason(error: &io::Error) -> String {
     uucore::error::strip_errno(error)
 }
 
-/// `path: reason`, as GNU's tools say it.
-pub fn at(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
+/// Prefixes an error with the path, as GNU's tools do: `path: reason`.
+pub fn with_path(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
     move |e| format!("{}: {}", path.as_ref().display(), reason(&e)).into()
 }
 
@@ -65,7 +65,7 @@ pub fn open(path: &str) -> io::Result<Box<dyn Read>> {
 /// All bytes of a file, or of standard input for `-`.
 pub fn read(path: &str) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(at(path))?;
+    open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(with_path(path))?;
     Ok(bytes)
 }
 

@@ -45,8 +45,8 @@ pub fn main(arguments: Vec<String>) -> i32 {
             skip[index] = operand.parse()?;
         }
         let open = |path: &str, skip: u64| -> Result<Bytes, cli::Error> {
-            let mut file = cli::open(path).map_err(cli::at(path))?;
-            io::copy(&mut file.by_ref().take(skip), &mut io::sink()).map_err(cli::at(path))?;
+            let mut file = cli::open(path).map_err(cli::with_path(path))?;
+            io::copy(&mut file.by_ref().take(skip), &mut io::sink()).map_err(cli::with_path(path))?;
             Ok(BufReader::with_capacity(BUFFER, Box::new(file.take(limit))))
         };
         let (mut a, mut b) = (open(&left, skip[0])?, open(&right, skip[1])?);
@@ -59,8 +59,8 @@ pub fn main(arguments: Vec<String>) -> i32 {
         });
         let width = sizes[0].min(sizes[1]).min(limit).min(i64::MAX as u64).to_string().len();
         loop {
-            let x = a.fill_buf().map_err(cli::at(&left))?;
-            let y = b.fill_buf().map_err(cli::at(&right))?;
+            let x = a.fill_buf().map_err(cli::with_path(&left))?;
+            let y = b.fill_buf().map_err(cli::with_path(&right))?;
             let both = x.len().min(y.len());
             if both == 0 {
                 if x.len() != y.len() {

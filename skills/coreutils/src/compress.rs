@@ -123,20 +123,20 @@ fn stream(options: &Options) -> Result<(), Error> {
 fn convert(options: &Options, mut input: impl Read, mut output: impl Write, name: &str) -> Result<(), Error> {
     if options.unpack {
         let mut input = BufReader::with_capacity(64 << 10, input);
-        let head = io::BufRead::fill_buf(&mut input).map_err(cli::at(name))?;
+        let head = io::BufRead::fill_buf(&mut input).map_err(cli::with_path(name))?;
         if head.is_empty() {
             return Err(format!("{name}: unexpected end of file").into());
         }
         if !options.format.is(head) {
             if options.force && options.to_stdout {
-                io::copy(&mut input, &mut output).map_err(cli::at(name))?;
+                io::copy(&mut input, &mut output).map_err(cli::with_path(name))?;
                 return Ok(());
             }
             return Err(format!("{name}: not in {} format", options.format.name()).into());
         }
         io::copy(&mut options.format.decoder(input), &mut output).map_err(|e| broken(name, e))?;
     } else {
-        options.format.encode(&mut input, &mut output, options.level).map_err(cli::at(name))?;
+        options.format.encode(&mut input, &mut output, options.level).map_err(cli::with_path(name))?;
     }
     output.flush()?;
     Ok(())
@@ -148,16 +148,16 @@ fn broken(name: &str, error: io::Error) -> Error {
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
             format!("{name}: invalid compressed data--format violated ({error})").into()
         }
-        _ => cli::at(name)(error),
+        _ => cli::with_path(name)(error),
     }
 }
 
 fn one(options: &Options, file: &str) -> Result<(), Error> {
-    let meta = std::fs::metadata(file).map_err(cli::at(file))?;
+    let meta = std::fs::metadata(file).map_err(cli::with_path(file))?;
     if meta.is_dir() {
         return Err(format!("{file} is a directory -- ignored").into());
     }
-    let input = File::open(file).map_err(cli::at(file))?;
+    let input = File::open(file).map_err(cli::with_path(file))?;
     if options.list {
         return list(file, meta.len());
     }
@@ -183,14 +183,14 @@ fn one(options: &Options, file: &str) -> Result<(), Error> {
     if !options.force && std::path::Path::new(&target).exists() {
         return Err(format!("{target} already exists; not overwritten").into());
     }
-    let output = BufWriter::with_capacity(64 << 10, File::create(&target).map_err(cli::at(&target))?);
+    let output = BufWriter::with_capacity(64 << 10, File::create(&target).map_err(cli::with_path(&target))?);
     if let Err(e) = convert(options, input, output, file) {
         // Half a file is worse than none.
         let _ = std::fs::remove_file(&target);
         return Err(e);
     }
     if !options.keep {
-        std::fs::remove_file(file).map_err(cli::at(file))?;
+        std::fs::remove_file(file).map_err(cli::with_path(file))?;
     }
     if options.verbose {
         eprintln!("{file}:\t-- {} {target}", if options.keep { "created" } else { "replaced with" });
@@ -199,7 +199,7 @@ fn one(options: &Options, file: &str) -> Result<(), Error> {
 }
 
 fn list(file: &str, packed: u64) -> Result<(), Error> {
-    let input = File::open(file).map_err(cli::at(file))?;
+    let input = File::open(file).map_err(cli::with_path(file))?;
     let unpacked =
         io::copy(&mut Format::Gzip.decoder(BufReader::new(input)), &mut io::sink()).map_err(|e| broken(file, e))?;
     let ratio = if unpacked == 0 { 0.0 } else { 100.0 * (1.0 - packed as f64 / unpacked as f64) };
@@ -212,10 +212,10 @@ mod tests {
     use super::*;
 
     fn options(unpack: bool) -> Options {
-        of(Format::Gzip, unpack)
+        options_for(Format::Gzip, unpack)
     }
 
-    fn of(format: Format, unpack: bool) -> Options {
+    fn options_for(format: Format, unpack: bool) -> Options {
         Options {
             format,
             unpack,
@@ -236,22 +236,23 @@ mod tests {
         let text: Vec<u8> = (0..20_000_u32).flat_map(|n| (n / 7).to_string().into_bytes()).collect();
         for format in [Format::Gzip, Format::Xz, Format::Bzip2] {
             let (mut packed, mut back) = (Vec::new(), Vec::new());
-            convert(&of(format, false), text.as_slice(), &mut packed, "text").unwrap();
+            convert(&options_for(format, false), text.as_slice(), &mut packed, "text").unwrap();
             assert!(format.is(&packed) && packed.len() < text.len() / 3, "{}: {}", format.name(), packed.len());
             // Two files behind each other are one.
             packed.extend(packed.clone());
-            convert(&of(format, true), packed.as_slice(), &mut back, "text").unwrap();
+            convert(&options_for(format, true), packed.as_slice(), &mut back, "text").unwrap();
             assert_eq!(back.len(), 2 * text.len());
             assert!(back.starts_with(&text) && back.ends_with(&text));
             for cut in [packed.len() / 4, packed.len() / 2 - 1] {
-                let error = convert(&of(format, true), &packed[..cut], io::sink(), "f").unwrap_err().to_string();
+                let error =
+                    convert(&options_for(format, true), &packed[..cut], io::sink(), "f").unwrap_err().to_string();
                 assert!(error.starts_with("f: unexpected end of file"), "{}: {error}", format.name());
             }
             for at in (0..packed.len() / 2).step_by(1 + packed.len() / 40) {
                 let mut broken = packed.clone();
                 broken[at] ^= 0x55;
                 // Some bytes say nothing. What is broken ends in words, and never in a panic.
-                let _ = convert(&of(format, true), broken.as_slice(), io::sink(), "f");
+                let _ = convert(&options_for(format, true), broken.as_slice(), io::sink(), "f");
             }
         }
     }
@@ -260,12 +261,13 @@ mod tests {
     #[test]
     fn a_dictionary_that_is_too_large_is_refused() {
         let mut packed = Vec::new();
-        convert(&of(Format::Xz, false), b"some text".as_slice(), &mut packed, "text").unwrap();
+        convert(&options_for(Format::Xz, false), b"some text".as_slice(), &mut packed, "text").unwrap();
         assert_eq!(packed[12..16], [2, 0, 0x21, 1], "the header of the block");
         packed[16] = 40;
         let sum = crc32(&packed[12..20]);
         packed[20..24].copy_from_slice(&sum.to_le_bytes());
-        let error = convert(&of(Format::Xz, true), packed.as_slice(), io::sink(), "f").unwrap_err().to_string();
+        let error =
+            convert(&options_for(Format::Xz, true), packed.as_slice(), io::sink(), "f").unwrap_err().to_string();
         assert!(error.contains("memory"), "{error}");
     }
 

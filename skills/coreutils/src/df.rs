@@ -179,7 +179,7 @@ fn percent(used: u64, free: u64) -> String {
 
 /// The directory that a file lies in.
 fn holding(volumes: &[Volume], name: &str) -> Result<Volume, Error> {
-    let path = std::fs::canonicalize(name).map_err(cli::at(name))?;
+    let path = std::fs::canonicalize(name).map_err(cli::with_path(name))?;
     let inside = volumes.iter().filter(|volume| path.starts_with(&volume.at));
     let volume = inside.max_by_key(|volume| volume.at.len()).cloned();
     volume.ok_or_else(|| format!("{name}: nothing can be kept there").into())

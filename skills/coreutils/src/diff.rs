@@ -129,7 +129,7 @@ fn base(path: &str) -> &str {
 fn tree(options: &Options, left: &str, right: &str) -> cli::Outcome {
     let names = |directory: &str| -> Result<BTreeSet<String>, Error> {
         let mut names = BTreeSet::new();
-        for entry in std::fs::read_dir(directory).map_err(cli::at(directory))? {
+        for entry in std::fs::read_dir(directory).map_err(cli::with_path(directory))? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             if !options.exclude.iter().any(|glob| crate::glob::fits(glob, &name, false)) {
                 names.insert(name);

@@ -38,7 +38,7 @@ struct Options {
     count_links: bool,
 }
 
-/// What is counted so far.
+/// The totals so far.
 #[derive(Default)]
 struct Counted {
     /// Files with several names, by device and number.
@@ -101,7 +101,7 @@ pub fn main(arguments: Vec<String>) -> i32 {
 /// Directories in one another in which links are followed: some lead back.
 const MAX_FOLLOWED: usize = 32;
 
-/// What a path leads to, or the link itself where it is not followed or leads nowhere.
+/// The attributes of the target of a path, or of the link itself where it is not followed or leads nowhere.
 fn look(path: &Path, follow: bool) -> io::Result<Stat> {
     match follow.then(|| stat(path)) {
         Some(Ok(found)) => Ok(found),
@@ -184,7 +184,7 @@ pub fn human(size: u64, base: f64) -> String {
     let mut value = size as f64;
     let mut letters = ["", "K", "M", "G", "T", "P"].into_iter();
     let mut letter = letters.next().unwrap_or_default();
-    // What would be rounded up to the next unit is written in that.
+    // A value that would be rounded up to the next unit is written in that unit.
     while value.ceil() >= base {
         let Some(next) = letters.next() else { break };
         value /= base;

@@ -15,7 +15,7 @@ Print the environment, or run COMMAND in another one.
   -S STRING    split STRING into arguments
 ";
 
-/// What GNU's `env`, `nohup` and `nice` end with when they fail themselves.
+/// The exit code of GNU's `env`, `nohup` and `nice` when they fail themselves.
 const FAILED: i32 = 125;
 
 pub fn main(arguments: Vec<String>) -> i32 {
@@ -34,7 +34,7 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 Short('0') | Long("null") => zero = true,
                 Short('C') | Long("chdir") => {
                     let directory = cli::value(&mut parser)?;
-                    std::env::set_current_dir(&directory).map_err(cli::at(&directory))?;
+                    std::env::set_current_dir(&directory).map_err(cli::with_path(&directory))?;
                 }
                 Value(value) => {
                     let value = value.to_string_lossy().into_owned();

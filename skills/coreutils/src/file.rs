@@ -26,7 +26,7 @@ Say what files are, by their contents. `-` is standard input.
 /// How much of a file is looked at.
 const LOOK: u64 = 1 << 20;
 
-/// What a file is, in words and as a media type.
+/// The type of a file, in words and as a media type.
 #[derive(Debug, PartialEq, Eq)]
 struct Kind {
     words: String,
@@ -137,10 +137,10 @@ fn look(name: &str, follow: bool) -> io::Result<Kind> {
 fn contents(input: impl Read) -> io::Result<Kind> {
     let mut bytes = Vec::new();
     input.take(LOOK).read_to_end(&mut bytes)?;
-    Ok(of(&bytes))
+    Ok(classify(&bytes))
 }
 
-fn of(bytes: &[u8]) -> Kind {
+fn classify(bytes: &[u8]) -> Kind {
     if bytes.is_empty() {
         return Kind::binary("empty", "inode/x-empty");
     }
@@ -184,8 +184,8 @@ mod tests {
                 "image/png; charset=binary",
             ),
         ] {
-            assert_eq!(of(bytes).show(Form::Words), words, "{bytes:?}");
-            assert_eq!(of(bytes).show(Form::Mime), mime, "{bytes:?}");
+            assert_eq!(classify(bytes).show(Form::Words), words, "{bytes:?}");
+            assert_eq!(classify(bytes).show(Form::Mime), mime, "{bytes:?}");
         }
     }
 
@@ -194,10 +194,10 @@ mod tests {
         for head in [&b"\x89PNG\r\n\x1a\n"[..], b"\x7fELF", b"PK\x03\x04", b"RIFF", b"\0asm", b"GIF8", b"BZh", b"%PDF-"]
         {
             for length in 0..=head.len() {
-                assert!(!of(&head[..length]).show(Form::Words).is_empty());
+                assert!(!classify(&head[..length]).show(Form::Words).is_empty());
             }
         }
         let deep = "[".repeat(LOOK as usize - 1);
-        assert_eq!(of(deep.as_bytes()).mime, "text/plain");
+        assert_eq!(classify(deep.as_bytes()).mime, "text/plain");
     }
 }

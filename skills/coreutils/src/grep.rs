@@ -28,7 +28,7 @@ Print the lines that match.
   -a  -s  --label=NAME  --color[=always|never|auto]
 ";
 
-/// What a file is looked at to tell whether it is binary, as GNU's grep does.
+/// Bytes at the start of a file that decide whether it is binary, as in GNU's grep.
 const PEEK: usize = 32 << 10;
 
 pub fn main(arguments: Vec<String>) -> i32 {

@@ -20,7 +20,7 @@ Convert texts from one encoding into another. Without -f or -t it is UTF-8.
   -t ENCODING//IGNORE     like -c
 ";
 
-/// What becomes of a character that the encoding does not have.
+/// How to handle a character that the encoding does not have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Refused,
@@ -59,7 +59,7 @@ pub fn main(arguments: Vec<String>) -> i32 {
         let source = Codec::named(source).ok_or_else(|| unknown("from", source))?;
         let target = Codec::named(target).ok_or_else(|| unknown("to", target))?;
         let mut out: Box<dyn Write> = match &output {
-            Some(path) => Box::new(BufWriter::new(File::create(path).map_err(cli::at(path))?)),
+            Some(path) => Box::new(BufWriter::new(File::create(path).map_err(cli::with_path(path))?)),
             None => Box::new(io::stdout().lock()),
         };
         let mut conversion = Conversion { encoder: target.encoder(), missing, left_out: false };

@@ -69,7 +69,7 @@ pub fn arch(arguments: Vec<String>) -> i32 {
     })
 }
 
-/// What a system is asked for, in the order in which it is printed.
+/// The options of `uname`, in the order in which their values are printed.
 const SYSTEM: [(char, &str); 8] = [
     ('s', "kernel-name"),
     ('n', "nodename"),

@@ -46,7 +46,7 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 Short('t') | Long("target-directory") => options.target = Some(cli::value(&mut parser)?),
                 Short('m') | Long("mode") => {
                     let mode = cli::value(&mut parser)?;
-                    let of = Mode::of(&mode).ok_or_else(|| format!("invalid mode '{mode}'"))?;
+                    let of = Mode::parse(&mode).ok_or_else(|| format!("invalid mode '{mode}'"))?;
                     // As of nothing, a clause only adds.
                     options.bits = Some(of.applied(0, false));
                 }
@@ -69,7 +69,7 @@ fn directories(options: &Options, operands: &[String]) -> Outcome {
         return Err("a directory is needed".into());
     }
     for directory in operands {
-        fs::create_dir_all(directory).map_err(cli::at(directory))?;
+        fs::create_dir_all(directory).map_err(cli::with_path(directory))?;
         if options.verbose {
             println!("install: creating directory '{directory}'");
         }
@@ -103,7 +103,7 @@ fn copies(options: &Options, mut operands: Vec<String>) -> Outcome {
     if options.parents {
         let needed = if into { Some(Path::new(&destination)) } else { Path::new(&destination).parent() };
         if let Some(needed) = needed {
-            fs::create_dir_all(needed).map_err(cli::at(needed))?;
+            fs::create_dir_all(needed).map_err(cli::with_path(needed))?;
         }
     }
     if into && !Path::new(&destination).is_dir() {
@@ -123,12 +123,12 @@ fn copies(options: &Options, mut operands: Vec<String>) -> Outcome {
         }
         replace(source, &to)
             .map_err(|e| format!("cannot copy '{source}' to '{}': {}", to.display(), cli::reason(&e)))?;
-        permissions::set(&to, options.bits.unwrap_or(0o755)).map_err(cli::at(&to))?;
+        permissions::set(&to, options.bits.unwrap_or(0o755)).map_err(cli::with_path(&to))?;
         if options.keep_times {
             let times = fs::metadata(source).and_then(|meta| meta.modified());
             let times = times.map(|time| fs::FileTimes::new().set_modified(time).set_accessed(time));
             let kept = times.and_then(|times| fs::File::options().write(true).open(&to)?.set_times(times));
-            kept.map_err(cli::at(&to))?;
+            kept.map_err(cli::with_path(&to))?;
         }
         if options.verbose {
             println!("'{source}' -> '{}'", to.display());

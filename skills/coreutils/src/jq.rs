@@ -29,7 +29,7 @@ Run FILTER on each JSON value of the files or of standard input.
 /// How deep values of an input may be nested: what the parser's stack has room for. jq has 10,000, and had 256.
 const DEEPEST: usize = 1_000;
 
-/// What jq ends with: wrong use or input, a filter that is none, an error in a filter.
+/// jq's exit codes for wrong use or input, an invalid filter, `-e` without output, and an error in a filter.
 const WRONG: i32 = 2;
 const NO_FILTER: i32 = 3;
 const NO_OUTPUT: i32 = 4;
@@ -69,7 +69,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
         named: Vec::new(),
         positional: Vec::new(),
     };
-    // What an operand is: a file, or an argument as text or as JSON.
+    // The kind of the operands: files, or arguments as text or as JSON.
     let mut operands = 'f';
     while let Some(argument) = parser.next()? {
         match argument {
@@ -222,7 +222,7 @@ fn run(options: Options) -> cli::Outcome {
     })
 }
 
-/// What ends a run early.
+/// The reason why a run ends early.
 enum Stop {
     Input(String),
     Output(io::Error),
@@ -310,7 +310,7 @@ fn foreign_key(value: &Val) -> Option<Val> {
     }
 }
 
-/// The value with computed numbers as jq writes them: 2 instead of 2.0, and nothing that is no JSON.
+/// The value with computed numbers as jq writes them: 2 instead of 2.0, and nothing that JSON cannot express.
 fn plain(value: &Val) -> Val {
     match value {
         Val::Num(Num::Float(number)) if number.is_nan() => Val::Null,

@@ -5,7 +5,7 @@ use crate::table::Arguments;
 pub fn main(arguments: Arguments, run: fn(Arguments) -> i32) -> i32 {
     let arguments: Vec<_> = arguments.collect();
     #[cfg(target_os = "wasi")]
-    rewrite::start(Shown::of(arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned())));
+    rewrite::start(Shown::parse(arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned())));
     run(arguments.into_iter())
 }
 
@@ -15,7 +15,7 @@ pub fn vdir(arguments: Arguments) -> i32 {
     #[cfg(target_os = "wasi")]
     {
         let given = arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned());
-        rewrite::start(Shown::of(std::iter::once("-l".to_owned()).chain(given)));
+        rewrite::start(Shown::parse(std::iter::once("-l".to_owned()).chain(given)));
     }
     uu_vdir::uumain(arguments.into_iter())
 }
@@ -36,7 +36,7 @@ struct Shown {
 
 #[cfg(any(test, target_os = "wasi"))]
 impl Shown {
-    fn of(arguments: impl Iterator<Item = String>) -> Self {
+    fn parse(arguments: impl Iterator<Item = String>) -> Self {
         let mut shown = Self::default();
         let (mut ended, mut operands, mut itself) = (false, Vec::new(), false);
         for argument in arguments {
@@ -101,7 +101,7 @@ impl Shown {
         let mut names = behind.filter(|name| !name.is_empty() && !name.starts_with(' ')).skip(3);
         let bits = names.find_map(|name| {
             let name = name.trim_end_matches(['*', '@', '|', '=']);
-            command::permissions::of(&self.dir.join(name), kind != 'l').ok()
+            command::permissions::get(&self.dir.join(name), kind != 'l').ok()
         });
         bits.map(crate::stat::letters)
     }
@@ -137,13 +137,13 @@ mod rewrite {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Shown {
-        Shown::of(line.split(' ').map(str::to_owned))
+    fn parse(line: &str) -> Shown {
+        Shown::parse(line.split(' ').map(str::to_owned))
     }
 
     #[test]
     fn bytes_become_blocks() {
-        let shown = |options: &str, line: &str| of(options).line(line);
+        let shown = |options: &str, line: &str| parse(options).line(line);
         assert_eq!(
             [shown("-l", "total 12288"), shown("-s", "total 1"), shown("-l", "total a"), shown("-lh", "total 12288")],
             ["total 12", "total 4", "total a", "total 12288"]
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn only_blocks_of_a_kibibyte_are_shown_so() {
-        let shown = |line: &str| (of(line).long, of(line).sizes, of(line).other_units);
+        let shown = |line: &str| (parse(line).long, parse(line).sizes, parse(line).other_units);
         assert_eq!([shown("-l"), shown("-la x"), shown("--full-time")], [(true, false, false); 3]);
         assert_eq!(
             [shown("-s"), shown("--size"), shown("a -- -l")],
@@ -169,11 +169,11 @@ mod tests {
         let file = dir.path().join("a b");
         std::fs::write(&file, "x").unwrap();
         command::permissions::set(&file, 0o740).unwrap();
-        let mut shown = of(&format!("-l {}", dir.path().display()));
+        let mut shown = parse(&format!("-l {}", dir.path().display()));
         let long = |name: &str| format!("-r-xr-xr-x 1 kiso kiso 1 Jan  2 10:00 {name}");
         assert_eq!(shown.line(&long("a b")), "-rwxr----- 1 kiso kiso 1 Jan  2 10:00 a b");
         assert_eq!(shown.line(&long("none")), long("none"));
-        let mut shown = of("-lR");
+        let mut shown = parse("-lR");
         let header = format!("{}:", dir.path().display());
         assert_eq!(shown.line(&header), header);
         assert_eq!(shown.line("-r-xr-xr-x 1 1 2024-01-01 10:00 a b"), "-rwxr----- 1 1 2024-01-01 10:00 a b");

@@ -126,7 +126,7 @@ fn digests(mut parser: lexopt::Parser, named: Option<&'static Algorithm>) -> cli
     let usual = algorithm.is_none();
     let algorithm = algorithm.or_else(|| find("sha256")).ok_or("there is no digest")?;
     let mut out: Box<dyn Write> = match &output {
-        Some(path) => Box::new(std::fs::File::create(path).map_err(cli::at(path))?),
+        Some(path) => Box::new(std::fs::File::create(path).map_err(cli::with_path(path))?),
         None => Box::new(io::stdout().lock()),
     };
     let mut code = 0;

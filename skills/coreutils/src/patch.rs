@@ -24,7 +24,7 @@ Change files as a unified diff says, which is read from standard input or PATCHF
   --no-backup-if-mismatch
 ";
 
-/// What is wrong with the patch or its use, as opposed to hunks that have no place.
+/// The exit code for an invalid patch or wrong use, as opposed to hunks that cannot be applied.
 const TROUBLE: i32 = 2;
 
 struct Options {
@@ -201,7 +201,7 @@ fn one(options: &Options, mut patch: FilePatch) -> Result<i32, Error> {
     let keep = options.backup || options.backup_if_mismatch && (!exact || failed > 0);
     if keep && !skip && !options.dry_run && options.output.is_none() {
         let old = format!("{name}{}", options.suffix);
-        fs::write(&old, &before).map_err(cli::at(&old))?;
+        fs::write(&old, &before).map_err(cli::with_path(&old))?;
     }
     if failed < count || count == 0 {
         code = store(options, &patch, &name, written, (there, &after))?;
@@ -223,7 +223,7 @@ fn one(options: &Options, mut patch: FilePatch) -> Result<i32, Error> {
                 text.extend_from_slice(format!("{} {shown}\n", name.0).as_bytes());
             }
             text.extend(rejected);
-            fs::write(&rejects, text).map_err(cli::at(&rejects))?;
+            fs::write(&rejects, text).map_err(cli::with_path(&rejects))?;
         }
     }
     Ok(code)
@@ -271,7 +271,7 @@ fn store(
     }
     if gone {
         if there {
-            fs::remove_file(name).map_err(cli::at(name))?;
+            fs::remove_file(name).map_err(cli::with_path(name))?;
         }
         // As the file was the last one there, its directories go with it.
         let parents = Path::new(name).ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
@@ -279,11 +279,11 @@ fn store(
         return Ok(0);
     }
     if let Some(parent) = Path::new(written).parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::create_dir_all(parent).map_err(cli::at(parent))?;
+        fs::create_dir_all(parent).map_err(cli::with_path(parent))?;
     }
-    fs::write(written, after).map_err(cli::at(written))?;
+    fs::write(written, after).map_err(cli::with_path(written))?;
     if written != name && options.output.is_none() {
-        fs::remove_file(name).map_err(cli::at(name))?;
+        fs::remove_file(name).map_err(cli::with_path(name))?;
     }
     Ok(i32::from(differs))
 }

@@ -32,7 +32,7 @@ git repository, .gitignore names are left out. Without PATH it is standard input
   -.  --no-ignore  -u -uu -uuu  -L  -d NUM  -a    hidden files too, all files, follow links, depth, binary as text
 ";
 
-/// What it ends with when something could not be searched.
+/// The exit code when something could not be searched.
 const FAILED: i32 = 2;
 
 pub fn main(arguments: Vec<String>) -> i32 {
@@ -82,7 +82,7 @@ fn run(options: &Options) -> cli::Outcome {
                     continue;
                 }
             };
-            // What is no file and not followed is none of the tree's files.
+            // Skips entries that are not files. A link counts as a file if it is followed or is an operand.
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
             let named = entry.depth() == 0;
             if !(is_file || named && entry.path().is_file()) {

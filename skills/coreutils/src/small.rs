@@ -18,7 +18,7 @@ pub fn rev(arguments: Vec<String>) -> i32 {
         }
         let mut out = io::stdout().lock();
         for file in cli::files_or_stdin(files) {
-            let mut reader = BufReader::new(cli::open(&file).map_err(cli::at(&file))?);
+            let mut reader = BufReader::new(cli::open(&file).map_err(cli::with_path(&file))?);
             let mut line = Vec::new();
             while reader.read_until(b'\n', &mut line)? > 0 {
                 let newline = line.pop_if(|byte| *byte == b'\n').is_some();
@@ -94,7 +94,7 @@ pub fn cp(arguments: crate::table::Arguments) -> i32 {
     uu_cp::uumain(plain_copy(arguments.into_iter()).into_iter().map(Into::into))
 }
 
-/// Whether a file that is there already gets the permissions of what is copied over it.
+/// Whether an existing file gets the permissions of the file that is copied over it.
 #[cfg(any(test, target_os = "wasi"))]
 fn preserves(arguments: &[String]) -> bool {
     let options = arguments.iter().skip(1).take_while(|argument| *argument != "--");

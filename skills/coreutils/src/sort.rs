@@ -30,7 +30,7 @@ Print the sorted lines of all files.
 /// The memory of a task is bounded, and what a component once had it keeps.
 const BUFFER: usize = 48 << 20;
 
-/// What other failures than disorder end with.
+/// The exit code of failures other than disorder.
 const FAILED: i32 = 2;
 
 struct Options {

@@ -120,7 +120,7 @@ fn by_lines(options: &Options, chunks: u64) -> Result<i32, Error> {
             continue;
         }
         let name = format!("{prefix}{}{}", options.suffix.name(part, chunks)?, options.additional);
-        std::fs::write(&name, lines).map_err(cli::at(&name))?;
+        std::fs::write(&name, lines).map_err(cli::with_path(&name))?;
         part += 1;
     }
     Ok(0)

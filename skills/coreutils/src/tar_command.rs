@@ -28,7 +28,7 @@ Pack, unpack or list an archive.
   -T FILE              the names to pack
   --exclude=GLOB  --strip-components=NUM  --wildcards
   --mtime=DATE|FILE  --owner=NAME[:ID]  --group=NAME[:ID]  --numeric-owner  --mode=OCTAL
-                       what the archive says of each file, instead of what is so here
+                       the attributes to record in the archive instead of those of the files
   -m                   unpacked files are as old as now
   -h                   what links lead to in their place
 
@@ -55,7 +55,7 @@ struct Options {
     /// Each name with the directory that it is relative to.
     names: Vec<(PathBuf, String)>,
     directory: PathBuf,
-    /// What the archive says of each file.
+    /// Attributes to record in the archive instead of those of the files.
     said: Said,
     /// Whether owners are numbers only.
     numeric: bool,
@@ -65,7 +65,7 @@ struct Options {
     follow: bool,
 }
 
-/// What an archive says of each file, where that was given.
+/// Attributes that options set for all entries of an archive.
 #[derive(Default)]
 struct Said {
     mtime: Option<u64>,
@@ -148,7 +148,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
                 options.said.mode = Some(octal.ok_or_else(|| format!("{text:?} is no octal mode, such as 644"))?);
             }
             Long("sort") => one_of("--sort", &cli::value(&mut parser)?, &["none", "name", "inode"])?,
-            // What is written is read by all of them.
+            // All of these read the one format that is written.
             Long("format") => {
                 one_of("--format", &cli::value(&mut parser)?, &["gnu", "oldgnu", "pax", "posix", "ustar", "v7"])?;
             }
@@ -176,7 +176,7 @@ fn one_of(option: &str, word: &str, words: &[&str]) -> Result<(), Error> {
 /// Seconds since 1970, of a date or of a file, which begins with `.` or `/`.
 fn mtime(text: &str) -> Result<u64, Error> {
     let time = match text.starts_with(['.', '/']) {
-        true => std::fs::metadata(text).and_then(|found| found.modified()).map_err(cli::at(text))?,
+        true => std::fs::metadata(text).and_then(|found| found.modified()).map_err(cli::with_path(text))?,
         false => date(text, SystemTime::now())?,
     };
     Ok(time.duration_since(UNIX_EPOCH).map_err(|_| "a date before 1970")?.as_secs())
@@ -227,7 +227,7 @@ fn create(options: &Options) -> cli::Outcome {
     }
     let output: Box<dyn Write> = match options.file.as_str() {
         "-" => Box::new(io::stdout().lock()),
-        path => Box::new(BufWriter::with_capacity(64 << 10, File::create(path).map_err(cli::at(path))?)),
+        path => Box::new(BufWriter::with_capacity(64 << 10, File::create(path).map_err(cli::with_path(path))?)),
     };
     if let Some(format) = options.format {
         let mut builder = Builder::new(Encoder::new(format, output, format.usual_level())?);
@@ -246,14 +246,14 @@ fn append(options: &Options) -> cli::Outcome {
     let path = &options.file;
     let mut entries = Vec::new();
     let end = {
-        let mut archive = Archive::new(File::open(path).map_err(cli::at(path))?);
+        let mut archive = Archive::new(File::open(path).map_err(cli::with_path(path))?);
         for entry in archive.entries()? {
             let entry = entry?;
             entries.push(entry.raw_file_position() + entry.size().next_multiple_of(512));
         }
         entries.into_iter().max().unwrap_or(0)
     };
-    let mut file = File::options().write(true).open(path).map_err(cli::at(path))?;
+    let mut file = File::options().write(true).open(path).map_err(cli::with_path(path))?;
     file.set_len(end)?;
     io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
     let mut builder = Builder::new(file);
@@ -342,7 +342,7 @@ fn add(
     } else {
         header.set_entry_type(EntryType::Regular);
         header.set_size(meta.len());
-        let file = File::open(entry.path()).map_err(cli::at(entry.path()))?;
+        let file = File::open(entry.path()).map_err(cli::with_path(entry.path()))?;
         // A file that grows meanwhile must not break the archive.
         append_entry(builder, &mut header, name, "", file.take(meta.len()))?;
     }
@@ -384,9 +384,10 @@ fn append_entry(
 const LONG_LINK: &[u8] = b"././@LongLink";
 
 fn read(options: &Options) -> cli::Outcome {
-    let mut input = BufReader::with_capacity(64 << 10, cli::open(&options.file).map_err(cli::at(&options.file))?);
-    // What it begins with says how it was compressed, as with GNU's tar.
-    let format = Format::of(io::BufRead::fill_buf(&mut input)?);
+    let mut input =
+        BufReader::with_capacity(64 << 10, cli::open(&options.file).map_err(cli::with_path(&options.file))?);
+    // Detects the compression by the first bytes, as GNU's tar does.
+    let format = Format::detect(io::BufRead::fill_buf(&mut input)?);
     let input: Box<dyn Read> = match format {
         Some(format) => format.decoder(input),
         None => Box::new(input),
@@ -451,7 +452,7 @@ fn extract(options: &Options, entry: &mut Entry<impl Read>, name: &str) -> Resul
         return Err("file exists; not unpacked".into());
     }
     if is_there && !target.is_dir() {
-        // What is there may be a link; writing to it would write elsewhere.
+        // An existing file may be a link; writing to it would write elsewhere.
         std::fs::remove_file(&target).map_err(plain)?;
     }
     if kind.is_symlink() || kind.is_hard_link() {

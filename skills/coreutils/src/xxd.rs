@@ -35,7 +35,7 @@ pub fn main(arguments: Vec<String>) -> i32 {
         let file = files.first().cloned().unwrap_or_else(|| "-".into());
         let bytes = cli::read(&file)?;
         let mut out: Box<dyn Write> = match files.get(1) {
-            Some(path) => Box::new(std::fs::File::create(path).map_err(cli::at(path))?),
+            Some(path) => Box::new(std::fs::File::create(path).map_err(cli::with_path(path))?),
             None => Box::new(io::stdout().lock()),
         };
         if reverse {

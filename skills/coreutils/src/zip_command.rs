@@ -126,7 +126,7 @@ fn globs(parser: &mut lexopt::Parser, globs: &mut Vec<String>) -> Result<(), Err
 
 fn write(target: &str, mut files: Vec<Packed>, packing: &Packing) -> Result<(), Error> {
     let part = format!("{target}.part");
-    let mut writer = ZipWriter::new(File::create(&part).map_err(cli::at(target))?);
+    let mut writer = ZipWriter::new(File::create(&part).map_err(cli::with_path(target))?);
     let mut replaced = Vec::new();
     if let Ok(old) = File::open(target) {
         let mut old = ZipArchive::new(BufReader::new(old))?;
@@ -146,7 +146,7 @@ fn write(target: &str, mut files: Vec<Packed>, packing: &Packing) -> Result<(), 
         }
     }
     pack(writer, &files, &replaced, packing)?;
-    std::fs::rename(&part, target).map_err(cli::at(target))?;
+    std::fs::rename(&part, target).map_err(cli::with_path(target))?;
     if packing.moves { remove(&files) } else { Ok(()) }
 }
 
@@ -156,7 +156,7 @@ fn remove(files: &[Packed]) -> Result<(), Error> {
         if file.kind.is_dir() {
             let _ = std::fs::remove_dir(&file.path);
         } else {
-            std::fs::remove_file(&file.path).map_err(cli::at(&file.path))?;
+            std::fs::remove_file(&file.path).map_err(cli::with_path(&file.path))?;
         }
     }
     Ok(())
@@ -183,12 +183,12 @@ fn pack<W: Write + Seek>(
             continue;
         }
         if kind.is_symlink() {
-            let target = std::fs::read_link(path).map_err(cli::at(path))?;
+            let target = std::fs::read_link(path).map_err(cli::with_path(path))?;
             writer.add_symlink(name.as_str(), target.to_string_lossy(), options)?;
             told(format_args!("{verb}: {name} (stored 0%)"))?;
             continue;
         }
-        let bytes = std::fs::read(path).map_err(cli::at(path))?;
+        let bytes = std::fs::read(path).map_err(cli::with_path(path))?;
         let stored = packing.level == 0 || bytes.is_empty();
         let method = if stored { CompressionMethod::Stored } else { CompressionMethod::Deflated };
         options = options.compression_method(method).compression_level((!stored).then_some(packing.level));
@@ -300,7 +300,7 @@ pub fn unzip(arguments: Vec<String>) -> i32 {
             let target = base.join(&inner);
             let display = if directory == "." { inner.clone() } else { target.clone() };
             if entry.is_dir() {
-                std::fs::create_dir_all(&target).map_err(cli::at(&target))?;
+                std::fs::create_dir_all(&target).map_err(cli::with_path(&target))?;
                 if !quiet {
                     writeln!(out, "   creating: {}/", display.display())?;
                 }
@@ -315,15 +315,15 @@ pub fn unzip(arguments: Vec<String>) -> i32 {
                     code = 1;
                     continue;
                 }
-                std::fs::remove_file(&target).map_err(cli::at(&target))?;
+                std::fs::remove_file(&target).map_err(cli::with_path(&target))?;
             }
             if let Some(parent) = target.parent() {
-                std::fs::create_dir_all(parent).map_err(cli::at(parent))?;
+                std::fs::create_dir_all(parent).map_err(cli::with_path(parent))?;
             }
-            let mut file = File::create(&target).map_err(cli::at(&target))?;
+            let mut file = File::create(&target).map_err(cli::with_path(&target))?;
             io::copy(&mut entry.by_ref(), &mut file).map_err(|e| format!("{name}: {e}"))?;
             if let Some(bits) = entry.unix_mode() {
-                archive::set_permissions(&target, bits).map_err(cli::at(&target))?;
+                archive::set_permissions(&target, bits).map_err(cli::with_path(&target))?;
             }
             if !quiet {
                 let verb = if entry.compression() == CompressionMethod::Stored { " extracting" } else { "  inflating" };

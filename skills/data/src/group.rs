@@ -38,12 +38,12 @@ pub fn derived<'t>(table: &'t Table, text: &str) -> Result<Cow<'t, Column>, Fail
 
 fn values_of(part: &str, moments: &[f64]) -> Values {
     let numbers = |of: fn(Civil) -> f64| {
-        moments.iter().map(|&m| if m.is_nan() { m } else { of(Civil::of(m)) }).collect::<Vec<f64>>()
+        moments.iter().map(|&m| if m.is_nan() { m } else { of(Civil::from_seconds(m)) }).collect::<Vec<f64>>()
     };
     let texts = |of: fn(Civil) -> String| {
         let mut texts = Texts::default();
         for &m in moments {
-            texts.push(if m.is_nan() { String::new() } else { of(Civil::of(m)) }.as_str());
+            texts.push(if m.is_nan() { String::new() } else { of(Civil::from_seconds(m)) }.as_str());
         }
         texts
     };

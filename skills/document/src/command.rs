@@ -73,7 +73,7 @@ pub fn run(name: &str, arguments: &[String], out: &mut dyn Write) -> Result<()> 
 /// Reads a file, or standard input for `-`.
 fn load(path: &str) -> Result<Vec<u8>> {
     if path != "-" {
-        return crate::answer::load(Path::new(path)).map_err(at(path));
+        return crate::answer::load(Path::new(path)).map_err(with_path(path));
     }
     let mut bytes = Vec::new();
     std::io::stdin().lock().take(limits::FILE_BYTES + 1).read_to_end(&mut bytes)?;
@@ -97,11 +97,11 @@ fn check(path: &str) -> Result<()> {
     if path == "-" || std::fs::metadata(path).is_ok() {
         return Ok(());
     }
-    Err(at(path)("there is no such file".into()))
+    Err(with_path(path)("there is no such file".into()))
 }
 
 /// Puts the path before an error.
-fn at(path: &str) -> impl Fn(Error) -> Error {
+fn with_path(path: &str) -> impl Fn(Error) -> Error {
     move |error| Error::new(format!("{path}: {error}"))
 }
 

@@ -38,7 +38,7 @@ const TEXT_TYPES: [&str; 11] = [
 
 impl Kind {
     /// From the header `content-type`, and from the body where that is missing or says nothing.
-    pub fn of(content_type: Option<&str>, body: &[u8]) -> Self {
+    pub fn detect(content_type: Option<&str>, body: &[u8]) -> Self {
         let mut parts = content_type.unwrap_or_default().split(';');
         let media_type = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
         let charset = parts.find_map(|part| {
@@ -109,13 +109,13 @@ mod tests {
             (None, b"\xff\xd8\xff", Shape::Binary),
         ];
         for (header, body, shape) in cases {
-            assert_eq!(Kind::of(header, body).shape, shape, "{header:?}");
+            assert_eq!(Kind::detect(header, body).shape, shape, "{header:?}");
         }
     }
 
     #[test]
     fn a_charset_is_found_in_header_and_page() {
-        let charset = |header, body: &str| Kind::of(Some(header), body.as_bytes()).charset(body.as_bytes());
+        let charset = |header, body: &str| Kind::detect(Some(header), body.as_bytes()).charset(body.as_bytes());
         assert_eq!(charset("text/html; charset=\"ISO-8859-1\"", "").as_deref(), Some("ISO-8859-1"));
         assert_eq!(charset("text/html", "<meta charset=latin1>").as_deref(), Some("latin1"));
         let old = "<meta http-equiv='Content-Type' content='text/html; charset=windows-1252'>";

@@ -46,7 +46,7 @@ impl Skill for Fetch {
 
     fn run(args: Args, _call: &Call) -> Result<Reply, Failure> {
         let response = get(&args)?;
-        let kind = Kind::of(response.header("content-type"), &response.body);
+        let kind = Kind::detect(response.header("content-type"), &response.body);
         let answer = Answer { url: response.url, kind, body: response.body };
         match &args.save {
             Some(path) => answer.save(path, args.form),

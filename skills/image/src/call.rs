@@ -133,7 +133,7 @@ mod tests {
             (&json!(300), &json!(400), &json!("JPEG"))
         );
         let bytes = BASE64.decode(shown["base64"].as_str().unwrap().as_bytes()).unwrap();
-        assert_eq!(shown["media_type"], Kind::of(&bytes).unwrap().media_type());
+        assert_eq!(shown["media_type"], Kind::detect(&bytes).unwrap().media_type());
         assert_eq!(look("--region 0.5,0.5,0.5,0.5 photo.jpg")["region"], json!([150, 200, 150, 200]));
         let small = look("photo.jpg --pixels 3000 --max-bytes 2000");
         assert_eq!((&small["width"], &small["height"]), (&json!(47), &json!(63)));

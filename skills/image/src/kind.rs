@@ -49,7 +49,7 @@ const OTHERS: [(usize, &[u8], &str); 15] = [
 
 impl Kind {
     /// Returns the format of a file's content, or a sentence about why it cannot be read.
-    pub fn of(bytes: &[u8]) -> Result<Self, String> {
+    pub fn detect(bytes: &[u8]) -> Result<Self, String> {
         let found = match bytes {
             [] => return Err("it is empty".to_owned()),
             [0xff, 0xd8, 0xff, ..] => Self::Jpeg,
@@ -161,7 +161,7 @@ mod tests {
             (b"MM\0+", Kind::Tiff),
             (b"P6\n1 1\n255\n", Kind::Pnm),
         ] {
-            assert_eq!(Kind::of(start), Ok(kind));
+            assert_eq!(Kind::detect(start), Ok(kind));
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
             (b"hello", "not a picture"),
             (b"\xff", "not a picture"),
         ] {
-            let said = Kind::of(start).unwrap_err();
+            let said = Kind::detect(start).unwrap_err();
             assert!(said.contains(words), "{said}");
         }
     }

@@ -81,7 +81,7 @@ pub fn reason(error: &std::io::Error) -> String {
 
 impl Source {
     pub fn new(bytes: Vec<u8>) -> Result<Self, String> {
-        let kind = Kind::of(&bytes)?;
+        let kind = Kind::detect(&bytes)?;
         Ok(Self { bytes, kind })
     }
 

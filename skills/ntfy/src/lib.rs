@@ -77,7 +77,7 @@ impl Guest for Ntfy {
 
     fn send(config: Config, recipient: String, letter: Letter) -> Result<(), Failure> {
         let to = answers(&config, &recipient)?;
-        let mut sent = Sent::of(&recipient, &letter.id)?;
+        let mut sent = Sent::load(&recipient, &letter.id)?;
         let texts = parts(&letter.text, MAX_TEXT);
         // Who reads the topic for answers need not know the one in which the owner writes.
         let actions = actions(&config, &recipient, &letter.choices).filter(|_| to == recipient);

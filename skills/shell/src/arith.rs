@@ -268,7 +268,7 @@ impl<'s> Evaluator<'_, 's> {
             return Ok(elements.get(unquoted(index)).cloned());
         }
         let number = self.index(index)?;
-        Ok(self.env.get(name).as_deref().and_then(|value| value.at(number)).map(str::to_owned))
+        Ok(self.env.get(name).as_deref().and_then(|value| value.element(number)).map(str::to_owned))
     }
 
     fn index(&mut self, source: &str) -> Result<i64, Stop> {

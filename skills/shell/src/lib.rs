@@ -111,7 +111,7 @@ impl Guest for Component {
         let mut shell = Shell::new(state, table);
         let outcome = match work {
             Some(Work::List(list)) => shell.list(&list),
-            Some(Work::Command(command)) => shell.list(&program::List::of(command)),
+            Some(Work::Command(command)) => shell.list(&program::List::from_command(command)),
             Some(Work::Source(source)) => match parse::script(&source) {
                 Ok(lines) => {
                     shell.echo_source(&source);

@@ -175,7 +175,7 @@ impl Access {
 
 impl List {
     /// One command.
-    pub fn of(command: Command) -> List {
+    pub fn from_command(command: Command) -> List {
         let first = Pipeline { time: None, negated: false, stages: vec![command] };
         List(vec![Item { first, rest: Vec::new(), background: false }])
     }

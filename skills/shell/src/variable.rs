@@ -52,7 +52,7 @@ impl Shell {
         };
         let text = match self.state.variables.get(name)?.value.as_ref()? {
             Value::Keyed(elements) => elements.get(index).cloned(),
-            value => index.parse().ok().and_then(|index| value.at(index)).map(str::to_owned),
+            value => index.parse().ok().and_then(|index| value.element(index)).map(str::to_owned),
         };
         Some(text.map(|text| Cow::Owned(Value::Scalar(text))))
     }

@@ -94,7 +94,7 @@ pub fn answer(config: &Config, message: &str, text: &str) -> Result<(), Failure>
 
 /// A text with what was decided below it.
 fn noted(text: &str, note: &str) -> Formatted {
-    let whole = Formatted::of(&format!("{text}\n\n**{note}**"));
+    let whole = Formatted::from_markdown(&format!("{text}\n\n**{note}**"));
     if whole.fits() {
         return whole;
     }

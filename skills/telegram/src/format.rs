@@ -17,7 +17,7 @@ pub struct Formatted {
 }
 
 impl Formatted {
-    pub fn of(markdown: &str) -> Formatted {
+    pub fn from_markdown(markdown: &str) -> Formatted {
         let mut writer = Writer::default();
         for event in Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
             writer.event(event);
@@ -227,7 +227,7 @@ mod tests {
 
     /// The text, and each marked place as a client shows it.
     fn shown(markdown: &str) -> (String, Vec<(String, String)>) {
-        let Formatted { text, entities } = Formatted::of(markdown);
+        let Formatted { text, entities } = Formatted::from_markdown(markdown);
         let units: Vec<u16> = text.encode_utf16().collect();
         let place = |entity: &Value| {
             let start = entity["offset"].as_u64().unwrap() as usize;
@@ -238,7 +238,7 @@ mod tests {
         (text, entities.iter().map(place).collect())
     }
 
-    fn of(kind: &str, text: &str) -> (String, String) {
+    fn mark(kind: &str, text: &str) -> (String, String) {
         (kind.to_owned(), text.to_owned())
     }
 
@@ -248,11 +248,11 @@ mod tests {
             shown("# Title\nSome **bold 👍** and *italic*, `code` and [a link](https://a.example/x).\n\nEnd");
         assert_eq!(text, "Title\nSome bold 👍 and italic, code and a link.\n\nEnd");
         let expected = [
-            of("bold", "Title"),
-            of("bold", "bold 👍"),
-            of("italic", "italic"),
-            of("code", "code"),
-            of("text_link", "a link"),
+            mark("bold", "Title"),
+            mark("bold", "bold 👍"),
+            mark("italic", "italic"),
+            mark("code", "code"),
+            mark("text_link", "a link"),
         ];
         assert_eq!(places, expected);
     }
@@ -263,9 +263,9 @@ mod tests {
             "Do:\n\n1. one\n2. two\n   - sub\n\n```sh\necho 1\n\necho **2**\n```\n\n|a|b|\n|-|-|\n|*1*|2|\n\n> said",
         );
         assert_eq!(text, "Do:\n\n1. one\n2. two\n  • sub\n\necho 1\n\necho **2**\n\na | b\n1 | 2\n\nsaid");
-        let expected = [of("pre", "echo 1\n\necho **2**"), of("pre", "a | b\n1 | 2"), of("blockquote", "said")];
+        let expected = [mark("pre", "echo 1\n\necho **2**"), mark("pre", "a | b\n1 | 2"), mark("blockquote", "said")];
         assert_eq!(places, expected);
-        assert_eq!(Formatted::of("```sh\nx\n```").entities[0]["language"], "sh");
+        assert_eq!(Formatted::from_markdown("```sh\nx\n```").entities[0]["language"], "sh");
     }
 
     #[test]
@@ -279,9 +279,9 @@ mod tests {
 
     #[test]
     fn what_telegram_would_not_take_is_known() {
-        assert!(!Formatted::of("[a]: https://a.example").fits());
-        assert!(!Formatted::of(&format!("|{}\n|{}\n", "a|".repeat(1_900), "-|".repeat(1_900))).fits());
-        assert!(Formatted::of(&"ü".repeat(1_900)).fits());
-        assert!(Formatted::of(&"*a* ".repeat(300)).entities.len() <= MAX_ENTITIES);
+        assert!(!Formatted::from_markdown("[a]: https://a.example").fits());
+        assert!(!Formatted::from_markdown(&format!("|{}\n|{}\n", "a|".repeat(1_900), "-|".repeat(1_900))).fits());
+        assert!(Formatted::from_markdown(&"ü".repeat(1_900)).fits());
+        assert!(Formatted::from_markdown(&"*a* ".repeat(300)).entities.len() <= MAX_ENTITIES);
     }
 }

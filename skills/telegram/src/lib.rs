@@ -48,7 +48,7 @@ impl Guest for Telegram {
 
     fn send(config: Config, recipient: String, letter: Letter) -> Result<(), Failure> {
         let chat = chat(&recipient)?;
-        let mut sent = Sent::of(&recipient, &letter.id)?;
+        let mut sent = Sent::load(&recipient, &letter.id)?;
         let texts = parts(&letter.text, MAX_TEXT);
         for (index, text) in texts.iter().enumerate().skip(sent.parts) {
             match index + 1 == texts.len() && !letter.choices.is_empty() {
@@ -109,7 +109,7 @@ fn say(config: &Config, chat: i64, text: &str, keyboard: Option<&Value>) -> Resu
         }
         request
     };
-    let formatted = Formatted::of(text);
+    let formatted = Formatted::from_markdown(text);
     let plain = Formatted { text: text.to_owned(), entities: Vec::new() };
     let first = if formatted.fits() { formatted } else { plain.clone() };
     match api::call(config, "sendMessage", &request(&first)) {

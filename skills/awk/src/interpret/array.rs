@@ -86,7 +86,7 @@ impl<'p> Interpreter<'p, '_> {
 }
 
 fn number(key: &Text) -> f64 {
-    crate::number::of(key.bytes())
+    crate::number::from_text(key.bytes())
 }
 
 fn numbers(a: f64, b: f64) -> Ordering {

@@ -206,7 +206,7 @@ impl<'p> Interpreter<'p, '_> {
         } else if digits.starts_with('0') && !digits.contains(['.', 'e', 'E', '8', '9']) {
             based(digits, 8)
         } else {
-            number::of(digits.as_bytes())
+            number::from_text(digits.as_bytes())
         };
         Ok(if negative { -number } else { number })
     }

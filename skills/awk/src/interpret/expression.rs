@@ -59,7 +59,7 @@ impl<'p> Interpreter<'p, '_> {
                 Lvalue::Field(index) => {
                     let number = self.field_number(index)?;
                     if number == 0 {
-                        return Ok(crate::number::of(self.record.text(&self.ofs, &self.convfmt)));
+                        return Ok(crate::number::from_text(self.record.text(&self.ofs, &self.convfmt)));
                     }
                     self.split_record();
                     self.record.number(number)

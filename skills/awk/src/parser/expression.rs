@@ -61,7 +61,7 @@ impl Parser<'_> {
     fn matching(&mut self) -> Result<Expr, Error> {
         let mut left = self.comparison()?;
         loop {
-            let negated = self.at("!~");
+            let negated = self.is_at("!~");
             if !self.taken("~")? && !self.taken("!~")? {
                 return Ok(left);
             }
@@ -87,8 +87,8 @@ impl Parser<'_> {
     /// Also `command | getline`, which takes a concatenation as its command.
     pub fn concatenation(&mut self) -> Result<Expr, Error> {
         let mut left = self.joined()?;
-        while self.at("|") || self.at("|&") {
-            let coprocess = self.at("|&");
+        while self.is_at("|") || self.is_at("|&") {
+            let coprocess = self.is_at("|&");
             let saved = (self.lexer.clone(), self.token.clone(), self.line);
             self.advance()?;
             if !self.taken_keyword("getline")? {
@@ -290,7 +290,7 @@ impl Parser<'_> {
     pub fn list(&mut self, end: &'static str) -> Result<Vec<Expr>, Error> {
         let mut list = Vec::new();
         self.skip_newlines()?;
-        while !self.at(end) {
+        while !self.is_at(end) {
             list.push(self.expression()?);
             self.skip_newlines()?;
             if !self.taken(",")? {
@@ -316,7 +316,7 @@ impl Parser<'_> {
         let Token::Name(name) = self.token.clone() else { return Err(self.unexpected("the name of an array")) };
         self.advance()?;
         let mut array = ArrayRef::Variable(self.slot(&name));
-        while self.at("[") {
+        while self.is_at("[") {
             array = ArrayRef::Element(array.into(), self.subscripts()?);
         }
         Ok(array)
@@ -325,7 +325,7 @@ impl Parser<'_> {
     fn named(&mut self, name: &str) -> Result<Expr, Error> {
         if let Some((name, builtin, least, _)) = self.builtin(name) {
             self.advance()?;
-            if self.at("(") {
+            if self.is_at("(") {
                 return self.arguments(builtin, name);
             }
             if least > 0 || builtin != Builtin::Length {
@@ -335,7 +335,7 @@ impl Parser<'_> {
         }
         if self.defined.iter().any(|function| function == name) && !self.parameters.iter().any(|p| p == name) {
             self.advance()?;
-            if !self.at("(") {
+            if !self.is_at("(") {
                 return Err(self.error(format!("`{name}` is a function and needs its `(`")));
             }
             return self.user_call(name);

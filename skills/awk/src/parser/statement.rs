@@ -10,7 +10,7 @@ impl Parser<'_> {
     /// The body of `if`, a loop or `else`.
     fn body(&mut self) -> Result<Vec<Statement>, Error> {
         self.skip_newlines()?;
-        if self.at("{") {
+        if self.is_at("{") {
             return self.block();
         }
         if self.taken(";")? {
@@ -35,7 +35,7 @@ impl Parser<'_> {
 
     fn any_statement(&mut self) -> Result<Statement, Error> {
         let Token::Keyword(word) = self.token else {
-            if self.at("{") {
+            if self.is_at("{") {
                 return Ok(Statement::Block(self.block()?));
             }
             return self.ended(|parser| parser.simple());
@@ -111,7 +111,7 @@ impl Parser<'_> {
         let first = self.for_part(";")?;
         self.expect(";")?;
         self.skip_newlines()?;
-        let condition = if self.at(";") { None } else { Some(self.free(|parser| parser.expression())?) };
+        let condition = if self.is_at(";") { None } else { Some(self.free(|parser| parser.expression())?) };
         self.expect(";")?;
         self.skip_newlines()?;
         let step = self.for_part(")")?;
@@ -120,7 +120,7 @@ impl Parser<'_> {
     }
 
     fn for_part(&mut self, end: &'static str) -> Result<Option<Expr>, Error> {
-        if self.at(end) { Ok(None) } else { self.free(|parser| parser.expression()).map(Some) }
+        if self.is_at(end) { Ok(None) } else { self.free(|parser| parser.expression()).map(Some) }
     }
 
     fn switch(&mut self) -> Result<Statement, Error> {
@@ -149,7 +149,7 @@ impl Parser<'_> {
             let mut body = Vec::new();
             loop {
                 self.skip_ends()?;
-                if self.at("}") || matches!(self.token, Token::Keyword("case" | "default")) {
+                if self.is_at("}") || matches!(self.token, Token::Keyword("case" | "default")) {
                     break;
                 }
                 body.push(self.statement()?);
@@ -246,7 +246,7 @@ impl Parser<'_> {
         if end(&self.token) {
             return Ok(Vec::new());
         }
-        if self.at("(") {
+        if self.is_at("(") {
             let saved = (self.lexer.clone(), self.token.clone(), self.line);
             self.advance()?;
             let list = self.free(|parser| parser.list(")"));

@@ -19,7 +19,7 @@ impl Fixed {
         Ok(Self { digits, one: power_of_ten(digits) })
     }
 
-    fn of(&self, number: &Number) -> BigInt {
+    fn convert(&self, number: &Number) -> BigInt {
         number.value_at(self.digits)
     }
 
@@ -97,7 +97,7 @@ pub fn exponential(x: &Number, scale: u64) -> Result<Number, Failed> {
     }
     bounded(size as f64)?;
     let fixed = Fixed::new(scale + size + GUARD)?;
-    let mut reduced = fixed.of(&x);
+    let mut reduced = fixed.convert(&x);
     let mut halvings = 0;
     while reduced > fixed.one {
         reduced /= 2;
@@ -105,7 +105,7 @@ pub fn exponential(x: &Number, scale: u64) -> Result<Number, Failed> {
     }
     // Each squaring doubles the error.
     let fixed = Fixed::new(fixed.digits + halvings)?;
-    let reduced = fixed.of(&x) >> halvings;
+    let reduced = fixed.convert(&x) >> halvings;
     let mut power = fixed.sum(fixed.one.clone(), |term, count| fixed.multiply(&term, &reduced) / count);
     for _ in 0..halvings {
         power = fixed.multiply(&power, &power);
@@ -123,7 +123,7 @@ pub fn logarithm(x: &Number, scale: u64) -> Result<Number, Failed> {
         return Ok(Number { value: (BigInt::from(1) - power_of_ten(scale)) * power_of_ten(scale), scale });
     }
     let fixed = Fixed::new(scale + x.scale + GUARD + 20)?;
-    let mut reduced = fixed.of(x);
+    let mut reduced = fixed.convert(x);
     let mut roots = 0_u32;
     let (low, high) = (&fixed.one * 9 / 10, &fixed.one * 11 / 10);
     while reduced < low || reduced > high {
@@ -149,7 +149,7 @@ pub fn logarithm(x: &Number, scale: u64) -> Result<Number, Failed> {
 /// `s(x)`.
 pub fn sine(x: &Number, scale: u64) -> Result<Number, Failed> {
     let fixed = Fixed::new(scale + 2 * whole_digits(x) + GUARD)?;
-    let angle = fixed.of(x) % (fixed.pi() * 2);
+    let angle = fixed.convert(x) % (fixed.pi() * 2);
     Ok(fixed.number(sine_of(&fixed, angle), scale))
 }
 
@@ -157,7 +157,7 @@ pub fn sine(x: &Number, scale: u64) -> Result<Number, Failed> {
 pub fn cosine(x: &Number, scale: u64) -> Result<Number, Failed> {
     let fixed = Fixed::new(scale + 2 * whole_digits(x) + GUARD)?;
     let pi = fixed.pi();
-    let angle = (fixed.of(x) + &pi / 2) % (pi * 2);
+    let angle = (fixed.convert(x) + &pi / 2) % (pi * 2);
     Ok(fixed.number(sine_of(&fixed, angle), scale))
 }
 
@@ -177,7 +177,7 @@ fn sine_of(fixed: &Fixed, angle: BigInt) -> BigInt {
 /// `a(x)`.
 pub fn arctangent(x: &Number, scale: u64) -> Result<Number, Failed> {
     let fixed = Fixed::new(scale + GUARD)?;
-    let value = fixed.of(x);
+    let value = fixed.convert(x);
     let angle = if value.magnitude() <= fixed.one.magnitude() {
         fixed.arctangent_of_small(&value)
     } else {
@@ -198,7 +198,7 @@ pub fn bessel(order: &Number, x: &Number, scale: u64) -> Result<Number, Failed> 
     bounded(size as f64 + order as f64)?;
     // Terms grow to e^x before they cancel each other.
     let fixed = Fixed::new(scale + size + GUARD)?;
-    let half: BigInt = fixed.of(x) / 2;
+    let half: BigInt = fixed.convert(x) / 2;
     let mut first = fixed.one.clone();
     for count in 1..=order {
         first = fixed.multiply(&first, &half) / count;

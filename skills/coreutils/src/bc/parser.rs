@@ -259,7 +259,7 @@ impl Parser {
                 let step = self.expression_before(")")?;
                 self.newlines()?;
                 let repeated = Statement::Loop(condition, step, Box::new(self.statement()?));
-                // What the first expression comes to is not printed.
+                // The value of the first expression is not printed.
                 let first = first.map(|first| Statement::If(first, Box::new(Statement::Block(Vec::new())), None));
                 Ok(Statement::Block(first.into_iter().chain([repeated]).collect()))
             }

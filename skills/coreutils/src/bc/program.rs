@@ -20,7 +20,7 @@ pub enum Operator {
     Or,
 }
 
-/// What can be assigned to.
+/// A place that a value can be assigned to.
 #[derive(Debug)]
 pub enum Lvalue {
     Variable(String),
@@ -99,7 +99,7 @@ pub struct Function {
     pub void: bool,
 }
 
-/// What stands on one line of the program, or begins there.
+/// A line of the program, or a function that begins there.
 #[derive(Debug)]
 pub enum Item {
     Statements(Vec<Statement>),

@@ -62,7 +62,7 @@ impl Format {
     }
 
     /// The format of data that begins so.
-    pub fn of(head: &[u8]) -> Option<Format> {
+    pub fn detect(head: &[u8]) -> Option<Format> {
         [Format::Gzip, Format::Xz, Format::Bzip2].into_iter().find(|format| format.is(head))
     }
 

@@ -6,7 +6,7 @@ use super::compare::{Change, Lines};
 
 const TAB: usize = 8;
 
-/// What stands between the columns at least.
+/// The smallest distance between the columns.
 const GUTTER: usize = 3;
 
 #[derive(Clone, Copy)]

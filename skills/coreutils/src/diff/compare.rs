@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// What does not count.
+/// Differences to ignore.
 #[derive(Default)]
 pub struct Rules {
     pub ignore_case: bool,

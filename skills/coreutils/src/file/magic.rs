@@ -44,7 +44,7 @@ const SIGNATURES: &[(usize, &[u8], &str, &str)] = &[
     (0, b"-----BEGIN PGP MESSAGE", "PGP message", "application/pgp"),
 ];
 
-/// What a zip archive is that begins with a file of this name or has it near its beginning.
+/// Types of zip archives, by a file name at or near the beginning.
 const PACKAGES: &[(&str, &str, &str)] = &[
     ("word/", "Microsoft Word 2007+", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     ("xl/", "Microsoft Excel 2007+", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
@@ -52,7 +52,7 @@ const PACKAGES: &[(&str, &str, &str)] = &[
     ("META-INF/MANIFEST.MF", "Java archive data (JAR)", "application/java-archive"),
 ];
 
-/// What the file `mimetype` says with which some zip archives begin.
+/// Types of zip archives that begin with a file `mimetype`, by its content.
 const DECLARED: &[(&str, &str, &str)] = &[
     ("application/epub+zip", "EPUB document", "application/epub+zip"),
     ("application/vnd.oasis.opendocument.text", "OpenDocument Text", "application/vnd.oasis.opendocument.text"),

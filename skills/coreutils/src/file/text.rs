@@ -35,7 +35,7 @@ pub fn kind(bytes: &[u8], whole: bool) -> Option<Kind> {
     Some(Kind { words, mime, charset: encoding.charset })
 }
 
-/// Nothing if it is no text.
+/// The encoding of a text; `None` if the bytes are not a text.
 fn encoding(bytes: &[u8], whole: bool) -> Option<Encoding<'_>> {
     for (mark, little, words, charset) in [
         (&b"\xff\xfe"[..], true, "Unicode text, UTF-16, little-endian", "utf-16le"),
@@ -79,7 +79,7 @@ fn is_binary(byte: u8) -> bool {
     matches!(byte, 0..=6 | 14..=26 | 28..=31 | 127)
 }
 
-/// What is unusual about the lines.
+/// Describes unusual line ends and long lines.
 fn lines(text: &str) -> String {
     let mut words = String::new();
     let longest = text.split(['\n', '\r']).map(str::len).max().unwrap_or_default();
@@ -160,7 +160,7 @@ fn content(text: &str, whole: bool) -> (Option<&'static str>, &'static str) {
     (None, "text/plain")
 }
 
-/// What runs a text that begins with `#!`.
+/// The interpreter of a text that begins with `#!`.
 fn script(text: &str) -> Option<(Option<&'static str>, &'static str)> {
     let line = text.strip_prefix("#!")?.lines().next()?;
     let mut words = line.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or_default());

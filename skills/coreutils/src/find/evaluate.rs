@@ -1,4 +1,4 @@
-//! What the expression of `find` says about one file, and what it does to it.
+//! Evaluates the expression of `find` for one file, and runs its actions.
 
 use std::io::{self, StdoutLock, Write};
 use std::path::Path;

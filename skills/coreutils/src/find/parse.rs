@@ -95,7 +95,7 @@ pub struct Command {
     pub contents_first: bool,
     pub min_depth: usize,
     pub max_depth: usize,
-    /// What ages are counted from.
+    /// The moment that ages are counted from.
     pub now: SystemTime,
 }
 
@@ -229,7 +229,8 @@ impl Parser {
             "-mmin" | "-amin" | "-cmin" => Expression::Age { amount: amount(&self.value(&word)?)?, unit: 60 },
             "-newer" | "-anewer" | "-cnewer" | "-newermm" => {
                 let path = self.value(&word)?;
-                let modified = std::fs::metadata(&path).and_then(|meta| meta.modified()).map_err(cli::at(&path))?;
+                let modified =
+                    std::fs::metadata(&path).and_then(|meta| meta.modified()).map_err(cli::with_path(&path))?;
                 Expression::Newer(modified)
             }
             "-newermt" => Expression::Newer(date(&self.value(&word)?, self.command.now)?),
@@ -247,7 +248,7 @@ impl Parser {
             "-false" => Expression::Constant(false),
             "-samefile" => {
                 let path = self.value(&word)?;
-                Expression::SameFile(std::fs::canonicalize(&path).map_err(cli::at(&path))?)
+                Expression::SameFile(std::fs::canonicalize(&path).map_err(cli::with_path(&path))?)
             }
             "-maxdepth" => {
                 self.command.max_depth = self.depth(&word)?;
@@ -270,7 +271,7 @@ impl Parser {
             "-printf" => Expression::Printf(printf::parse(&self.value(&word)?)?),
             "-fprint" => {
                 let path = self.value(&word)?;
-                Expression::PrintTo(RefCell::new(File::create(&path).map_err(cli::at(&path))?))
+                Expression::PrintTo(RefCell::new(File::create(&path).map_err(cli::with_path(&path))?))
             }
             "-ls" => Expression::List,
             "-delete" => {
@@ -402,7 +403,7 @@ pub fn date(text: &str, now: SystemTime) -> Result<SystemTime, Error> {
     if numbers.len() < 3 {
         return Err(wrong().into());
     }
-    // What is far beyond any calendar must not overflow on the way.
+    // A number far beyond any calendar must not overflow in the calculation.
     if numbers.iter().any(|number| !(0..=9_999).contains(number)) {
         return Err(wrong().into());
     }

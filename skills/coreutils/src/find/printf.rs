@@ -121,7 +121,7 @@ fn field(letter: char, second: char, entry: &DirEntry, root: &str) -> String {
 
 /// The permissions of what has this kind; none where it has gone meanwhile.
 pub fn mode(path: &std::path::Path, kind: std::fs::FileType) -> u32 {
-    command::permissions::of(path, !kind.is_symlink()).unwrap_or_default()
+    command::permissions::get(path, !kind.is_symlink()).unwrap_or_default()
 }
 
 /// A time in UTC by one letter of `strftime`, as `%T` of find takes it.

@@ -1,4 +1,4 @@
-//! What a line is matched with: `regex`, or `fancy-regex` for what that cannot do (look-around and back-references).
+//! Matching of lines with `regex`, or with `fancy-regex` for look-around and back-references, which `regex` does not support.
 
 use grep_matcher::{Match, Matcher, NoCaptures};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};

@@ -1,4 +1,4 @@
-//! What `grep` writes for one file.
+//! The output of `grep` for one file.
 
 use std::io::{self, StdoutLock, Write};
 

@@ -230,7 +230,7 @@ impl Encoder {
     }
 }
 
-/// What may stand for a character that an encoding does not have.
+/// A replacement for a character that an encoding does not have.
 pub fn similar(character: char) -> &'static str {
     match character {
         '\u{a0}' | '\u{2002}'..='\u{200a}' | '\u{202f}' => " ",

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::parse::{Change, Hunk};
 
-/// What became of one hunk.
+/// The result of one hunk.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Placed {
     /// Line in the new file, lines that were left out of account at its ends, and how far from where it was to be.
@@ -49,7 +49,7 @@ impl<'a> Applied<'a> {
         Placed::Failed { line: first(hunk) + 1 + self.grown }
     }
 
-    /// Whether the hunk has a place as it stands.
+    /// Whether the hunk can be applied without fuzz.
     pub fn fits(&mut self, hunk: &Hunk) -> bool {
         let offset = self.offset;
         let found = self.find(hunk, 0).is_some();

@@ -16,7 +16,7 @@ pub struct Hunk {
     pub changes: Vec<Change>,
 }
 
-/// What happens to one file.
+/// The changes to one file.
 #[derive(Debug, Default)]
 pub struct FilePatch {
     pub old: Option<String>,
@@ -99,7 +99,7 @@ fn is_normal(text: &str) -> bool {
     is_range(before) && is_range(after)
 }
 
-/// What stands before the hunks.
+/// The lines before the hunks.
 #[derive(Default)]
 struct Header {
     lines: Vec<String>,
@@ -269,7 +269,7 @@ impl Change {
 impl Hunk {
     pub fn reversed(self) -> Hunk {
         let mut changes: Vec<Change> = self.changes.into_iter().map(Change::reversed).collect();
-        // What is removed stands before what takes its place.
+        // Puts removed lines before the lines that replace them.
         for run in changes.chunk_by_mut(|a, b| !matches!(a, Change::Keep(_)) && !matches!(b, Change::Keep(_))) {
             run.sort_by_key(|change| matches!(change, Change::Add(_)));
         }

@@ -4,7 +4,7 @@ use lexopt::Arg::{Long, Short, Value};
 
 use crate::cli::{self, Error};
 
-/// What is printed of a file.
+/// What to print of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Lines,

@@ -69,7 +69,7 @@ impl Input {
     }
 }
 
-/// What `sed` ends with if a file could not be read.
+/// The exit code of `sed` if a file could not be read.
 const UNREADABLE: i32 = 2;
 
 pub fn run(options: &Options, script: Vec<Command>, files: Vec<String>) -> cli::Outcome {
@@ -95,16 +95,16 @@ pub fn run(options: &Options, script: Vec<Command>, files: Vec<String>) -> cli::
                 continue;
             }
             let part = format!("{file}.sed-part");
-            let mut out = BufWriter::new(File::create(&part).map_err(cli::at(&file))?);
+            let mut out = BufWriter::new(File::create(&part).map_err(cli::with_path(&file))?);
             let code = write(vec![file.clone()], &mut out)?;
             drop(out);
-            let bits = permissions::of(file.as_ref(), true).map_err(cli::at(&file))?;
-            permissions::set(part.as_ref(), bits).map_err(cli::at(&file))?;
+            let bits = permissions::get(file.as_ref(), true).map_err(cli::with_path(&file))?;
+            permissions::set(part.as_ref(), bits).map_err(cli::with_path(&file))?;
             if !suffix.is_empty() {
                 let copy = if suffix.contains('*') { suffix.replace('*', &file) } else { format!("{file}{suffix}") };
-                std::fs::rename(&file, &copy).map_err(cli::at(&copy))?;
+                std::fs::rename(&file, &copy).map_err(cli::with_path(&copy))?;
             }
-            std::fs::rename(&part, &file).map_err(cli::at(&file))?;
+            std::fs::rename(&part, &file).map_err(cli::with_path(&file))?;
             if let Some(code) = code {
                 return Ok(code);
             }
@@ -141,7 +141,7 @@ enum Ending {
     Open,
 }
 
-/// What follows the commands of one cycle.
+/// How to go on after the commands of a cycle.
 enum Next {
     Cycle,
     /// Without reading a line (`D`).
@@ -220,7 +220,7 @@ impl<'a> Editor<'a> {
         for append in cycle.append.drain(..) {
             match append {
                 Append::Text(text) => out.write_all(text.as_bytes())?,
-                // A file that is missing is no error.
+                // A missing file is not an error.
                 Append::File(path) => {
                     if let Ok(bytes) = cli::read(path) {
                         out.write_all(&bytes)?;
@@ -450,7 +450,7 @@ impl<'a> Editor<'a> {
             return Ok(self.put(text, true, &mut io::stderr())?);
         }
         if !self.files.contains_key(path) {
-            self.files.insert(path.to_owned(), File::create(path).map_err(cli::at(path))?);
+            self.files.insert(path.to_owned(), File::create(path).map_err(cli::with_path(path))?);
         }
         let line = [text, &[self.end]].concat();
         Ok((&self.files[path]).write_all(&line)?)
@@ -466,7 +466,7 @@ fn replaced(pattern: &Pattern, with: &Substitution, text: &[u8]) -> Option<Vec<u
         && let Some(groups) = pattern.groups(text, from)
     {
         let (start, end) = groups[0].unwrap_or((from, from));
-        // Nothing right behind a match is no match.
+        // An empty match right behind another match does not count.
         if start == end && last_end == Some(start) {
             from = start + 1;
             continue;

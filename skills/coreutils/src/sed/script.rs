@@ -69,7 +69,7 @@ pub enum Action {
         code: i32,
         print: bool,
     },
-    /// What is one letter.
+    /// A command that is only a letter.
     Plain(char),
 }
 
@@ -265,8 +265,8 @@ impl Parser<'_> {
         Ok(Some(Rc::new(Pattern::new(text, self.extended, ignore_case, lines)?)))
     }
 
-    /// What stands before the delimiter. An escaped delimiter is one without its backslash; in an expression a bracket
-    /// hides nothing from sed, but `\n` and `\t` are what they say.
+    /// Reads the text before the delimiter. An escaped delimiter loses its backslash. In an expression, escapes such as
+    /// `\n` are replaced, and a delimiter within brackets still ends it.
     fn until(&mut self, delimiter: char, is_expression: bool) -> Option<String> {
         let mut text = String::new();
         loop {
@@ -392,7 +392,7 @@ impl Parser<'_> {
     }
 }
 
-/// What a character behind a backslash stands for in a text.
+/// Returns the character that an escape stands for in a text.
 fn unescaped(escaped: char, chars: &mut (impl Iterator<Item = char> + Clone)) -> char {
     match escaped {
         'n' => '\n',

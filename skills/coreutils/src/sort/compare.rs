@@ -38,7 +38,7 @@ impl Order {
         Ok(())
     }
 
-    /// What `-R` hashes with.
+    /// Derives the seed of `-R` from these bytes.
     pub fn seed_with(&mut self, bytes: &[u8]) {
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::cli::Error;
 
-/// What a key is compared as.
+/// How a key is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Kind {
     #[default]

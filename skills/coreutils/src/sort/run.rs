@@ -35,7 +35,7 @@ pub fn run(options: &Options) -> cli::Outcome {
                 let directory = temporary(options)?;
                 let part = directory.path().join("merged");
                 merge(options, sources, &mut File::create(&part)?)?;
-                std::fs::copy(&part, path).map_err(cli::at(path))?;
+                std::fs::copy(&part, path).map_err(cli::with_path(path))?;
                 Ok(0)
             }
         };
@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> cli::Outcome {
         let mut reader = open(file)?;
         loop {
             let before = chunk.bytes.len();
-            if reader.read_until(options.end, &mut chunk.bytes).map_err(cli::at(file))? == 0 {
+            if reader.read_until(options.end, &mut chunk.bytes).map_err(cli::with_path(file))? == 0 {
                 break;
             }
             chunk.add(options, before)?;
@@ -57,7 +57,7 @@ pub fn run(options: &Options) -> cli::Outcome {
     }
     let mut output: Box<dyn Write> = match &options.output {
         None => Box::new(io::stdout().lock()),
-        Some(path) => Box::new(File::create(path).map_err(cli::at(path))?),
+        Some(path) => Box::new(File::create(path).map_err(cli::with_path(path))?),
     };
     if spilled.count == 0 {
         chunk.write(options, &mut output)?;
@@ -186,7 +186,7 @@ impl Spilled {
         let Some(directory) = &self.directory else { return Ok(Vec::new()) };
         let open = |number: usize| {
             let path = directory.path().join(number.to_string());
-            let file = File::open(&path).map_err(cli::at(&path))?;
+            let file = File::open(&path).map_err(cli::with_path(&path))?;
             Ok(Box::new(BufReader::with_capacity(PIECE, file)) as Box<dyn BufRead>)
         };
         (0..self.count).map(open).collect()

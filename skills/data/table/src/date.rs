@@ -57,7 +57,7 @@ pub fn days(year: i64, month: u32, day: u32) -> i64 {
 
 impl Civil {
     /// The parts of a moment; its fraction of a second is dropped.
-    pub fn of(seconds: f64) -> Self {
+    pub fn from_seconds(seconds: f64) -> Self {
         let whole = seconds.floor() as i64;
         let (day_number, rest) = (whole.div_euclid(86_400), whole.rem_euclid(86_400) as u32);
         let z = day_number + 719_468;
@@ -94,7 +94,7 @@ impl Civil {
     pub fn week(self) -> (i64, i64) {
         let today = days(self.year, self.month, self.day);
         let thursday = today - self.weekday() as i64 + 3;
-        let year = Self::of(thursday as f64 * DAY).year;
+        let year = Self::from_seconds(thursday as f64 * DAY).year;
         (year, (thursday - days(year, 1, 1)) / 7 + 1)
     }
 }
@@ -157,7 +157,7 @@ pub fn parse_span(text: &str, order: Order) -> Option<(f64, f64)> {
         return Some((days(year, 1, 1) as f64 * DAY, days(year + 1, 1, 1) as f64 * DAY));
     }
     let (start, precision) = parse(text, order)?;
-    let civil = Civil::of(start);
+    let civil = Civil::from_seconds(start);
     let length = match precision {
         Precision::Year | Precision::Month => f64::from(month_length(civil.year, civil.month)) * DAY,
         Precision::Day => DAY,
@@ -272,7 +272,7 @@ fn number(text: &str) -> Option<u32> {
 /// A moment as ISO 8601 to `precision`, with `between` ('T' or ' ') in front of the time.
 pub fn format(seconds: f64, precision: Precision, between: char) -> String {
     let millis = (seconds * 1_000.0).round();
-    let Civil { year, month, day, hour, minute, second } = Civil::of(millis / 1_000.0);
+    let Civil { year, month, day, hour, minute, second } = Civil::from_seconds(millis / 1_000.0);
     match precision {
         Precision::Year => format!("{year:04}"),
         Precision::Month => format!("{year:04}-{month:02}"),
@@ -353,11 +353,11 @@ mod tests {
     #[test]
     fn calendar_round_trip() {
         for day in (-800_000..800_000).step_by(97) {
-            let civil = Civil::of(day as f64 * DAY + 3_661.0);
+            let civil = Civil::from_seconds(day as f64 * DAY + 3_661.0);
             assert_eq!(days(civil.year, civil.month, civil.day), day);
             assert_eq!((civil.hour, civil.minute, civil.second), (1, 1, 1));
         }
-        let civil = |y, m, d| Civil::of(days(y, m, d) as f64 * DAY);
+        let civil = |y, m, d| Civil::from_seconds(days(y, m, d) as f64 * DAY);
         assert_eq!(civil(2021, 1, 3).week(), (2020, 53));
         assert_eq!(civil(2024, 12, 30).week(), (2025, 1));
         assert_eq!(WEEKDAYS[civil(2024, 3, 1).weekday()], "Fri");

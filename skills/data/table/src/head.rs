@@ -22,7 +22,7 @@ pub fn columns(file: &str, mut bytes: Vec<u8>, cut: bool) -> Option<Vec<(String,
     let (text, _) = text::decode(file, bytes).ok()?;
     let mut survey = Survey::default();
     let mut decimal_comma = false;
-    match Format::of(file, &text) {
+    match Format::detect(file, &text) {
         Format::Delimited => {
             let layout = delimited::survey(file, &text, cut, &mut survey, &mut Vec::new()).ok()?;
             decimal_comma = layout.delimiter != b',';

@@ -51,7 +51,7 @@ impl Table {
     pub fn parse(file: &str, bytes: Vec<u8>, budget: usize) -> Result<Self, Error> {
         let size = bytes.len();
         let (text, encoding) = text::decode(file, bytes)?;
-        let format = Format::of(file, &text);
+        let format = Format::detect(file, &text);
         let mut survey = Survey::default();
         let mut notes: Vec<String> = encoding.into_iter().collect();
         let layout = match format {
@@ -111,7 +111,7 @@ enum Format {
 }
 
 impl Format {
-    fn of(file: &str, text: &str) -> Self {
+    fn detect(file: &str, text: &str) -> Self {
         let ending = file.rsplit('.').next().unwrap_or("").to_ascii_lowercase();
         let lines = match ending.as_str() {
             "csv" | "tsv" => return Self::Delimited,

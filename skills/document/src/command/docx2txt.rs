@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::words::{Word, Words, unexpected, unknown};
-use super::{at, load, save};
+use super::{load, save, with_path};
 use crate::error::{Error, Result};
 use crate::kind::{self, Kind};
 use crate::out::Style;
@@ -29,12 +29,12 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     }
     let path = *files.first().ok_or("a file is needed (see docx2txt --help)")?;
     let bytes = load(path)?;
-    let kind = kind::find(&bytes, path).map_err(at(path))?;
+    let kind = kind::find(&bytes, path).map_err(with_path(path))?;
     if !matches!(kind, Kind::Docx | Kind::Doc | Kind::Odt | Kind::Rtf | Kind::Pptx | Kind::Ppt | Kind::Odp) {
         return Err(Error::new(format!("{path}: it is not DOCX but {}: use `document`", kind.name())));
     }
     let reading = Reading { style: Style::Text, paged: false, attachments: pictures.is_some(), ..Reading::default() };
-    let document = read::read_as(kind, bytes, &reading).map_err(at(path))?;
+    let document = read::read_as(kind, bytes, &reading).map_err(with_path(path))?;
     if let Some(directory) = pictures {
         crate::answer::save_attachments(&document, directory)?;
     }

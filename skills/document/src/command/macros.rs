@@ -32,8 +32,10 @@ pub fn run(address: &str, profile: &str, file: &str, out: &mut dyn Write) -> Res
                 save(file, &bytes, out)?;
                 is_stored = true;
             }
-            (Step::Accept, "docx" | "docm") => bytes = accept::accept(&bytes).map_err(super::at(file))?,
-            (Step::Calculate, "xlsx" | "xlsm") => bytes = calculate::calculate(&bytes).map_err(super::at(file))?.0,
+            (Step::Accept, "docx" | "docm") => bytes = accept::accept(&bytes).map_err(super::with_path(file))?,
+            (Step::Calculate, "xlsx" | "xlsm") => {
+                bytes = calculate::calculate(&bytes).map_err(super::with_path(file))?.0
+            }
             (Step::Accept, _) => return Err(Error::new(format!("{file}: changes are accepted in DOCX files only"))),
             (Step::Calculate, _) => {
                 return Err(Error::new(format!("{file}: formulas are calculated in XLSX files only")));

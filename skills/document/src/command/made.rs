@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::pandoc::join_parts;
-use super::{at, load, save};
+use super::{load, save, with_path};
 use crate::error::{Error, Result};
 use crate::kind::{self, Kind};
 use crate::make::{self, Setup, Source};
@@ -37,7 +37,7 @@ pub fn read(path: &str, from: Option<Kind>, plain: Plain) -> Result<Text> {
     let bytes = load(path)?;
     let kind = match from {
         Some(kind) if matches!(kind, Kind::Markdown | Kind::Text | Kind::Html | Kind::Csv) => kind,
-        _ => kind::find(&bytes, path).map_err(at(path))?,
+        _ => kind::find(&bytes, path).map_err(with_path(path))?,
     };
     let kind = if path == "-" && kind == Kind::Text { Kind::Markdown } else { kind };
     let is_plain =
@@ -57,7 +57,7 @@ pub fn read(path: &str, from: Option<Kind>, plain: Plain) -> Result<Text> {
         _ => {
             let passwords = super::passwords(None);
             let reading = Reading { paged: false, passwords: &passwords, ..Reading::default() };
-            let document = read::read_as(kind, bytes, &reading).map_err(at(path))?;
+            let document = read::read_as(kind, bytes, &reading).map_err(with_path(path))?;
             let pictures = document.attachments.iter().filter(|file| is_picture(&file.name)).count();
             let note = (pictures > 0)
                 .then(|| format!("{path}: its {pictures} pictures are left out, since only its text is read"));

@@ -5,7 +5,7 @@ mod options;
 use std::io::Write;
 
 use super::made::{self, Plain};
-use super::{at, load, save};
+use super::{load, save, with_path};
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::kind::{self, Kind, extension};
@@ -69,11 +69,11 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
         let kind = match from {
             // A format that the bytes cannot have is a mistake of the caller, which the bytes mend.
             Some(kind) if is_text(kind) => kind,
-            _ => kind::find(&bytes, path).map_err(at(path))?,
+            _ => kind::find(&bytes, path).map_err(with_path(path))?,
         };
         let kind = if path == "-" && kind == Kind::Text { Kind::Markdown } else { kind };
         let is_markdown = matches!(kind, Kind::Markdown | Kind::Text);
-        let document = read::read_as(kind, bytes, &reading).map_err(at(path))?;
+        let document = read::read_as(kind, bytes, &reading).map_err(with_path(path))?;
         if let Some(directory) = &options.media {
             crate::answer::save_attachments(&document, directory)?;
         }

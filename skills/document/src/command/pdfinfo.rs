@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use super::at;
 use super::pdftotext::load_pdf;
+use super::with_path;
 use super::words::{Word, Words, unexpected, unknown};
 use crate::error::Result;
 use crate::{kind, pdf};
@@ -38,7 +38,7 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     let size = bytes.len();
     let encrypted = kind::contains(&bytes, b"/Encrypt");
     let linear = kind::contains(&bytes[..size.min(1_024)], b"/Linearized");
-    let pdf = pdf::open(bytes, &super::passwords(password)).map_err(at(path))?;
+    let pdf = pdf::open(bytes, &super::passwords(password)).map_err(with_path(path))?;
     let details = pdf::details(&pdf);
     let mut line = |name: &str, value: &str| writeln!(out, "{:<16} {value}", format!("{name}:"));
     for (name, value) in [

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::pdftotext::load_pdf;
 use super::words::{Word, Words, unexpected, unknown};
-use super::{at, save};
+use super::{save, with_path};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::pdf::{self, Scaling};
@@ -103,7 +103,7 @@ fn quality(text: &str) -> Result<u8> {
 fn draw(options: &Options, scaling: Scaling, out: &mut dyn Write) -> Result<()> {
     let path = *options.files.first().ok_or("a PDF file is needed (see pdftoppm --help)")?;
     let root = options.files.get(1).copied();
-    let pdf = pdf::open(load_pdf(path)?, &super::passwords(options.password.clone())).map_err(at(path))?;
+    let pdf = pdf::open(load_pdf(path)?, &super::passwords(options.password.clone())).map_err(with_path(path))?;
     let total = pdf.pages().len();
     let last = options.last.min(total);
     let mut pages: Vec<usize> =
@@ -123,7 +123,7 @@ fn draw(options: &Options, scaling: Scaling, out: &mut dyn Write) -> Result<()> 
     }
     let width = total.to_string().len();
     for number in pages {
-        let picture = pdf::render(&pdf, number, scaling).map_err(at(path))?;
+        let picture = pdf::render(&pdf, number, scaling).map_err(with_path(path))?;
         let (bytes, end) = match (options.jpeg, options.png, options.gray) {
             (Some(quality), _, gray) => (picture.to_jpeg(quality, gray)?, "jpg"),
             (None, true, _) => (picture.to_png()?, "png"),

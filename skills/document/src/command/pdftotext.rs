@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::words::{Word, Words, unexpected, unknown};
-use super::{at, load, save, with_end};
+use super::{load, save, with_end, with_path};
 use crate::error::{Error, Result};
 use crate::kind::{self, Kind};
 use crate::out::Style;
@@ -66,7 +66,7 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     }
     reading.pages = Some(Pages::between(first, last));
     let bytes = load_pdf(path)?;
-    let document = read::read_as(Kind::Pdf, bytes, &reading).map_err(at(path))?;
+    let document = read::read_as(Kind::Pdf, bytes, &reading).map_err(with_path(path))?;
     if document.total < first {
         return Err(Error::new(format!("{path}: the first page ({first}) is after the last ({})", document.total)));
     }
@@ -86,7 +86,7 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
 /// Reads a PDF file, and says what another is.
 pub fn load_pdf(path: &str) -> Result<Vec<u8>> {
     let bytes = load(path)?;
-    match kind::find(&bytes, path).map_err(at(path))? {
+    match kind::find(&bytes, path).map_err(with_path(path))? {
         Kind::Pdf => Ok(bytes),
         other => Err(Error::new(format!("{path}: it is not a PDF file but {}: use `document`", other.name()))),
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::words::{Word, Words, unexpected, unknown};
-use super::{at, check, load, save, with_end};
+use super::{check, load, save, with_end, with_path};
 use crate::error::{Error, Result};
 use crate::kind::{self, Kind, extension};
 use crate::make::xlsx::{self, Sheet, Taking, from_json, from_records, name_sheets};
@@ -159,11 +159,11 @@ fn read(file: &str, name: &str, options: &Options) -> Result<Vec<Sheet>> {
     let bytes = load(file)?;
     let end = extension(file);
     if matches!(end.as_str(), "json" | "jsonl" | "ndjson") {
-        return from_json(name, &charset::decode(&bytes, None), options.taking).map_err(at(file));
+        return from_json(name, &charset::decode(&bytes, None), options.taking).map_err(with_path(file));
     }
     let kind = match end.as_str() {
         "csv" | "tsv" | "tab" | "txt" => Kind::Csv,
-        _ => kind::find(&bytes, file).map_err(at(file))?,
+        _ => kind::find(&bytes, file).map_err(with_path(file))?,
     };
     match kind {
         Kind::Csv | Kind::Text | Kind::Markdown => {
@@ -175,7 +175,7 @@ fn read(file: &str, name: &str, options: &Options) -> Result<Vec<Sheet>> {
             for record in Records::new(text, delimiter) {
                 cells += record.len();
                 if cells > limits::CELLS {
-                    return Err(at(file)(Error::limit("it has too many cells", limits::CELLS)));
+                    return Err(with_path(file)(Error::limit("it has too many cells", limits::CELLS)));
                 }
                 records.push(record);
             }
@@ -206,7 +206,7 @@ fn for_each(file: &str, kind: Kind, bytes: &[u8], visit: &mut dyn FnMut(usize, R
             // Few cells far apart make many empty ones.
             cells += row.len();
             if cells > limits::CELLS {
-                result = Err(at(file)(Error::limit("it has too many cells", limits::CELLS)));
+                result = Err(with_path(file)(Error::limit("it has too many cells", limits::CELLS)));
                 return false;
             }
             rows.push(row);
@@ -215,9 +215,9 @@ fn for_each(file: &str, kind: Kind, bytes: &[u8], visit: &mut dyn FnMut(usize, R
     };
     match kind {
         Kind::Xlsx | Kind::Xlsb | Kind::Xls => {
-            excel::for_each(kind, bytes, &reading, &mut forward).map_err(at(file))?
+            excel::for_each(kind, bytes, &reading, &mut forward).map_err(with_path(file))?
         }
-        Kind::Ods => odf::sheet::for_each(bytes, &reading, &mut forward).map_err(at(file))?,
+        Kind::Ods => odf::sheet::for_each(bytes, &reading, &mut forward).map_err(with_path(file))?,
         other => return Err(Error::new(format!("{file}: it is not a table but {}", other.name()))),
     }
     result
@@ -226,7 +226,7 @@ fn for_each(file: &str, kind: Kind, bytes: &[u8], visit: &mut dyn FnMut(usize, R
 /// Writes the first sheet, or each one, as CSV.
 pub fn to_csv(file: &str, target: &str, delimiter: char, all: Option<()>, out: &mut dyn Write) -> Result<()> {
     let bytes = load(file)?;
-    let kind = kind::find(&bytes, file).map_err(at(file))?;
+    let kind = kind::find(&bytes, file).map_err(with_path(file))?;
     if matches!(kind, Kind::Csv | Kind::Text) || matches!(extension(file).as_str(), "csv" | "tsv") {
         let text = charset::decode(&bytes, None);
         let records = Records::new(&text, find_delimiter(&text)).collect();

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::words::{Word, Words, unexpected, unknown};
-use super::{at, load, save};
+use super::{load, save, with_path};
 use crate::error::{Error, Result};
 use crate::kind::{self, Kind};
 use crate::odf;
@@ -66,7 +66,7 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     let path = *files.first().ok_or("a file is needed (see xlsx2csv --help)")?;
     reading.sheet = (!all).then_some(sheet.as_str());
     let bytes = load(path)?;
-    let kind = kind::find(&bytes, path).map_err(at(path))?;
+    let kind = kind::find(&bytes, path).map_err(with_path(path))?;
     let target = files.get(1).copied().unwrap_or("-");
     let mut result = Ok(());
     let mut visit = |number: usize, sheet: Sheet| {
@@ -74,8 +74,10 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
         result.is_ok()
     };
     match kind {
-        Kind::Xlsx | Kind::Xlsb | Kind::Xls => excel::for_each(kind, &bytes, &reading, &mut visit).map_err(at(path))?,
-        Kind::Ods => odf::sheet::for_each(&bytes, &reading, &mut visit).map_err(at(path))?,
+        Kind::Xlsx | Kind::Xlsb | Kind::Xls => {
+            excel::for_each(kind, &bytes, &reading, &mut visit).map_err(with_path(path))?
+        }
+        Kind::Ods => odf::sheet::for_each(&bytes, &reading, &mut visit).map_err(with_path(path))?,
         other => return Err(Error::new(format!("{path}: it is not a workbook but {}: use `document`", other.name()))),
     }
     result

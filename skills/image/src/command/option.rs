@@ -272,11 +272,11 @@ fn tone(option: &str, words: &mut Words) -> Result<Option<Tone>, String> {
         }
         "-brightness-contrast" => {
             let numbers = list(words.value(option)?, option)?;
-            Tone::BrightnessContrast(at(&numbers, 0, 0.0), at(&numbers, 1, 0.0))
+            Tone::BrightnessContrast(number_at(&numbers, 0, 0.0), number_at(&numbers, 1, 0.0))
         }
         "-modulate" => {
             let numbers = list(words.value(option)?, option)?;
-            Tone::Modulate(at(&numbers, 0, 100.0), at(&numbers, 1, 100.0), at(&numbers, 2, 100.0))
+            Tone::Modulate(number_at(&numbers, 0, 100.0), number_at(&numbers, 1, 100.0), number_at(&numbers, 2, 100.0))
         }
         "-gamma" => Tone::Gamma(number(words.value(option)?, option)?),
         "-level" => {
@@ -354,7 +354,7 @@ fn list(text: &str, option: &str) -> Result<Vec<f64>, String> {
     text.split(['x', ',']).map(|part| number(part.trim_end_matches('%'), option)).collect()
 }
 
-fn at(numbers: &[f64], at: usize, usual: f64) -> f64 {
+fn number_at(numbers: &[f64], at: usize, usual: f64) -> f64 {
     numbers.get(at).copied().filter(|number| number.is_finite()).unwrap_or(usual)
 }
 

@@ -89,7 +89,7 @@ fn stat(_: &JsValue, arguments: &[JsValue], context: &mut Context) -> JsResult<J
     let call = if named.is_undefined() { call.to_owned() } else { text(arguments, 2, context)? };
     let found = found.map_err(|e| failed(&call, &path, None, &e, context))?;
     let changed = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-    let bits = command::permissions::of(Path::new(&path), follows).unwrap_or(0o644);
+    let bits = command::permissions::get(Path::new(&path), follows).unwrap_or(0o644);
     let values = [
         string(&kind_of(found.file_type()).to_string()),
         JsValue::from(found.len() as f64),

@@ -288,7 +288,7 @@ pub fn element(env: &mut dyn Env, name: &str, index: &str) -> Result<Option<Stri
         });
     }
     let number = arith::arithmetic(env, index)?;
-    Ok(env.get(name).as_deref().and_then(|value| value.at(number)).map(str::to_owned))
+    Ok(env.get(name).as_deref().and_then(|value| value.element(number)).map(str::to_owned))
 }
 
 /// The subscript of an array with keys: a word.

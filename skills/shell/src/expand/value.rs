@@ -43,7 +43,7 @@ impl Value {
     }
 
     /// The element with a subscript that is already a number; a negative one counts from the end.
-    pub fn at(&self, index: i64) -> Option<&str> {
+    pub fn element(&self, index: i64) -> Option<&str> {
         match self {
             Self::Scalar(text) => matches!(index, 0 | -1).then_some(text.as_str()),
             Self::Indexed(elements) => elements.get(&absolute(index, elements)?).map(String::as_str),
