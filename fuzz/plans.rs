@@ -89,7 +89,7 @@ impl Target for Plans {
                 rest = &rest[length..];
             }
             streamed += &chatter.finish();
-            let whole = Chatter::of(&text);
+            let whole = Chatter::extract(&text);
             // A finished answer drops the closing mark of a fence without a plan; a streamed one may have shown it.
             let streamed = streamed.trim().trim_end_matches("```").trim_end();
             if text.len() < COMPARED && streamed != whole {

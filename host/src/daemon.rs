@@ -68,7 +68,7 @@ impl Daemon {
         for path in drive.home.remove_unfinished() {
             tracing::info!("{} was left by a process that was killed, and is removed", path.display());
         }
-        let limits = QueueLimits::of(&drive.config);
+        let limits = QueueLimits::from_config(&drive.config);
         let (ending, ended) = watch::channel(false);
         // Before any run is resumed: a run that is interrupted again and again is given up in the end.
         let open = OpenChannels::open(&drive, port).await?;

@@ -398,7 +398,7 @@ impl RunExecutor {
         // The actor's lane gets the part of its context that prompt, tools and answer leave.
         let lane_tokens = self.models.settings(Role::Actor).context_budget * 9 / 20;
         // The built-in rules make plans and cannot converse.
-        let fast_path = routing.fast_path && self.models.of(Role::Worker).name() != kiso_llm::reflex::NAME;
+        let fast_path = routing.fast_path && self.models.for_role(Role::Worker).name() != kiso_llm::reflex::NAME;
         let threshold = u8::try_from(routing.tool_need_threshold_percent).unwrap_or(100);
         Policy {
             fast_path,

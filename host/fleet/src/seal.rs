@@ -32,7 +32,7 @@ impl KeyType for KeyBytes {
 impl Seal {
     /// Derives the key for a fleet of this name.
     #[expect(clippy::expect_used, reason = "the key has the right length")]
-    pub fn of(key: &HomeKey, fleet: &str) -> Seal {
+    pub fn derive(key: &HomeKey, fleet: &str) -> Seal {
         let salt = Salt::new(HKDF_SHA256, b"kiso fleet 1 payload");
         let mut bytes = [0; 32];
         let extracted = salt.extract(key.as_bytes());
@@ -81,7 +81,7 @@ mod tests {
             .open(path.join("key"))
             .and_then(|mut file| std::io::Write::write_all(&mut file, &[name.len() as u8; 32]))
             .unwrap();
-        Seal::of(kiso_base::home::Home::open(&path).unwrap().key(), fleet)
+        Seal::derive(kiso_base::home::Home::open(&path).unwrap().key(), fleet)
     }
 
     #[test]

@@ -150,7 +150,7 @@ fn is_of_a_program(of: &Extensions) -> bool {
 /// Identifies the browser with this cookie. Requests that change something must come from kiso's page, and no request may come
 /// from another page. An unknown cookie does not count as a guess, because browsers keep the cookies of ended logins.
 async fn of_browser(app: &App, asked: &Parts, value: &str) -> Result<(Who, Option<HeaderValue>), ApiError> {
-    let (headers, now, id) = (&asked.headers, now_ms(), LoginId::of(value));
+    let (headers, now, id) = (&asked.headers, now_ms(), LoginId::from_value(value));
     let sender = browser::sender(headers, &asked.uri);
     let allowed = match asked.method {
         Method::GET | Method::HEAD => sender != Sender::Foreign,
@@ -184,7 +184,7 @@ pub(crate) async fn of_document(app: &App, asked: &Parts) -> Result<Option<Who>,
     if headers.contains_key(header::AUTHORIZATION) || browser::sender(headers, &asked.uri) == Sender::Foreign {
         return Ok(None);
     }
-    let (id, now) = (LoginId::of(value), now_ms());
+    let (id, now) = (LoginId::from_value(value), now_ms());
     let login = app.0.drive.store.peek(move |view| view.login(id, now)).await?;
     Ok(login.map(|login| who_of(app, login)))
 }

@@ -109,7 +109,7 @@ async fn take(app: &App, hook: &HookSettings, request: axum::extract::Request) -
     let seen = key.verify(hook, &headers, &bytes, now / 1_000).map_err(|rejection| match rejection {
         Rejection::BadId => ApiError::bad_request(rejection.to_string()),
         Rejection::Stale { .. } => ApiError::new(StatusCode::UNAUTHORIZED, "stale", rejection.to_string())
-            .hint("sign each attempt anew, and set the clocks; replay_s of the hook is how far they may differ"),
+            .hint("sign each attempt again, and set the clocks; replay_s of the hook is the greatest difference"),
         Rejection::Wrong => auth::wrong(app, &extensions, WRONG_SIGNATURE),
     })?;
     if !app.0.hooks.admits(&hook.name, hook.per_minute, now) {
@@ -155,7 +155,7 @@ async fn take(app: &App, hook: &HookSettings, request: axum::extract::Request) -
 
 /// Returns the label of everything that comes through a hook.
 fn hook_label(hook: &HookSettings) -> Label {
-    Label::of(Integrity::World, Confidentiality::Session, &format!("hook:{}", hook.name))
+    Label::new(Integrity::World, Confidentiality::Session, &format!("hook:{}", hook.name))
 }
 
 /// Returns the message for an event.

@@ -104,7 +104,7 @@ impl HttpListener {
 
     /// Uses a port that is already listening; clients that have connected in the meantime are served. Must be called in the
     /// runtime that serves.
-    pub async fn of(drive: &RunExecutor, listener: std::net::TcpListener) -> Result<HttpListener, ListenError> {
+    pub async fn from_std(drive: &RunExecutor, listener: std::net::TcpListener) -> Result<HttpListener, ListenError> {
         let nowhere = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
         let address = listener.local_addr().map_err(|error| ListenError::Io { address: nowhere, error })?;
         check_tokens(drive, address).await?;

@@ -8,7 +8,7 @@ use kiso_plan::report::TaskStatus;
 use kiso_plan::verdict::Status;
 
 /// Returns a few lines of Markdown about an event; `None` if the event is not interesting to a reader.
-pub fn of(event: &Event) -> Option<String> {
+pub fn describe(event: &Event) -> Option<String> {
     let mut text = String::new();
     match &event.result {
         StepResult::Planned { plan, .. } => {

@@ -107,7 +107,7 @@ impl Default for Chatter {
 
 impl Chatter {
     /// Returns all text besides the plan in a complete answer.
-    pub fn of(text: &str) -> String {
+    pub fn extract(text: &str) -> String {
         let mut chatter = Self::default();
         let mut talk = chatter.push(&text[..text.floor_char_boundary(MAX_ANSWER)]);
         talk.push_str(&chatter.finish());
@@ -251,7 +251,7 @@ mod tests {
             ("a < b, <final is ok, ünïcode <".to_owned(), "a < b, <final is ok, ünïcode <"),
             ("```jsonnet".to_owned(), ""),
         ] {
-            assert_eq!(Chatter::of(&text), talk, "{text}");
+            assert_eq!(Chatter::extract(&text), talk, "{text}");
             for cut in (0..=text.len()).filter(|&at| text.is_char_boundary(at)) {
                 let mut chatter = Chatter::default();
                 let mut seen = chatter.push(&text[..cut]);

@@ -68,7 +68,7 @@ pub fn without_secrets(answer: &str, secrets: &Secrets) -> String {
 /// because its work would be useless. Secrets are removed; a plan that contains the value of one elsewhere is refused, because
 /// plans are logged.
 pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<ParsedPlan, Unusable> {
-    let chatter = Chatter::of(text);
+    let chatter = Chatter::extract(text);
     let map = match extract::object(text, "tasks") {
         Ok(map) => map,
         Err(violation) => {

@@ -100,10 +100,10 @@ impl Secrets {
                     violations.push(Violation::new(path, "a name has 1 to 64 letters, digits and underscores"))
                 }
                 Value::String(value) if value.contains("[removed") => {
-                    violations.push(Violation::new(path, "write the value as it stands in the message"))
+                    violations.push(Violation::new(path, "write the value exactly as in the message"))
                 }
                 Value::String(value) if value.contains(PLACE) && alias_of(value).is_none() => violations
-                    .push(Violation::new(path, format!("write {PLACE}NAME] alone, as it stands in the message"))),
+                    .push(Violation::new(path, format!("write {PLACE}NAME] alone, exactly as in the message"))),
                 Value::String(value) if !value.is_empty() && value.len() <= MAX_SECRET => {
                     secrets.0.insert(name.clone(), value.clone());
                 }

@@ -79,7 +79,7 @@ pub fn parse(text: &str, known: &[String], message: &str) -> Result<(Routing, Se
     let effort = match fields.required("effort", 100, "missing; it is low, medium or high") {
         word if word.is_empty() => None,
         word => {
-            let effort = Effort::of(&word);
+            let effort = Effort::parse(&word);
             if effort.is_none() {
                 fields.wrong("effort", format!("{word:?} is not an effort; it is low, medium or high"));
             }

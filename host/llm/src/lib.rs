@@ -177,7 +177,7 @@ pub struct Image {
 
 impl Image {
     /// Creates an image that is not loaded yet.
-    pub fn of(picture: &Picture) -> Self {
+    pub fn from_picture(picture: &Picture) -> Self {
         Self { picture: picture.clone(), content: None, described: None, repeats: false }
     }
 

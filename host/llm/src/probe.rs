@@ -161,7 +161,7 @@ const NUMBER: &str = "4271";
 fn picture() -> Request {
     let (name, media_type) = ("number.png".to_owned(), "image/png".to_owned());
     let picture = Picture { name, digest: String::new(), media_type, width: 160, height: 60 };
-    let image = Image { content: Some(BASE64.encode(PICTURE).into()), ..Image::of(&picture) };
+    let image = Image { content: Some(BASE64.encode(PICTURE).into()), ..Image::from_picture(&picture) };
     let request =
         bounded("Which number is on the picture? Answer with its digits alone, or with 0 if you see no picture.");
     Request { turns: vec![Turn::Pictures(vec![image])], ..request }

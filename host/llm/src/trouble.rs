@@ -88,7 +88,7 @@ impl ModelTrouble {
     }
 
     /// Classifies an error; `None` for a scripted model's.
-    pub fn of(error: &LlmError) -> Option<Self> {
+    pub fn from_error(error: &LlmError) -> Option<Self> {
         match error {
             LlmError::Unready { .. } => Some(Self::NoKey),
             LlmError::Refused { message, .. } => Some(Self::of_refusal(message)),
@@ -191,7 +191,7 @@ mod tests {
             (silent("no answer within 120s (the first_token time-out)"), BrokenOff),
             (silent("the connection broke in the middle of the answer: x"), BrokenOff),
         ] {
-            assert_eq!(ModelTrouble::of(&error), Some(expected), "{error}");
+            assert_eq!(ModelTrouble::from_error(&error), Some(expected), "{error}");
             let text = format!("Planning failed: {error}");
             assert_eq!(ModelTrouble::in_text(&text), Some((expected, "p:m")), "{text}");
         }

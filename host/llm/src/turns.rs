@@ -217,7 +217,7 @@ mod tests {
         let image = |(name, kept): &(&str, bool)| {
             let (name, media_type) = ((*name).to_owned(), "image/png".to_owned());
             let picture = Picture { name, digest: String::new(), media_type, width: 30, height: 20 };
-            Image { content: kept.then(|| "AAAA".into()), ..Image::of(&picture) }
+            Image { content: kept.then(|| "AAAA".into()), ..Image::from_picture(&picture) }
         };
         Turn::Pictures(all.iter().map(image).collect())
     }

@@ -96,7 +96,7 @@ mod tests {
             width: 1,
             height: 1,
         };
-        let image = Image { content: Some("AA==".into()), ..Image::of(&picture) };
+        let image = Image { content: Some("AA==".into()), ..Image::from_picture(&picture) };
         let request = Request::new(Role::Worker, String::new(), String::new());
         Request { turns: vec![crate::Turn::Pictures(vec![image])], ..request }
     }

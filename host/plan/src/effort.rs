@@ -26,7 +26,7 @@ impl Effort {
     }
 
     /// Parses the word, in upper or lower case.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn parse(name: &str) -> Option<Self> {
         [Self::Low, Self::Medium, Self::High].into_iter().find(|effort| effort.name().eq_ignore_ascii_case(name.trim()))
     }
 }

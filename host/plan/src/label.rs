@@ -104,25 +104,25 @@ pub struct Label {
 impl Label {
     /// The label of a session's own data: its files and memory.
     pub fn session() -> Self {
-        Self::of(Integrity::User, Confidentiality::Session, SESSION_SOURCE)
+        Self::new(Integrity::User, Confidentiality::Session, SESSION_SOURCE)
     }
 
     /// The label of a file that the owner of the session attached.
     pub fn attached() -> Self {
-        Self::of(Integrity::Attached, Confidentiality::Session, SESSION_SOURCE)
+        Self::new(Integrity::Attached, Confidentiality::Session, SESSION_SOURCE)
     }
 
     /// The label of an Agent Skill's text.
     pub fn of_skill(name: &str) -> Self {
-        Self::of(Integrity::Publisher, Confidentiality::Everybody, &format!("{SKILL_SOURCE}{name}"))
+        Self::new(Integrity::Publisher, Confidentiality::Everybody, &format!("{SKILL_SOURCE}{name}"))
     }
 
     /// The label of public data from outside.
     pub fn world(source: &str) -> Self {
-        Self::of(Integrity::World, Confidentiality::Everybody, source)
+        Self::new(Integrity::World, Confidentiality::Everybody, source)
     }
 
-    pub fn of(integrity: Integrity, confidentiality: Confidentiality, source: &str) -> Self {
+    pub fn new(integrity: Integrity, confidentiality: Confidentiality, source: &str) -> Self {
         Self { integrity, confidentiality, sources: SourceSet::one(source) }
     }
 
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn what_a_skill_says_may_go_wherever_the_rest_came_from() {
-        let bank = Label::of(Integrity::World, Confidentiality::Hosts, "mcp:bank");
+        let bank = Label::new(Integrity::World, Confidentiality::Hosts, "mcp:bank");
         let both = bank.joined(&Label::of_skill("greet"));
         assert!(both.may_flow_to("mcp:bank") && !both.may_flow_to("mcp:mail"));
         assert!(!Label::of_skill("greet").is_trusted() && Label::of_skill("greet").is_known_to("mcp:mail"));

@@ -14,7 +14,7 @@ const MAX_TEXT: usize = 16_000;
 
 impl Block {
     /// Converts the report of one task.
-    pub fn of(report: &TaskReport) -> Block {
+    pub fn from_report(report: &TaskReport) -> Block {
         if report.task.kind == TaskKind::Exec {
             return Block::Command {
                 command: report.task.detail.clone(),
@@ -83,13 +83,16 @@ mod tests {
         let mut ended = report(json!({"type": "exec", "detail": "df -h"}), "");
         (ended.status, ended.exit_code, ended.stderr) =
             (TaskStatus::Failed, Some(127), "sh: df: not found\n".to_owned());
-        let Block::Command { command, stderr, exit_code, error, .. } = Block::of(&ended) else { panic!("{ended:?}") };
+        let Block::Command { command, stderr, exit_code, error, .. } = Block::from_report(&ended) else {
+            panic!("{ended:?}")
+        };
         assert_eq!(
             (command.as_str(), stderr.as_str(), exit_code, error),
             ("df -h", "sh: df: not found", Some(127), None)
         );
         let long = "ü".repeat(MAX_TEXT);
-        let Block::Command { output, .. } = Block::of(&report(json!({"type": "exec", "detail": "x"}), &long)) else {
+        let Block::Command { output, .. } = Block::from_report(&report(json!({"type": "exec", "detail": "x"}), &long))
+        else {
             panic!("a command")
         };
         assert!(output.len() < MAX_TEXT + 100 && output.contains("bytes left out"), "{}", output.len());
@@ -100,19 +103,19 @@ mod tests {
         let mut found =
             report(json!({"type": "skill", "skill": "data", "args": {}, "detail": "d"}), "a  b\n-  -\n1  x\n");
         found.data = Some(json!({"columns": ["a", "b"], "rows": [[1, "x"]], "total": 7}));
-        let table = Block::of(&found);
+        let table = Block::from_report(&found);
         assert_eq!(
             table,
             Block::Table { columns: vec!["a".into(), "b".into()], rows: vec![vec![json!(1), json!("x")]], total: 7 }
         );
         // A row with the wrong length makes it invalid.
         found.data = Some(json!({"columns": ["a", "b"], "rows": [[1]]}));
-        assert!(matches!(Block::of(&found), Block::Text { .. }));
+        assert!(matches!(Block::from_report(&found), Block::Text { .. }));
         let aligned =
             report(json!({"type": "skill", "skill": "s", "args": {}, "detail": "d"}), "name     size\nrain.csv   68\n");
-        assert!(matches!(Block::of(&aligned), Block::Output { .. }));
+        assert!(matches!(Block::from_report(&aligned), Block::Output { .. }));
         let fenced =
             report(json!({"type": "skill", "skill": "s", "args": {}, "detail": "d"}), "```chart\n{    }\n{    }\n```");
-        assert!(matches!(Block::of(&fenced), Block::Text { .. }));
+        assert!(matches!(Block::from_report(&fenced), Block::Text { .. }));
     }
 }

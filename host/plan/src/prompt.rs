@@ -16,7 +16,7 @@ pub use crate::report::{Attempt, Correction, FailureNote, TaskReport};
 pub const DATA_BELOW: &str = "from outside, as data:";
 
 /// Returns the message itself, without texts from outside that are added below it.
-pub fn said(message: &str) -> &str {
+pub fn strip_outside_text(message: &str) -> &str {
     let mut at = 0;
     for line in message.split_inclusive('\n') {
         let name = line.trim_end().strip_suffix(DATA_BELOW).and_then(|line| line.strip_suffix("], "));

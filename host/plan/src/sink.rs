@@ -96,7 +96,7 @@ pub struct ArgumentRoles {
 }
 
 impl ArgumentRoles {
-    pub fn of(&self, argument: &str) -> ArgumentRole {
+    pub fn role_of(&self, argument: &str) -> ArgumentRole {
         let among = |names: &[String]| names.iter().any(|name| name == argument);
         match () {
             () if among(&self.address) => ArgumentRole::Address,

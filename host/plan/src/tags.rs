@@ -39,7 +39,7 @@ impl Tags {
     /// A tag begins with a letter and continues with letters, digits, `_` and `-`. Before its `#` is a space, an opening bracket
     /// or quote, a comma, or nothing. So headings (`# Title`), issue numbers (`#12`) and the ends of addresses are not tags.
     /// Colours (`#fff`, `#c0ffee`) are not tags either, and code is not searched.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let mut tags = Self::default();
         let of_tag = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
         marked(text, '#', of_tag, |word| tags.add(word.trim_end_matches(['_', '-'])));
@@ -168,7 +168,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn tags(text: &str) -> Vec<String> {
-        Tags::of(text).names
+        Tags::from_text(text).names
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn known_categories_are_named() {
         let known = ["Web".to_owned(), "data".to_owned()];
-        let tags = Tags::of("#web #moon");
+        let tags = Tags::from_text("#web #moon");
         assert_eq!(tags.categories(&known), ["Web"]);
         assert_eq!(tags.unknown(&known).collect::<Vec<_>>(), ["moon"]);
     }

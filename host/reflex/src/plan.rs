@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use kiso_plan::plan::{Plan, Task, TaskKind};
-use kiso_plan::prompt::{Pieces, SkillCard, said};
+use kiso_plan::prompt::{Pieces, SkillCard, strip_outside_text};
 use kiso_plan::report::answers_with_1;
 
 use crate::chain::{ChainStep, steps};
@@ -21,7 +21,7 @@ pub fn plan(pieces: &Pieces) -> Plan {
     effort::begin();
     let message = pieces.new_message.as_deref().or(pieces.original_message.as_deref()).unwrap_or_default();
     // A text from outside cannot request anything, whatever its lines look like.
-    let message = said(message).trim();
+    let message = strip_outside_text(message).trim();
     let (message, attached) = attached::split(message, pieces.environment.as_deref().unwrap_or_default());
     if let Some(correction) = &pieces.correction {
         return honest::refused(message, correction);

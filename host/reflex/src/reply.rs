@@ -47,7 +47,7 @@ pub fn blocks(pieces: &Pieces) -> Vec<Block> {
     }
     let reports: Vec<&TaskReport> = pieces.evidence.iter().flatten().filter(|r| r.task.kind != TaskKind::Msg).collect();
     let mut blocks: Vec<Block> = ranking(&reports).map(|text| Block::Text { text }).into_iter().collect();
-    blocks.extend(reports.iter().copied().map(Block::of));
+    blocks.extend(reports.iter().copied().map(Block::from_report));
     if !blocks.is_empty() {
         let notes = detail.lines().filter_map(|line| line.strip_prefix(NOTE));
         blocks.extend(notes.map(|note| Block::Text { text: format!("Note: {note}") }));

@@ -39,7 +39,9 @@ impl Http {
                 HttpListener::bind(drive, &gateway.bind, u16::try_from(gateway.port).unwrap_or(0)).await?
             }
             Port::Instead(port) => HttpListener::bind(drive, &gateway.bind, port).await?,
-            Port::Bound { listener, tunnelled } => HttpListener::of(drive, listener).await?.with_tunnel(tunnelled),
+            Port::Bound { listener, tunnelled } => {
+                HttpListener::from_std(drive, listener).await?.with_tunnel(tunnelled)
+            }
         };
         Ok(Http { address: bound.address(), bound: Mutex::new(Some(bound)) })
     }

@@ -87,7 +87,7 @@ impl DoctorArgs {
                 "models",
                 models.map(|models| {
                     let names: Vec<String> =
-                        Role::ALL.iter().map(|r| format!("{r}: {}", models.of(*r).name())).collect();
+                        Role::ALL.iter().map(|r| format!("{r}: {}", models.for_role(*r).name())).collect();
                     ((), names.join(", "))
                 }),
             );

@@ -61,7 +61,7 @@ impl FleetCommand {
 /// Connects to the fleet of `config.toml`; `None` for a home on one machine.
 pub(super) fn connect(home: &Home, config: &Config) -> Result<Option<Bus>, Failure> {
     let Some(settings) = settings(config)? else { return Ok(None) };
-    let seal = Seal::of(home.key(), &settings.fleet);
+    let seal = Seal::derive(home.key(), &settings.fleet);
     Ok(Some(Bus::connect(settings, seal)?))
 }
 

@@ -61,7 +61,7 @@ pub(super) enum PillCommand {
 }
 
 fn effort(text: &str) -> Result<Effort, String> {
-    Effort::of(text).ok_or_else(|| "it is low, medium or high".to_owned())
+    Effort::parse(text).ok_or_else(|| "it is low, medium or high".to_owned())
 }
 
 impl PillCommand {

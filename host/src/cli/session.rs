@@ -407,7 +407,7 @@ fn tell_model(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit
     let default = choice.is_default();
     let models = block_on(opened.drive()?.for_session(session))??.models;
     if json {
-        let model = models.of(Role::Planner).name();
+        let model = models.for_role(Role::Planner).name();
         outln!(
             "{}",
             json!({ "type": "model", "session": session.as_str(), "model": model, "default": default, "roles": models.by_role() })

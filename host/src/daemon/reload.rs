@@ -41,7 +41,7 @@ pub(super) async fn reload(
     kiso_agent::node::prompt::check_prompts(&drive.home)?;
     let configured = channel::configured(drive, &config)?;
     let changes = drive.newest_config().changes(&config);
-    let limits = QueueLimits::of(&config);
+    let limits = QueueLimits::from_config(&config);
     drive.adopt(config)?;
     intake.limit(limits);
     if let Err(error) = channels.replace(configured).await {

@@ -8,7 +8,7 @@ use kiso_plan::picture::Picture;
 fn image(name: &str) -> Image {
     let (name, media_type) = (name.to_owned(), "image/png".to_owned());
     let picture = Picture { name, digest: String::new(), media_type, width: 300, height: 200 };
-    Image { content: Some("QUJD".into()), ..Image::of(&picture) }
+    Image { content: Some("QUJD".into()), ..Image::from_picture(&picture) }
 }
 
 /// A picture after the question, and one after the result of a call.

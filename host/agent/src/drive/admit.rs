@@ -21,7 +21,7 @@ impl RunContext<'_> {
     pub(super) async fn admit(&self, texts: &[String], label: &Label) -> Result<StepResult, DriveError> {
         let drive = self.drive;
         let whole = texts.join("\n\n");
-        let (tags, known) = (Tags::of(&whole), drive.tools.categories());
+        let (tags, known) = (Tags::from_text(&whole), drive.tools.categories());
         let mut categories = tags.categories(&known);
         let unknown = tags.unknown(&known).map(|tag| UnknownTag {
             near: skill::near_names(tag, known.iter().map(String::as_str)).into_iter().map(str::to_owned).collect(),

@@ -7,7 +7,7 @@ use kiso_graph::run::Run;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Label;
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::prompt::{AgentSkillCard, Instructions, said};
+use kiso_plan::prompt::{AgentSkillCard, Instructions, strip_outside_text};
 use kiso_plan::report::{TaskError, TaskReport};
 use kiso_sandbox::skill::{AgentSkill, wire_name};
 use std::sync::Arc;
@@ -40,7 +40,10 @@ impl RunContext<'_> {
 
     /// Returns the Agent Skills that the message or the active task names. Text from outside in a message names none.
     pub(super) fn agent_skills_in_use(&self, run: &Run) -> Vec<Arc<AgentSkill>> {
-        self.agent_skills_named(&[said(run.message()), run.task().map_or("", |task| task.detail.as_str())])
+        self.agent_skills_named(&[
+            strip_outside_text(run.message()),
+            run.task().map_or("", |task| task.detail.as_str()),
+        ])
     }
 
     /// Returns the Agent Skills that these texts name.
@@ -58,7 +61,7 @@ impl RunContext<'_> {
 
     /// Returns the label of the instructions that a message names.
     pub(super) fn instructions_of_message(&self, message: &str) -> Label {
-        self.label_of_instructions(&[said(message)])
+        self.label_of_instructions(&[strip_outside_text(message)])
     }
 
     /// The same for each task of a plan whose model gets instructions; empty if there are none.

@@ -98,7 +98,7 @@ impl RunContext<'_> {
 
     /// Returns whether one of the models that see files accepts audio.
     fn is_heard(&self) -> bool {
-        [Role::Actor, Role::Worker, Role::Planner].into_iter().any(|role| self.drive.models.of(role).hears())
+        [Role::Actor, Role::Worker, Role::Planner].into_iter().any(|role| self.drive.models.for_role(role).hears())
     }
 
     /// Keeps a recording for models that accept audio, and its transcript for the others. Returns false if its format is not
@@ -146,9 +146,9 @@ impl RunContext<'_> {
         if request.images().next().is_none() {
             return Ok(());
         }
-        let (has_eyes, hears) = (self.has_eyes(by), self.drive.models.of(by).hears());
+        let (has_eyes, hears) = (self.has_eyes(by), self.drive.models.for_role(by).hears());
         let has_pictures = request.images().any(|image| !image.picture.is_sound());
-        let sees = match self.drive.models.of(by).sees() {
+        let sees = match self.drive.models.for_role(by).sees() {
             // Tested in advance: if the model refused pictures later, the descriptions would be missing from the first request.
             None if has_eyes && has_pictures => probe::sees(&self.model(by)).await,
             sees => sees.unwrap_or(true),
@@ -180,8 +180,8 @@ impl RunContext<'_> {
 
     /// Returns whether another model than the role's can describe pictures for it.
     fn has_eyes(&self, by: Role) -> bool {
-        let eyes = self.drive.models.of(Role::Eyes);
-        eyes.name() != self.drive.models.of(by).name() && eyes.sees() != Some(false)
+        let eyes = self.drive.models.for_role(Role::Eyes);
+        eyes.name() != self.drive.models.for_role(by).name() && eyes.sees() != Some(false)
     }
 
     /// Lets the model with vision describe a picture, and stores the description.

@@ -333,7 +333,7 @@ impl RunExecutor {
         known.truncate(MAX_KNOWN);
         known.sort_by_key(|fact| (fact.at_ms, fact.id));
         let lines = known.iter().map(|fact| memory::with_day(&fact.text, fact.at_ms)).collect();
-        let message = prompt::said(&turn.message);
+        let message = prompt::strip_outside_text(&turn.message);
         let mut said = vec![chat(MessageRole::User, message)];
         // Text that others may have influenced does not change facts that the owner has stated.
         if turn.reply_label.is_ordinary() && !turn.reply.is_empty() {
@@ -467,7 +467,7 @@ impl RunExecutor {
         let request = clean(&secrets, request, boundary)?;
         let request = node::fit(request, boundary, settings.context_budget);
         let meter = Meter::default();
-        let answer = meter.wrap(self.models.of(request.role)).complete(&request, &mut |_: &str| {}).await;
+        let answer = meter.wrap(self.models.for_role(request.role)).complete(&request, &mut |_: &str| {}).await;
         let answered = answer.as_ref().ok().map(|answer| Call { model: answer.model.clone(), usage: answer.usage });
         let line =
             |Call { model, usage }| UsageLine { at_ms: now_ms(), role: request.role.name().to_owned(), model, usage };

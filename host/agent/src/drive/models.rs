@@ -335,22 +335,22 @@ impl Models {
     }
 
     /// Returns the model of a role, with its retries and fallbacks.
-    pub fn of(&self, role: Role) -> &dyn Model {
+    pub fn for_role(&self, role: Role) -> &dyn Model {
         self.0.roles[&role].0.as_ref()
     }
 
     /// Returns the model names of each role, by the role's name.
     pub fn by_role(&self) -> BTreeMap<&'static str, String> {
-        Role::ALL.into_iter().map(|role| (role.name(), self.of(role).name().to_owned())).collect()
+        Role::ALL.into_iter().map(|role| (role.name(), self.for_role(role).name().to_owned())).collect()
     }
 
     /// Returns the planner's model, and the models of roles that differ: "openai:a (router: openai:b; summarizer and titler:
     /// reflex)".
     pub fn summary(&self) -> String {
-        let first = self.of(Role::Planner).name();
+        let first = self.for_role(Role::Planner).name();
         let mut others: Vec<(&str, Vec<&str>)> = Vec::new();
         for role in Role::ALL {
-            let name = self.of(role).name();
+            let name = self.for_role(role).name();
             match others.iter_mut().find(|(known, _)| *known == name) {
                 _ if name == first => {}
                 Some((_, roles)) => roles.push(role.name()),
@@ -413,7 +413,7 @@ impl Models {
 
     /// Returns the number of tokens that the provider of the role's first choice will count for `estimated` tokens.
     pub fn counted(&self, role: Role, estimated: usize) -> usize {
-        self.0.shared.estimator.counted(self.of(role).name(), estimated)
+        self.0.shared.estimator.counted(self.for_role(role).name(), estimated)
     }
 
     /// Returns each model once, in the order of the roles.

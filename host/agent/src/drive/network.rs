@@ -9,7 +9,7 @@ use kiso_graph::run::Run;
 use kiso_plan::approval::{CallEffect, Card, Decision, NETWORK};
 use kiso_plan::network::{NetworkAccess, NetworkRule};
 use kiso_plan::plan::{CallerScope, Task};
-use kiso_plan::prompt::said;
+use kiso_plan::prompt::strip_outside_text;
 use kiso_sandbox::effect::network::{Network, is_near, rules_of};
 use kiso_sandbox::effect::sink::Permit;
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ impl RunContext<'_> {
             }
         }
         if run.spec().label.is_trusted() {
-            let own = said(run.message());
+            let own = strip_outside_text(run.message());
             let hosts: BTreeSet<String> = addresses(own).filter_map(host_and_port).collect();
             rules.named.extend(hosts.iter().map(|host| self.rule(host, NetworkAccess::Allow, Vec::new())));
         }

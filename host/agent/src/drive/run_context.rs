@@ -219,7 +219,7 @@ impl<'a> RunContext<'a> {
 
     /// Returns the model of a role, with metering.
     pub(super) fn model(&self, role: Role) -> MeteredModel<'_> {
-        self.meter.wrap(self.drive.models.of(role))
+        self.meter.wrap(self.drive.models.for_role(role))
     }
 
     /// Calls the model of the request's role.

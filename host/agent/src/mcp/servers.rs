@@ -159,7 +159,7 @@ impl McpServers {
         let ask = settings.ask.contains(&row.tool);
         let (server, text, summary) = (row.server.clone(), row.definition.clone(), definition.summary());
         let effect = settings.effects.get(&row.tool).cloned();
-        let answers = Label::of(Integrity::World, settings.results, &format!("mcp:{server}"));
+        let answers = Label::new(Integrity::World, settings.results, &format!("mcp:{server}"));
         let name = format!("{server}.{}", row.tool);
         Some(AllowedTool { name, server, summary, ask, effect, answers, args, definition, text })
     }

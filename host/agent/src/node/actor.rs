@@ -68,7 +68,7 @@ pub fn request(
     for round in ask.lane.turns().chunk_by(|a, b| is_result(a) == is_result(b)) {
         request.turns.extend(round.iter().map(|turn| of_lane(turn, boundary)));
         // After all results of the round, because nothing may separate these.
-        let pictures: Vec<_> = round.iter().flat_map(ActionTurn::pictures).map(Image::of).collect();
+        let pictures: Vec<_> = round.iter().flat_map(ActionTurn::pictures).map(Image::from_picture).collect();
         if !pictures.is_empty() {
             request.turns.push(Turn::Pictures(pictures));
         }

@@ -87,7 +87,7 @@ fn beside(text: &str, pictures: &[Picture], boundary: &str) -> Vec<Turn> {
         turns.push(Turn::Note(format!("{DOCUMENTS}\n{}", context::fenced(text, boundary))));
     }
     if !pictures.is_empty() {
-        turns.push(Turn::Pictures(pictures.iter().map(Image::of).collect()));
+        turns.push(Turn::Pictures(pictures.iter().map(Image::from_picture).collect()));
     }
     turns
 }

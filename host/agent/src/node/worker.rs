@@ -41,7 +41,7 @@ pub fn request(system: &str, given: &Pieces, message: NewMessage<'_>, brief: &Br
     };
     let mut request = super::request(writer(&brief.task), system, &all, boundary);
     request.turns = message.attached(boundary);
-    let found: Vec<_> = brief.evidence.iter().flat_map(|report| &report.pictures).map(Image::of).collect();
+    let found: Vec<_> = brief.evidence.iter().flat_map(|report| &report.pictures).map(Image::from_picture).collect();
     if !found.is_empty() {
         request.turns.push(Turn::Pictures(found));
     }

@@ -33,7 +33,7 @@ pub struct QueueLimits {
 }
 
 impl QueueLimits {
-    pub fn of(config: &Config) -> QueueLimits {
+    pub fn from_config(config: &Config) -> QueueLimits {
         let Daemon { debounce_ms, max_jobs, .. } = config.daemon;
         QueueLimits { debounce_ms, max_jobs: usize::try_from(max_jobs).unwrap_or(usize::MAX) }
     }
@@ -50,7 +50,7 @@ mod tests {
     /// By default, a person's message waits 1.5 s for another, and ten sessions have a turn.
     #[test]
     fn the_default_limits_hold() {
-        let limits = QueueLimits::of(&Config::default());
+        let limits = QueueLimits::from_config(&Config::default());
         let mut turns = Turns::new(limits.debounce_ms, limits.max_jobs);
         let sessions: Vec<_> = (0..11).map(|n| SessionName::parse(&format!("s{n}")).unwrap()).collect();
         for session in &sessions {

@@ -13,7 +13,7 @@ use kiso_plan::approval::{CardAccess, Destination};
 use kiso_plan::call::ToolCall;
 use kiso_plan::label::Label;
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::prompt::said;
+use kiso_plan::prompt::strip_outside_text;
 use kiso_plan::sink::{ArgumentRole, ArgumentRoles, SinkArgument, ToolEffect};
 use kiso_sandbox::effect::sink::{ASKED_ALWAYS, Enforcement, Permit, PermitParts, SinkCall};
 use kiso_sandbox::skill::InstalledSkill;
@@ -108,7 +108,7 @@ impl Tools {
     /// Returns whether the user's own message names the tool, and each address and value of the call, so that no file has
     /// influenced it. A command line must only name addresses from the message, and must not change anything there.
     pub fn is_in_own_words(&self, task: &Task, labels: &CallLabels, message: &str) -> bool {
-        let message = said(message).to_lowercase();
+        let message = strip_outside_text(message).to_lowercase();
         let has = |text: &str| {
             let text = text.trim().to_lowercase();
             !text.is_empty() && message.contains(&text)
@@ -214,7 +214,7 @@ impl Tools {
         let names = args.as_object().into_iter().flat_map(|args| args.keys());
         let arg = |name: &String| SinkArgument {
             name: name.clone(),
-            role: roles.map_or(ArgumentRole::Address, |roles| roles.of(name)),
+            role: roles.map_or(ArgumentRole::Address, |roles| roles.role_of(name)),
             label: labels.for_argument(name),
         };
         names.map(arg).collect()

@@ -61,7 +61,7 @@ pub(super) async fn log_in(
     let port = app.0.address.port();
     // A browser has one login: the new one ends the previous one.
     let before = match browser::shown(&asked.headers, port) {
-        SessionCookie::Value(value) => Some(LoginId::of(value)),
+        SessionCookie::Value(value) => Some(LoginId::from_value(value)),
         SessionCookie::Nothing | SessionCookie::Unclear => None,
     };
     let made = match given {
@@ -73,7 +73,7 @@ pub(super) async fn log_in(
         }
         _ => return Err(ApiError::bad_request("either `token` or `code` must be given")),
     };
-    let id = LoginId::of(&made);
+    let id = LoginId::from_value(&made);
     let login = app.0.drive.store.read(move |view| view.login(id, now_ms())).await?;
     let login = login.ok_or_else(|| auth::wrong(&app, &asked.extensions, WRONG_TOKEN))?;
     let who = auth::who_of(&app, login);

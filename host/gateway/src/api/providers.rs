@@ -305,7 +305,7 @@ pub(super) async fn offered(_: Who, State(app): State<App>, Path(name): Path<Str
     let unready = |message: String| LlmError::Unready { model: name.clone(), message };
     let calls = &app.0.provider_calls;
     let failed = |error: &LlmError| {
-        calls.listed(&name, Some(ModelTrouble::of(error).unwrap_or(ModelTrouble::ProviderFailed)));
+        calls.listed(&name, Some(ModelTrouble::from_error(error).unwrap_or(ModelTrouble::ProviderFailed)));
         failed(error, &name)
     };
     let mut endpoint = endpoint.map_err(|why| failed(&unready(why)))?;
@@ -409,7 +409,7 @@ fn check_name(model: &str) -> Result<(), ApiError> {
 
 /// Returns the error of a call that the provider did not answer, with its own message and the next step.
 fn failed(error: &LlmError, provider: &str) -> ApiError {
-    let trouble = ModelTrouble::of(error).unwrap_or(ModelTrouble::ProviderFailed);
+    let trouble = ModelTrouble::from_error(error).unwrap_or(ModelTrouble::ProviderFailed);
     let message = match error {
         LlmError::Unavailable { message, .. }
         | LlmError::Refused { message, .. }

@@ -47,7 +47,7 @@ pub(super) async fn search(
     State(app): State<App>,
     Query(asked): Query<SearchQuery>,
 ) -> JsonResult<Page<Message>> {
-    let search = Search::of(&asked.q).filter(|_| asked.q.chars().count() <= MAX_QUESTION);
+    let search = Search::parse(&asked.q).filter(|_| asked.q.chars().count() <= MAX_QUESTION);
     let Some(search) = search else {
         return Err(ApiError::bad_request(format!("`q` needs a word, and has at most {MAX_QUESTION} characters")));
     };

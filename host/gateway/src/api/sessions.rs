@@ -117,7 +117,7 @@ pub(crate) async fn status_of(app: &App, session: SessionName) -> Result<Status,
     });
     let (SessionLine { title, active_ms, placement, .. }, (segment_start, branch), running, queued) =
         read.await?.ok_or_else(|| no_session(&session))?;
-    let model = drive.models.of(Role::Planner).name().to_owned();
+    let model = drive.models.for_role(Role::Planner).name().to_owned();
     let running = running.into_iter().next();
     let models = drive.models.by_role();
     Ok(Status { session, title, active_ms, placement, model, models, segment_start, branch, running, queued })

@@ -212,7 +212,7 @@ mod tests {
                 prop_assert_eq!(fenced.lines().filter(|line| line.trim() == fence).count(), 2);
                 prop_assert!(fenced.ends_with(fence));
             }
-            prop_assert!(kiso_plan::tags::Tags::of(&message).is_empty(), "{message:?}");
+            prop_assert!(kiso_plan::tags::Tags::from_text(&message).is_empty(), "{message:?}");
         }
     }
 }

@@ -267,7 +267,7 @@ impl Turn {
             self.text.missed(&kind);
             return;
         };
-        if let Some(text) = progress::of(&event) {
+        if let Some(text) = progress::describe(&event) {
             self.think(text);
         }
         let text = self.text.hear_event(&event);
@@ -312,7 +312,7 @@ pub(crate) async fn thoughts(app: &App, run: Option<&RunId>) -> Result<Option<St
     let mut text = String::new();
     // The newest events come first.
     for event in read.await?.into_iter().rev() {
-        let said = serde_json::from_str::<Event>(&event.body).ok().and_then(|event| progress::of(&event));
+        let said = serde_json::from_str::<Event>(&event.body).ok().and_then(|event| progress::describe(&event));
         match said {
             Some(said) if text.len() + said.len() <= MAX_THOUGHTS => text.push_str(&said),
             _ => {}

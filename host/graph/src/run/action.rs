@@ -224,7 +224,7 @@ impl Run {
 impl Reflection {
     /// The meaning of a result for the next step.
     pub fn of_result(result: &ToolResult) -> Self {
-        Self::of(&CallOutcome {
+        Self::from_outcome(&CallOutcome {
             name: result.name.clone(),
             status: result.status,
             text: result.text.clone(),

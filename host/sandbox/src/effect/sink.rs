@@ -440,7 +440,7 @@ mod tests {
     use kiso_plan::label::{Confidentiality, Integrity};
 
     fn bank() -> Label {
-        Label::of(Integrity::World, Confidentiality::Session, "mcp:bank")
+        Label::new(Integrity::World, Confidentiality::Session, "mcp:bank")
     }
 
     fn arg(role: ArgumentRole, label: Label) -> SinkArgument {
@@ -457,8 +457,8 @@ mod tests {
         };
         let (user, world, page) = (Label::default(), bank(), Label::world("web:a.example"));
         let (nobody, own) = (
-            Label::of(Integrity::User, Confidentiality::Nobody, "mcp:vault"),
-            Label::of(Integrity::World, Confidentiality::Hosts, "mcp:bank"),
+            Label::new(Integrity::User, Confidentiality::Nobody, "mcp:vault"),
+            Label::new(Integrity::World, Confidentiality::Hosts, "mcp:bank"),
         );
         use ArgumentRole::{Address, Content, Value};
         for (decision, role, label, destination, changes, allowed) in [
@@ -533,7 +533,7 @@ mod tests {
         assert!(always.request("a.example", true, true).is_err() && always.request("a.example", false, true).is_ok());
         // Data that nobody outside may read goes nowhere, even if the user has named the place.
         let permit = Permit::new(parts());
-        permit.read().join(LabelId::of(&Label::of(Integrity::User, Confidentiality::Nobody, "mcp:vault")));
+        permit.read().join(LabelId::of(&Label::new(Integrity::User, Confidentiality::Nobody, "mcp:vault")));
         for changes in [true, false] {
             assert!(permit.request("a.example", changes, true).unwrap_err().contains("may not be sent"));
         }

@@ -79,7 +79,7 @@ pub(super) fn component_facts<'a>(
         for (argument, said) in arguments {
             facts.push(format!("argument {argument:?} of {name}: {said}"));
             if let Some(ToolEffect::Changes(roles)) = effect {
-                let role = match roles.of(argument) {
+                let role = match roles.role_of(argument) {
                     ArgumentRole::Address => "is checked as an address",
                     ArgumentRole::Value => "is checked as a value",
                     ArgumentRole::Content => "is not checked: it is words",

@@ -258,7 +258,7 @@ impl ComponentChannel {
         } else {
             let event = InboundEvent {
                 hook: self.outbox_name.clone(),
-                label: Label::of(Integrity::Person, Confidentiality::Session, &format!("person:{}", self.outbox_name)),
+                label: Label::new(Integrity::Person, Confidentiality::Session, &format!("person:{}", self.outbox_name)),
                 session,
                 text: from_outside(&self.settings.name, &text),
                 keys: vec![key.as_ref().to_vec()],
@@ -339,7 +339,7 @@ impl ComponentChannel {
             true => LabelId::of(&Label::attached()),
             false => {
                 let source = format!("person:{}", self.outbox_name);
-                LabelId::of(&Label::of(Integrity::World, Confidentiality::Session, &source))
+                LabelId::of(&Label::new(Integrity::World, Confidentiality::Session, &source))
             }
         };
         let names = app.put_files(session, files, label).await.unwrap_or_else(|why| {

@@ -200,7 +200,7 @@ impl Membership {
 /// Connects to NATS. A member that is started by a person reports errors; one that has lost NATS waits for it.
 fn connected(home: &Home, settings: &BusSettings) -> Result<Bus, FleetError> {
     loop {
-        match Bus::connect(settings.clone(), Seal::of(home.key(), &settings.fleet)) {
+        match Bus::connect(settings.clone(), Seal::derive(home.key(), &settings.fleet)) {
             Err(error @ (FleetError::Connect { .. } | FleetError::Jetstream(_)))
                 if std::env::var_os(REPLACED).is_some() =>
             {

@@ -92,7 +92,7 @@ impl View<'_> {
 
     /// Returns the facts that have words in common with the query, best first, at most `limit`.
     pub fn find_facts(&self, question: &str, limit: u32) -> Result<Vec<Fact>, StoreError> {
-        let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
+        let Some(words) = Words::parse(question) else { return Ok(Vec::new()) };
         let IndexQuery { query, order, .. } = words.ask(self.conn, INDEX)?.any;
         let mut statement = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM facts_words w JOIN facts f ON f.id = w.rowid LEFT JOIN sessions s ON s.id = f.session

@@ -38,7 +38,7 @@ pub struct Login {
 
 impl LoginId {
     /// Returns the id for the browser's value.
-    pub fn of(value: &str) -> LoginId {
+    pub fn from_value(value: &str) -> LoginId {
         LoginId(hash(value))
     }
 

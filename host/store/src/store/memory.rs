@@ -90,7 +90,7 @@ impl View<'_> {
     /// Returns the best chunks for the query, at most `limit`: those with all of its words or, if there are none, those with some
     /// (bm25). Words in very many chunks do not affect the ranking. A query without words finds nothing.
     pub fn find_chunks(&self, question: &str, limit: u32) -> Result<Vec<Chunk>, StoreError> {
-        let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
+        let Some(words) = Words::parse(question) else { return Ok(Vec::new()) };
         let question = words.ask(self.conn, INDEX)?;
         if let Some(all) = question.all {
             let found = self.chunks_with(&all, limit)?;

@@ -57,7 +57,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "logins at MCP servers", sql: include_str!("migrations/0037_mcp_logins.sql") },
     Migration { name: "cards in messages", sql: include_str!("migrations/0038_approval_messages.sql") },
     Migration { name: "labels", sql: include_str!("migrations/0039_labels.sql") },
-    Migration { name: "labels of what is told", sql: include_str!("migrations/0040_outbox_labels.sql") },
+    Migration { name: "labels of the outbox", sql: include_str!("migrations/0040_outbox_labels.sql") },
     Migration { name: "files of a fleet", sql: include_str!("migrations/0041_files_of_a_fleet.sql") },
     Migration { name: "steps that left", sql: include_str!("migrations/0042_steps_that_left.sql") },
     Migration { name: "sessions run on", sql: include_str!("migrations/0043_sessions_run_on.sql") },

@@ -30,7 +30,8 @@ impl View<'_> {
             };
             let categories = serde_json::from_str(row.get_ref(2)?.as_str()?).map_err(|error| wrong(2, error.into()))?;
             let effort = row.get_ref(3)?.as_str()?;
-            let effort = Effort::of(effort).ok_or_else(|| wrong(3, format!("{effort:?} is not an effort").into()))?;
+            let effort =
+                Effort::parse(effort).ok_or_else(|| wrong(3, format!("{effort:?} is not an effort").into()))?;
             let pill = Pill { name: row.get(0)?, template: row.get(1)?, categories, effort, description: row.get(4)? };
             Ok(PillRow { pill, caller: caller(row, 5)? })
         })?;

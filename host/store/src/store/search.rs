@@ -38,8 +38,8 @@ pub struct Candidate {
 
 impl Search {
     /// Parses the words and tags of a query; `None` if it contains neither letters nor digits.
-    pub fn of(question: &str) -> Option<Search> {
-        Some(Search { words: Words::of(question)?, tags: Tags::of(question).names })
+    pub fn parse(question: &str) -> Option<Search> {
+        Some(Search { words: Words::parse(question)?, tags: Tags::from_text(question).names })
     }
 
     /// Whether the message matches; `text` is its text in the clear.

@@ -48,11 +48,11 @@ enum Word {
 
 impl Words {
     /// Parses the words of the text; `None` if it contains neither letters nor digits.
-    pub fn of(text: &str) -> Option<Words> {
+    pub fn parse(text: &str) -> Option<Words> {
         Self::first_of(text, MAX_WORDS)
     }
 
-    /// [`Words::of`] for a text that is compared instead of being searched for.
+    /// [`Words::parse`] for a text that is compared instead of being searched for.
     fn of_any_length(text: &str) -> Option<Words> {
         Self::first_of(text, MAX_COMPARED)
     }
@@ -173,7 +173,7 @@ fn joined(terms: impl IntoIterator<Item = String>, with: &str) -> String {
 /// Returns how many of the significant words of `about` occur in `text`, and how many there are. A word also matches as the
 /// beginning of a longer one, and as another form of one.
 pub fn shared_words(about: &str, text: &str) -> (usize, usize) {
-    let (Some(about), Some(text)) = (Words::of(about), Words::of_any_length(text)) else { return (0, 0) };
+    let (Some(about), Some(text)) = (Words::parse(about), Words::of_any_length(text)) else { return (0, 0) };
     let (about, known) = (about.telling(), text.terms().map(|(word, _)| word).collect::<Vec<_>>());
     let shared = about.iter().filter(|word| known.iter().any(|other| word.is_form_of(other))).count();
     (shared, about.len())
@@ -233,22 +233,22 @@ mod tests {
 
     #[test]
     fn nothing_of_a_question_is_syntax() {
-        let words = Words::of("Rust AND \"x\" NEAR(wasi*) col:umn -not ^a").unwrap();
+        let words = Words::parse("Rust AND \"x\" NEAR(wasi*) col:umn -not ^a").unwrap();
         assert_eq!(
             words.all(),
             r#""rust"* AND "and"* AND "x" AND "near"* AND "wasi"* AND "col"* AND "umn"* AND "not"* AND "a""#
         );
-        assert_eq!(Words::of("\"*()  - :"), None);
-        assert_eq!(Words::of("is the hotel in Oslo").unwrap().any(), r#""hotel"* OR "oslo"*"#);
-        assert_eq!(Words::of("is it").unwrap().any(), r#""is"* OR "it"*"#);
+        assert_eq!(Words::parse("\"*()  - :"), None);
+        assert_eq!(Words::parse("is the hotel in Oslo").unwrap().any(), r#""hotel"* OR "oslo"*"#);
+        assert_eq!(Words::parse("is it").unwrap().any(), r#""is"* OR "it"*"#);
     }
 
     #[test]
     fn runs_without_spaces_are_taken_apart() {
-        let words = Words::of("東京のAPIは何").unwrap();
+        let words = Words::parse("東京のAPIは何").unwrap();
         assert_eq!(words.all(), r#""東京 京の" AND "api"* AND "は何""#);
         assert_eq!(words.any(), r#""東京" OR "京の" OR "api"* OR "は何""#);
-        assert_eq!(Words::of("車").unwrap().all(), r#""車"*"#);
+        assert_eq!(Words::parse("車").unwrap().all(), r#""車"*"#);
         assert_eq!(grams("plain text, ünïcode 12"), "");
         assert_eq!(grams("see 東京のAPI now"), "東京 京の API ");
     }
@@ -256,9 +256,9 @@ mod tests {
     #[test]
     fn a_long_text_is_cut() {
         let text = (0..1_000).map(|n| format!("word{n} ")).collect::<String>();
-        assert_eq!(Words::of(&text).unwrap().0.len(), MAX_WORDS);
-        assert_eq!(Words::of(&"x".repeat(1_000)).unwrap().all().len(), MAX_WORD + 3);
-        assert_eq!(Words::of(&"車".repeat(1_000)).unwrap().any().matches(" OR ").count(), MAX_WORDS - 1);
+        assert_eq!(Words::parse(&text).unwrap().0.len(), MAX_WORDS);
+        assert_eq!(Words::parse(&"x".repeat(1_000)).unwrap().all().len(), MAX_WORD + 3);
+        assert_eq!(Words::parse(&"車".repeat(1_000)).unwrap().any().matches(" OR ").count(), MAX_WORDS - 1);
     }
 
     #[test]
@@ -279,12 +279,12 @@ mod tests {
 
     #[test]
     fn words_are_seen_in_a_text_without_an_index() {
-        let words = Words::of("RAIN in 東京").unwrap();
+        let words = Words::parse("RAIN in 東京").unwrap();
         assert!(words.stand_in("It is raining in 東京都"));
         assert!(!words.stand_in("It is raining in Oslo"));
-        assert_eq!(Words::of("rain oslo").unwrap().first_in("Terrain of Oslo, rainy"), Some(11));
-        assert_eq!(Words::of("京都").unwrap().first_in("東京都"), Some(3));
-        assert_eq!(Words::of("snow").unwrap().first_in("Terrain"), None);
+        assert_eq!(Words::parse("rain oslo").unwrap().first_in("Terrain of Oslo, rainy"), Some(11));
+        assert_eq!(Words::parse("京都").unwrap().first_in("東京都"), Some(3));
+        assert_eq!(Words::parse("snow").unwrap().first_in("Terrain"), None);
     }
 
     proptest::proptest! {
@@ -292,7 +292,7 @@ mod tests {
         fn sqlite_takes_every_question(text in "\\PC{0,60}") {
             let conn = rusqlite::Connection::open_in_memory().unwrap();
             conn.execute_batch("CREATE VIRTUAL TABLE w USING fts5 (text); INSERT INTO w VALUES ('some text')").unwrap();
-            for query in Words::of(&text).iter().flat_map(|words| [words.all(), words.any()]) {
+            for query in Words::parse(&text).iter().flat_map(|words| [words.all(), words.any()]) {
                 let count: Result<i64, _> = conn.query_row("SELECT count(*) FROM w WHERE w MATCH ?1", [&query], |r| r.get(0));
                 proptest::prop_assert!(count.is_ok(), "{query}: {count:?}");
             }

@@ -107,7 +107,7 @@ impl Projection {
             for message in tx.messages_of_run(id)?.iter().filter(|message| message.role == MessageRole::User) {
                 // Each message has its own tags, by which it is found.
                 let Ok(text) = opener.vault.open_text(SEALED_RUN, &message.text) else { continue };
-                let tags: Vec<_> = Tags::of(&text).names.iter().map(|tag| opener.secrets.redact(tag)).collect();
+                let tags: Vec<_> = Tags::from_text(&text).names.iter().map(|tag| opener.secrets.redact(tag)).collect();
                 tx.set_tags(message.id, &tags)?;
             }
         }

@@ -36,8 +36,8 @@ fn each_model_is_opened_once_with_the_roles_that_use_it() {
     let shown: Vec<_> =
         models.each().iter().map(|o| (o.name.as_str(), o.built_in, o.roles.len(), o.fallback_of.len())).collect();
     assert_eq!(shown, [("openai:gpt", false, 7, 1), ("local:small", false, 1, 7), ("reflex", true, 1, 0)]);
-    assert_eq!(models.of(Role::Planner).name(), "openai:gpt");
-    assert_eq!((models.of(Role::Worker).name(), models.of(Role::Router).name()), ("local:small", "reflex"));
+    assert_eq!(models.for_role(Role::Planner).name(), "openai:gpt");
+    assert_eq!((models.for_role(Role::Worker).name(), models.for_role(Role::Router).name()), ("local:small", "reflex"));
     assert_eq!(models.slots().free(), 2);
 }
 

@@ -31,7 +31,7 @@ fn the_examples_in_the_prompts_are_valid() {
         let parsed = plan::parse(&answer, &AnySkill, 50).unwrap();
         assert_eq!(parsed.plan.tasks.len(), 3);
         assert!(parsed.chatter.contains("I will add up"));
-        assert!(!Chatter::of(&answer).contains("goal"));
+        assert!(!Chatter::extract(&answer).contains("goal"));
     }
     let parsed = verdict::parse(&answer(Role::Reviewer), &AnySkill, 50, false).unwrap();
     assert!(matches!(parsed, verdict::Review::Verdict(verdict) if verdict.inject.len() == 1));

@@ -193,7 +193,7 @@ impl Library {
 
     /// Returns the positions of the sections with the best matching words.
     fn search(&self, query: &str, limit: usize) -> Result<Vec<usize>, String> {
-        let Some(words) = Words::of(query) else { return Ok(Vec::new()) };
+        let Some(words) = Words::parse(query) else { return Ok(Vec::new()) };
         let index = self.0.get_or_init(|| index().map(Mutex::new).map_err(|error| error.to_string()));
         let index = index.as_ref().map_err(Clone::clone)?.lock().unwrap_or_else(PoisonError::into_inner);
         let ask = |words: &str| -> Result<Vec<usize>, rusqlite::Error> {

@@ -86,7 +86,7 @@ pub(super) async fn find(
     at: &CallContext,
     limit: usize,
 ) -> Result<Vec<String>, StoreError> {
-    let Some(search) = Search::of(query) else { return Ok(Vec::new()) };
+    let Some(search) = Search::parse(query) else { return Ok(Vec::new()) };
     let (here, most) = (at.clone(), u32::try_from(limit.min(MAX_HITS)).unwrap_or_default());
     let read = store.read(move |view| {
         let sessions = match session {

@@ -55,7 +55,7 @@ struct MemoryWire {
 pub(super) fn seal() -> (Seal, Seal) {
     let dir = tempfile::tempdir().unwrap();
     let home = Home::open(&dir.path().join("home")).unwrap();
-    (Seal::of(home.key(), "f"), Seal::of(home.key(), "f"))
+    (Seal::derive(home.key(), "f"), Seal::derive(home.key(), "f"))
 }
 
 impl Net {

@@ -207,7 +207,7 @@ impl LabelLog {
         if let Err(error) = self.load() {
             // The sources of these files are not known.
             tracing::error!("the labels of files in {} cannot be read: {error}", self.path.display());
-            let anybody = Label::of(Integrity::World, Confidentiality::Session, SourceSet::ANY);
+            let anybody = Label::new(Integrity::World, Confidentiality::Session, SourceSet::ANY);
             self.others = self.others.join(LabelId::of(&anybody));
             // Kept so, and readable from now on; a log that cannot even be written stays as it is.
             if self.rewrite().is_err() {

@@ -220,7 +220,7 @@ impl AcpSession {
     }
 
     async fn think_of(&mut self, event: &Event) {
-        if let Some(text) = progress::of(event) {
+        if let Some(text) = progress::describe(event) {
             self.think(&text).await;
         }
     }

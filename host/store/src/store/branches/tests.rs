@@ -251,7 +251,7 @@ fn a_break_a_passage_and_a_fact_are_of_their_branch() {
                 confidence: 90,
             };
             tx.add_fact(&fact, 4)?;
-            let search = crate::store::Search::of("harbour").unwrap();
+            let search = crate::store::Search::parse("harbour").unwrap();
             let found = |tx: &Tx<'_>| -> Result<_, StoreError> {
                 let messages = tx.find_messages(&search, None, None, 9)?.len();
                 let facts = tx.trusted_facts(9)?.len() + tx.find_facts("harbour", 9)?.len();

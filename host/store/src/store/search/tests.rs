@@ -25,7 +25,7 @@ fn look(
     before: Option<i64>,
     enough: usize,
 ) -> (Vec<String>, Option<i64>) {
-    let (search, session, mut found) = (Search::of(q).unwrap(), session.map(name), Vec::new());
+    let (search, session, mut found) = (Search::parse(q).unwrap(), session.map(name), Vec::new());
     let next = store.read_blocking(|view| {
         view.messages_with(&search, session.as_ref(), before, |candidate| {
             let text = candidate.message.text.replace(SEALED, "");
@@ -39,7 +39,7 @@ fn look(
 }
 
 fn best(store: &Store, q: &str, sessions: Option<&[SessionName]>) -> Vec<String> {
-    let search = Search::of(q).unwrap();
+    let search = Search::parse(q).unwrap();
     let found = store.read_blocking(|view| view.find_messages(&search, sessions, None, 9)).unwrap();
     found.into_iter().map(|(_, message)| message.text).collect()
 }
@@ -84,7 +84,7 @@ fn tags_are_looked_for_as_such() {
     let (_dir, store) = open();
     for text in ["trip to Oslo #travel", "time travel is a story", "#travel #2024plan"] {
         let id = add(&store, "a", text);
-        let tags = Tags::of(text).names;
+        let tags = Tags::from_text(text).names;
         store.write_blocking(move |tx| tx.set_tags(id, &tags)).unwrap();
     }
     assert_eq!(look(&store, "travel", None, None, 9).0.len(), 3);

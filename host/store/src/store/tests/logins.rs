@@ -6,7 +6,7 @@ use super::*;
 const DAY: i64 = 24 * 60 * 60_000;
 
 fn login(store: &Store, value: &str, now_ms: i64) -> Option<Login> {
-    let id = LoginId::of(value);
+    let id = LoginId::from_value(value);
     store.read_blocking(move |view| view.login(id, now_ms)).unwrap()
 }
 
@@ -51,7 +51,7 @@ fn a_login_ends_thirty_days_behind_its_last_use() {
     let value = by_code(&store, &link(&store, 0), 0).unwrap();
     assert!(login(&store, &value, 30 * DAY - 1).is_some());
     assert!(login(&store, &value, 30 * DAY).is_none());
-    let id = LoginId::of(&value);
+    let id = LoginId::from_value(&value);
     store.write_blocking(move |tx| tx.touch_login(id, 20 * DAY)).unwrap();
     assert_eq!(login(&store, &value, 49 * DAY).map(|login| login.used_ms), Some(20 * DAY));
     assert!(store.write_blocking(move |tx| tx.log_out(id)).unwrap());
@@ -89,7 +89,7 @@ fn there_are_a_hundred_at_most() {
     let used: Vec<Option<String>> = links.iter().map(|code| by_code(&store, code, 200)).collect();
     assert!(used[..50].iter().all(Option::is_none) && used[50..].iter().all(Option::is_some));
     // The least recently used one makes room.
-    let oldest = LoginId::of(used[70].as_ref().unwrap());
+    let oldest = LoginId::from_value(used[70].as_ref().unwrap());
     store.write_blocking(move |tx| tx.touch_login(oldest, 100)).unwrap();
     by_code(&store, &link(&store, 300), 300).unwrap();
     let left: Vec<usize> = (50..150).filter(|n| login(&store, used[*n].as_ref().unwrap(), 300).is_none()).collect();
@@ -115,9 +115,9 @@ fn logins_are_found_by_their_indexes() {
     let code = tx.add_login_code(TokenScope::Chat, 1).unwrap();
     tx.has_login_code(&code, 1).unwrap();
     tx.log_in_by_code(&code, 1).unwrap();
-    tx.touch_login(LoginId::of(&value), 2).unwrap();
-    tx.login(LoginId::of(&value), 2).unwrap();
-    tx.log_out(LoginId::of(&value)).unwrap();
+    tx.touch_login(LoginId::from_value(&value), 2).unwrap();
+    tx.login(LoginId::from_value(&value), 2).unwrap();
+    tx.log_out(LoginId::from_value(&value)).unwrap();
     let sent: Vec<String> = prepared(&conn).into_iter().filter(|sql| sql.contains("login")).collect();
     assert!(sent.len() >= 9, "{sent:#?}");
     // SQLite's own statement when a token is revoked.

@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn ask(conn: &Connection, question: &str) -> Question {
-        Words::of(question).unwrap().ask(conn, INDEX).unwrap()
+        Words::parse(question).unwrap().ask(conn, INDEX).unwrap()
     }
 
     #[test]

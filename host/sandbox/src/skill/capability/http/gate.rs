@@ -283,7 +283,7 @@ fn answer_label(host: &str, rule: &HttpRule, headers: &http::HeaderMap) -> Label
     let shows_who =
         [http::header::AUTHORIZATION, http::header::COOKIE].iter().any(|header| headers.contains_key(header));
     match rule.inject.is_some() || rule.private || shows_who {
-        true => Label::of(Integrity::World, Confidentiality::Session, &format!("host:{host}")),
+        true => Label::new(Integrity::World, Confidentiality::Session, &format!("host:{host}")),
         false => Label::world(&format!("{PUBLIC}{host}")),
     }
 }

@@ -142,7 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_read_while_a_body_is_sent_counts() {
-        let vault = Label::of(Integrity::User, Confidentiality::Nobody, "mcp:vault");
+        let vault = Label::new(Integrity::User, Confidentiality::Nobody, "mcp:vault");
         let page = Label::world("web:a.example");
         for (read, changes, passes) in [
             (None, true, true),
