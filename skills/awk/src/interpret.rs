@@ -25,7 +25,7 @@ pub struct Settings {
     pub csv: bool,
     /// Each file is replaced by what is printed while it is read.
     pub in_place: bool,
-    /// What may be taken of the stack, in levels of nested statements and expressions.
+    /// The limit of nested statements and expressions, which bounds the stack.
     pub stack: usize,
 }
 
@@ -74,7 +74,7 @@ struct Interpreter<'p, 'c> {
     convfmt: Vec<u8>,
     ofmt: Vec<u8>,
     separator: Separator,
-    /// What FS says, for `split`.
+    /// The separator of FS, for `split`.
     fs: Separator,
     terminator: Terminator,
     fold: bool,
@@ -91,14 +91,14 @@ struct Interpreter<'p, 'c> {
 pub fn run(program: &Program, settings: Settings, commands: &mut dyn Commands) -> Result<i32, Error> {
     let mut interpreter = Interpreter::new(program, &settings, commands)?;
     let done = interpreter.whole();
-    // What was printed before a mistake is part of the answer.
+    // Writes the output that precedes an error, too.
     let closed = interpreter.streams.close_all().map_err(|e| Error::new(format!("write error: {}", reason(&e))));
     done?;
     closed?;
     Ok(if interpreter.exit == 0 && interpreter.failed { 2 } else { interpreter.exit })
 }
 
-/// What the system says, without its number.
+/// The system's message without its number.
 pub fn reason(error: &std::io::Error) -> String {
     if error.kind() == std::io::ErrorKind::IsADirectory {
         return "Is a directory".into();

@@ -39,7 +39,7 @@ fn defined(source: &[u8]) -> Result<Vec<String>, Error> {
     let mut lexer = Lexer::new(source);
     let mut names = Vec::new();
     let mut before = Token::Newline;
-    // What is no token yet may stand in a regular expression.
+    // A sequence that is not a token yet may be part of a regular expression.
     loop {
         let token = match lexer.next() {
             Ok(Token::End) => return Ok(names),

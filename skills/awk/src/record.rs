@@ -8,7 +8,7 @@ use crate::value::{Text, Value, characters};
 
 const CHUNK: usize = 64 << 10;
 
-/// What ends a record: RS.
+/// The end of a record: RS.
 #[derive(Clone)]
 pub enum Terminator {
     Byte(u8),
@@ -148,7 +148,7 @@ impl Reader {
     }
 }
 
-/// What separates fields: FS, or what stands in its place.
+/// The separator of fields: FS, or the variable that replaces it.
 #[derive(Clone)]
 pub enum Separator {
     /// A single space: runs of blanks, also around.

@@ -14,7 +14,7 @@ mod translate;
 /// So many dynamic expressions stay compiled.
 const MOST_CACHED: usize = 200;
 
-/// What one compiled expression may take: repetitions of repetitions grow without end.
+/// The limit for a compiled expression: repetitions of repetitions grow without end.
 const SIZE: usize = 8 << 20;
 
 #[derive(Clone)]

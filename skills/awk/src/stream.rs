@@ -18,7 +18,7 @@ pub struct Streams<'c> {
     pub out: Vec<u8>,
     outputs: IndexMap<Vec<u8>, Output, FxBuildHasher>,
     inputs: IndexMap<(Vec<u8>, bool), Input, FxBuildHasher>,
-    /// What standard output is written to instead, with `-i inplace`.
+    /// The output that replaces standard output, with `-i inplace`.
     pub in_place: Option<Vec<u8>>,
 }
 
@@ -126,7 +126,7 @@ impl<'c> Streams<'c> {
         if output.buffer.len() >= SIZE { output.flush() } else { Ok(()) }
     }
 
-    /// What `getline` reads from.
+    /// The reader of a file or command, for `getline`.
     pub fn reader(&mut self, name: &[u8], command: bool) -> io::Result<&mut Reader> {
         let key = (name.to_vec(), command);
         if !self.inputs.contains_key(&key) {

@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
-/// What `strftime()` writes without a format, as `date` does.
+/// The default format of `strftime()`, as in `date`.
 const FORMAT: &str = "%a %b %e %H:%M:%S %Z %Y";
 
 pub fn now() -> f64 {
@@ -25,7 +25,7 @@ pub fn strftime(format: Option<&str>, seconds: f64, utc: bool) -> Result<String,
         .map_err(|e| format!("strftime: the format \"{format}\" cannot be used: {e}"))
 }
 
-/// Seconds since 1970 of "YYYY MM DD HH MM SS"; -1 if the text is no such time. Parts may lie outside of their range.
+/// Seconds since 1970 of "YYYY MM DD HH MM SS"; -1 if the text has another form. Parts may lie outside of their range.
 pub fn mktime(text: &str, utc: bool) -> f64 {
     let parts: Option<Vec<i64>> = text.split_whitespace().take(7).map(|part| part.parse().ok()).collect();
     let Some([year, month, day, hour, minute, second]) = parts.as_deref().and_then(|parts| parts.get(..6)) else {

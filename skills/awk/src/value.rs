@@ -1,4 +1,4 @@
-//! What variables, fields and elements hold.
+//! Values of variables, fields and elements.
 
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -130,7 +130,7 @@ pub type Elements = IndexMap<Text, Cell, FxBuildHasher>;
 /// An array, which is passed to functions by reference.
 pub type Array = Rc<RefCell<Elements>>;
 
-/// What a name or an element stands for.
+/// The content of a name or an element.
 #[derive(Clone, Debug)]
 pub enum Cell {
     Value(Value),
@@ -170,7 +170,7 @@ impl Cell {
         }
     }
 
-    /// What a function gets that is given this cell by its name.
+    /// Returns the argument for a function that gets this cell by its name.
     pub fn share(&mut self) -> Cell {
         if let Cell::Value(Value::Uninit) = self {
             *self = Cell::Unused(Array::default());

@@ -35,7 +35,7 @@ pub enum Axis {
     },
 }
 
-/// What stands at the slots.
+/// The names of the slots.
 #[derive(Debug)]
 pub enum Names {
     Text(Vec<String>),

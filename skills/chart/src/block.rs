@@ -7,8 +7,8 @@ use crate::series::{Prepared, Series, X, format_x};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 
-/// Bytes of the data of a block. It stands in a text that models read and that is cut where it is long, so it is no copy of the
-/// table; the files show every point.
+/// Bytes of the data of a block. Models read the text that it is part of, and a long text is cut, so it does not have the whole table;
+/// the files show every point.
 pub const MOST_BYTES: usize = 3_500;
 
 /// The chart of these series, and how many of how many points of the axis it has.
@@ -61,7 +61,7 @@ pub fn of_bins(bins: &Bins, x: &X, request: &Request, column: &str) -> Json {
     chart("bar", request, column, names.collect(), vec![series])
 }
 
-/// The block as it stands in a text.
+/// The block as fenced text.
 pub fn fenced(title: &str, mut chart: Json) -> String {
     chart["title"] = json!(title);
     format!("```chart\n{chart}\n```")

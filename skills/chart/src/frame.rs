@@ -6,7 +6,7 @@ use crate::scale::{Labels, Scale, Ticks};
 use crate::scene::{Anchor, Color, Mark, Scene, Style, Weight};
 use crate::theme::Palette;
 
-/// What to write around the data.
+/// Title, axes and legend around the data.
 #[derive(Debug)]
 pub struct Frame {
     pub title: String,
@@ -26,7 +26,7 @@ pub struct Frame {
     pub whole: bool,
 }
 
-/// What stands for a series in the legend.
+/// The symbol of a series in the legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// A line, whose name may stand at its end.

@@ -1,7 +1,7 @@
 //! The skill `chart`: a line, bar or scatter chart or a histogram of a table, as SVG and PNG.
 //!
 //! table → `request` (which columns) → `series` (which points) → `picture` → `frame` (title, axes, margins) and
-//! `line`, `bar`, `scatter`, `histogram` (the data) → `scene` → `svg`, `png`; and `block`, the data for who draws it anew.
+//! `line`, `bar`, `scatter`, `histogram` (the data) → `scene` → `svg`, `png`; and `block`, the data for programs that draw it.
 
 mod axis;
 mod bar;

@@ -16,10 +16,10 @@ use table::Table;
 #[derive(Debug)]
 pub struct Picture {
     pub scene: Scene,
-    /// What was drawn, in a sentence or a few.
+    /// A summary of a few sentences.
     pub text: String,
     pub data: Json,
-    /// What a block `chart` says, without its title.
+    /// The content of a block `chart`, without its title.
     pub chart: Json,
 }
 

@@ -1,4 +1,4 @@
-//! What is drawn, without a word about how: both back ends get the same marks in the same places.
+//! The marks of a picture, so that both back ends draw the same marks in the same places.
 //!
 //! Coordinates are pixels of the SVG, y grows downwards.
 

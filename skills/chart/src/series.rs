@@ -6,7 +6,7 @@ use kiso_sdk::Failure;
 use table::date::Precision;
 use table::{Column, Table, Value, Values};
 
-/// What the x of a point means.
+/// The meaning of the x of a point.
 #[derive(Debug, Clone, PartialEq)]
 pub enum X {
     /// Seconds since 1970.
@@ -33,7 +33,7 @@ impl Series {
     }
 }
 
-/// What is to be drawn.
+/// The data to draw.
 #[derive(Debug)]
 pub struct Prepared {
     pub x: X,
@@ -95,7 +95,7 @@ pub fn prepare(table: &Table, choice: &Choice) -> Result<Prepared, Failure> {
     Ok(Prepared { x, series, split, averaged, rows: rows.len(), notes })
 }
 
-/// What x means, and the x of each row.
+/// The meaning of x, and the x of each row.
 fn places(table: &Table, column: &Column) -> Result<(X, Vec<f64>), Failure> {
     let texts = match &column.values {
         Values::Integers(v) => {

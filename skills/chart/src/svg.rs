@@ -42,7 +42,7 @@ pub fn svg(scene: &Scene) -> String {
     out
 }
 
-/// What all elements of a layer have alike is said once, on the group.
+/// Returns the attributes that all elements of a layer share; they are written once, on the group.
 fn shared(elements: &[Element<'_>]) -> Vec<(&'static str, String)> {
     let Some(first) = elements.first() else { return Vec::new() };
     first.look.iter().filter(|look| elements.iter().all(|e| e.look.contains(look))).cloned().collect()

@@ -1,4 +1,4 @@
-//! What every bundled command does alike: how it starts, how its output leaves, how it ends, and how it starts others.
+//! Code that every bundled command shares: how it starts, how its output leaves, how it ends, and how it starts others.
 //!
 //! WASI has no working directory, no exit codes but 0 and 1, and no SIGPIPE, and the utilities that kiso takes from
 //! others expect all three. So the C functions that they end in are replaced here: `_Exit` passes codes of 0 to 255
@@ -27,10 +27,10 @@ pub use paths::copies_keep_permissions;
 #[cfg(target_os = "wasi")]
 pub use stdio::{flush, rewrite_lines};
 
-/// What a shell reports for a command that died of SIGPIPE.
+/// The exit code that a shell reports for a command that died of SIGPIPE.
 pub const NOBODY_READS: i32 = 141;
 
-/// What a shell reports for a command that died of SIGABRT.
+/// The exit code that a shell reports for a command that died of SIGABRT.
 pub const CRASHED: i32 = 134;
 
 /// Prepares the process: goes to the directory that the host names in `PWD`, and makes a panic readable.
@@ -43,7 +43,7 @@ pub fn start() {
     }
 }
 
-/// What a panic says is for whoever wrote the command; who typed the line is told what it means to them.
+/// Reports a panic in words for the user; the panic's own text is for developers of the command.
 fn report_panic(panic: &std::panic::PanicHookInfo) {
     let message = panic.payload_as_str().unwrap_or_default();
     let name = std::env::args().next().unwrap_or_default();

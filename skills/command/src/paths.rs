@@ -2,14 +2,14 @@
 //! that command lines name.
 //!
 //! A component was given its directories one by one, and `..` leads out of none of them, so `/work/../tmp` has to be
-//! resolved before it is looked up; wasi-libc's `realpath` needs one directory that holds all others. There is no `/dev`.
+//! resolved before the lookup; wasi-libc's `realpath` needs one directory that holds all others. There is no `/dev`.
 
 use crate::permissions;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Component, Path, PathBuf};
 
-/// What `/dev/null` is read from and written to: a file that is empty after each opening.
+/// The file behind `/dev/null`, which is empty after each opening.
 const NULL: &CStr = c"/tmp/.null";
 
 /// Files without end. Each is `NULL` opened once more, and `read` knows its number.
@@ -30,7 +30,7 @@ const MOST_LINKS: usize = 40;
 
 // SAFETY: they have these signatures in wasi-libc.
 unsafe extern "C" {
-    /// What `open` of wasi-libc calls: no file has a mode.
+    /// Called by `open` of wasi-libc; files have no mode.
     fn __wasilibc_open_nomode(path: *const c_char, flags: c_int) -> c_int;
     fn __real_close(fd: c_int) -> c_int;
     fn __real_stat(path: *const c_char, into: *mut libc::stat) -> c_int;

@@ -4,10 +4,10 @@ use std::io;
 
 use crate::spawn;
 
-/// What a shell reports for a command that it cannot find.
+/// The exit code that a shell reports for a command that it cannot find.
 pub const NOT_FOUND: i32 = 127;
 
-/// What a shell reports for a command that it cannot start.
+/// The exit code that a shell reports for a command that it cannot start.
 pub const NOT_STARTED: i32 = 126;
 
 /// Why a command was not started, and the code that says so.
@@ -17,10 +17,10 @@ pub struct Refused {
     pub message: String,
 }
 
-/// What the command reads.
+/// The standard input of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// What this process reads.
+    /// The standard input of this process.
     Inherited,
     Empty,
 }
@@ -95,7 +95,7 @@ pub fn environment() -> Vec<(String, String)> {
     std::env::vars_os().map(|(n, v)| (n.to_string_lossy().into_owned(), v.to_string_lossy().into_owned())).collect()
 }
 
-/// What a pipe gives at once.
+/// Bytes that a pipe gives at once.
 const CHUNK: usize = 64 << 10;
 
 fn failed(errno: spawn::Errno) -> io::Error {

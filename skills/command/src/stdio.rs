@@ -12,7 +12,7 @@ const STDIN: c_int = 0;
 const STDOUT: c_int = 1;
 const STDERR: c_int = 2;
 
-/// What a pipe of the host holds.
+/// Bytes that a pipe of the host holds.
 const SIZE: usize = 64 << 10;
 
 /// wasi-libc's number for a stream whose reader is gone.

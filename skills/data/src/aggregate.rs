@@ -1,4 +1,4 @@
-//! What is computed of a group of rows: `mean(temp)`, `count()`, `p90(x) as top`.
+//! Aggregates of a group of rows: `mean(temp)`, `count()`, `p90(x) as top`.
 //!
 //! Missing values are left out. Where no value is left the result is missing, except for counts.
 

@@ -3,7 +3,7 @@ use serde_json::{Value as Json, json};
 use table::date::{self, Precision};
 use table::{Column, Kind, Table, Texts, Values, number};
 
-/// What can be said of a column in one line.
+/// The description of a column in one line.
 #[derive(Debug)]
 pub struct Summary {
     name: String,

@@ -24,7 +24,7 @@ fn csv(answer: &Answer, names: &[&str]) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// One line as RFC 4180 has it. A row whose only value is missing is written as `""`, as an empty line is no row.
+/// One line as RFC 4180 has it. A row whose only value is missing is written as `""`, because an empty line is not a row.
 fn line<'a>(out: &mut String, cells: impl ExactSizeIterator<Item = &'a str>) {
     let single = cells.len() == 1;
     for (i, cell) in cells.enumerate() {

@@ -227,7 +227,7 @@ fn line(markup: &str, max: usize) -> String {
     while let Some(start) = rest.find('<') {
         text.push_str(&rest[..start]);
         let tag = &rest[start..];
-        // "a < b" is no tag; a tag begins with a letter, "/" or "!".
+        // "a < b" is not a tag; a tag begins with a letter, "/" or "!".
         let is_tag = tag[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!');
         if !is_tag {
             text.push('<');

@@ -19,7 +19,7 @@ pub struct Element {
     pub children: Vec<Node>,
 }
 
-/// What an element holds, in order.
+/// The content of an element, in order.
 #[derive(Debug)]
 pub enum Node {
     Text(String),
@@ -69,7 +69,7 @@ pub fn decode(bytes: &[u8], content_type: Option<&str>) -> Result<String, Failur
 pub fn parse(text: &str) -> Result<Element, String> {
     let mut reader = NsReader::from_str(text);
     reader.config_mut().check_end_names = true;
-    // The first is no element: it holds the root.
+    // The first is a placeholder that holds the root.
     let mut open = vec![Element::default()];
     loop {
         let at = reader.buffer_position();
@@ -124,7 +124,7 @@ fn element(space: String, start: &BytesStart<'_>) -> Element {
     }
 }
 
-/// What `&name;` stands for: the five of XML, numbers, and what HTML authors use most. Any other stays as written.
+/// The text of `&name;`: the five of XML, numbers, and those that HTML authors use most. Any other stays as written.
 pub fn entity(name: &str) -> String {
     let number = name.strip_prefix('#').and_then(|digits| match digits.strip_prefix(['x', 'X']) {
         Some(hex) => u32::from_str_radix(hex, 16).ok(),

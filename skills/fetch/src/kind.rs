@@ -1,8 +1,8 @@
-//! What a server sent, by its content type; by its first bytes where that says nothing.
+//! The type of a response, by its content type; by its first bytes where that says nothing.
 
 use std::fmt;
 
-/// What an answer is.
+/// The type of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
     pub shape: Shape,

@@ -31,7 +31,7 @@ struct Args {
     max_bytes: usize,
 }
 
-/// What the caller wants the answer to be.
+/// The form in which the caller wants the page.
 #[derive(serde::Deserialize, Clone, Copy, PartialEq, Eq, Default)]
 #[serde(rename_all = "lowercase")]
 enum Form {

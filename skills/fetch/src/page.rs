@@ -14,7 +14,7 @@ pub struct Page {
     pub text: String,
 }
 
-/// What is not read: code, forms, pictures made of markup, the links around the page, and the title, which stands apart.
+/// Elements to skip: code, forms, pictures made of markup, the links around the page, and the title, which is returned separately.
 #[rustfmt::skip]
 const NOISE: [&str; 17] = [
     "script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "form", "button", "select",

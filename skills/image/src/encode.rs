@@ -21,7 +21,7 @@ pub struct Format {
     pub kind: Kind,
     /// 1 to 100.
     pub quality: Option<u8>,
-    /// In the place of what is transparent, where a format knows no transparency.
+    /// The colour that replaces transparency, where a format does not support it.
     pub background: [u8; 3],
     /// How often an animation is shown; 0 for without end.
     pub repeat: u16,

@@ -65,7 +65,7 @@ mod tests {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// The spaces of what is expected may be fewer: each line must have as many units as before.
+    /// The expected text may have fewer spaces in a row; each line must keep its number of UTF-16 units.
     #[track_caller]
     fn same(source: &str, expected: &str) {
         let erased = erase(source, None).expect(source);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// The tag of what kiso publishes.
 const TAG: &str = "kiso";
 
-/// Bytes of a message. ntfy takes 4,096 and makes a file of what is longer.
+/// Bytes of a message. ntfy accepts 4,096 and turns a longer message into a file.
 const MAX_TEXT: usize = 3_900;
 
 /// Messages of one batch; the next poll goes on behind them.
@@ -37,7 +37,7 @@ const KEPT: usize = 150;
 /// lose an entry where a letter is sent while what became of another one is shown.
 const PLACES: &str = "places/";
 
-/// What a first poll asks for: what was written while the channel was being set up is not lost, and nothing old is answered.
+/// The period of a first poll: long enough for messages that were written during setup, and too short for old ones.
 const FIRST: &str = "10m";
 
 struct Ntfy;
@@ -53,7 +53,7 @@ impl Guest for Ntfy {
         let body = asked.send()?.ok("ntfy")?;
         let text = String::from_utf8_lossy(&body);
         let mut batch = Batch { messages: Vec::new(), cursor: None };
-        // A line that is no JSON says nothing.
+        // Skips lines that are not JSON.
         for line in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
             let Some(id) = line["id"].as_str().filter(|_| line["event"] == "message") else { continue };
             if batch.messages.len() == MAX_MESSAGES {
@@ -117,7 +117,7 @@ impl Guest for Ntfy {
         forget(place)
     }
 
-    /// What is chosen comes as the command that it stands for, and is answered like one.
+    /// A choice arrives as the command that it stands for, and is answered like one.
     fn answer(_: Config, _: String, _: String, _: String) -> Result<(), Failure> {
         Ok(())
     }
@@ -169,7 +169,7 @@ fn actions(config: &Config, topic: &str, choices: &[Choice]) -> Option<String> {
     (!config.has_token && !choices.is_empty() && list.is_ascii()).then_some(list)
 }
 
-/// What somebody wrote; none for what kiso wrote itself, and for another topic.
+/// The message of a line; `None` for kiso's own messages and for other topics.
 fn message(line: &Value, id: &str, topics: &[&str]) -> Option<Message> {
     let sender = line["topic"].as_str().filter(|topic| topics.contains(topic))?;
     if line["tags"].as_array().is_some_and(|tags| tags.iter().any(|tag| tag == TAG)) {
@@ -184,7 +184,7 @@ fn message(line: &Value, id: &str, topics: &[&str]) -> Option<Message> {
         name: head(file["name"].as_str().unwrap_or("attachment"), 200),
         size: file["size"].as_u64(),
     });
-    // What ntfy itself says where there is a file and no text.
+    // ntfy's own text for a file without a text.
     let says_nothing = |said: &String| attachments.is_some() && said.starts_with("You received a file");
     let said = text(&line["message"]).filter(|said| !says_nothing(said));
     let whole: Vec<String> = [text(&line["title"]), said].into_iter().flatten().collect();

@@ -143,7 +143,7 @@ fn character(name: &str) -> Option<char> {
     })
 }
 
-/// Characters that show nothing, or change the direction of what is around them.
+/// Characters that are invisible or change the direction of the text around them.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')

@@ -33,7 +33,7 @@ pub(crate) use split::Mark;
 use split::{Field, Kind};
 pub use value::Value;
 
-/// What expansion reads and changes in the shell.
+/// The state of the shell that expansion reads and changes.
 pub trait Env {
     /// None: unset.
     fn get(&self, name: &str) -> Option<Cow<'_, Value>>;
@@ -86,7 +86,7 @@ pub struct Stop {
     pub reach: Reach,
 }
 
-/// What an error ends.
+/// The extent of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// The command, which fails.
@@ -179,7 +179,7 @@ pub fn heredoc(env: &mut dyn Env, doc: &str) -> Result<String, Stop> {
     Ok(split::join(&expander.finish_one()))
 }
 
-/// What is not quoted in the text of an arithmetic expression, before it is evaluated.
+/// Expands the text of an arithmetic expression, before it is evaluated.
 pub(crate) fn expression(env: &mut dyn Env, source: &str) -> Result<String, Stop> {
     if !source.contains(['$', '`', '"', '\\']) {
         return Ok(source.to_owned());

@@ -1,5 +1,4 @@
-//! What was started with `&`. A job that still runs when the line ends is ended by the host, as nothing of a line may
-//! outlive it.
+//! Jobs that were started with `&`. The host ends a job that still runs when the line ends, because nothing may outlive its line.
 
 use crate::external::Started;
 
@@ -16,7 +15,7 @@ pub struct Job {
     signal: Option<u8>,
 }
 
-/// What the host says of a process that was killed.
+/// The exit code that the host reports for a killed process.
 const KILLED: u8 = 128 + 9;
 
 impl Job {

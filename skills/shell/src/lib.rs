@@ -33,7 +33,7 @@ mod substitute;
 mod table;
 mod variable;
 
-// What runs on this machine, its tests, exports nothing.
+// Builds for this machine, which are tests, export nothing.
 #[cfg_attr(not(target_arch = "wasm32"), allow(unused_imports))]
 #[rustfmt::skip]
 mod bindings;
@@ -128,12 +128,12 @@ impl Guest for Component {
     }
 }
 
-/// What a panic says is for whoever wrote the shell; who typed the line is told what it means to them.
+/// Reports a panic in words for the user; the panic's own text is for developers of the shell.
 fn report_panic(_: &std::panic::PanicHookInfo) {
     eprintln!("sh: crashed: it cannot do this; the mistake is in the shell and not in the line");
 }
 
-/// What the next line begins with; where there is none, nothing, because it may be large.
+/// Returns the state that the next line starts with; empty if there is none, because the state may be large.
 fn kept(shell: &Shell, partial: bool) -> Vec<u8> {
     if partial { state::encode(&shell.state, &None) } else { Vec::new() }
 }

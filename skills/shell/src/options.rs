@@ -1,4 +1,4 @@
-//! What `set` and `shopt` switch.
+//! The options of `set` and `shopt`.
 
 use serde::{Deserialize, Serialize};
 

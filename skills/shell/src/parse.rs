@@ -164,7 +164,7 @@ fn end(source: &str) -> (usize, usize) {
     (source.lines().count().max(1), last.chars().count() + 1)
 }
 
-/// What a look at the words alone says about a source that the parser could not read.
+/// Problems that the tokens alone show in a source that the parser could not read.
 #[derive(Default)]
 struct Scanned {
     /// The innermost word or bracket that is still open, and what would close it.

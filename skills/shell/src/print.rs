@@ -39,7 +39,7 @@ impl Display for List {
     }
 }
 
-/// What stands between a list and the word that ends it.
+/// A list with the separator that the word behind it needs.
 struct Closed<'a>(&'a List);
 
 impl Display for Closed<'_> {

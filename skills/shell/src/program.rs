@@ -1,4 +1,4 @@
-//! What the shell runs: the parser's tree without what only a parser needs, so that a fork can be sent in few bytes.
+//! The program that the shell runs: the parser's tree without what only a parser needs, so that a fork can be sent in few bytes.
 //!
 //! Words are kept as they were written; `expand` reads them each time they are used. `lower` makes this from the tree of
 //! brush-parser, `print` turns it into text again.
@@ -109,7 +109,7 @@ pub struct CaseItem {
     pub then: Then,
 }
 
-/// What happens after the body of a `case` branch.
+/// The next step after the body of a `case` branch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Then {
     Leave,

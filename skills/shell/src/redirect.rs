@@ -13,7 +13,7 @@ use brush_parser::ast::Word;
 /// The first number that `{name}>` may choose, as in bash.
 const FIRST_NAMED: u32 = 10;
 
-/// What fits into a pipe that nobody reads yet.
+/// Bytes that fit into a pipe that nobody reads yet.
 const PIPE: usize = 64 << 10;
 
 impl Shell {

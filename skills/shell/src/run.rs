@@ -87,7 +87,7 @@ impl Shell {
         }
     }
 
-    /// What a failure means for the ERR trap and `set -e`.
+    /// Applies the ERR trap and `set -e` to a failure.
     fn checked(&mut self, code: u8) -> Outcome {
         if self.asked > 0 {
             return Ok(code);
@@ -302,7 +302,7 @@ impl Shell {
         }
     }
 
-    /// What `for` and `select` go through.
+    /// The values that `for` and `select` iterate over.
     pub fn values(&mut self, words: Option<&[Word]>) -> Result<Vec<String>, expand::Stop> {
         match words {
             None => Ok(self.state.positional.clone()),

@@ -1,6 +1,6 @@
 //! Where a command's name leads to along `PATH`.
 //!
-//! The bundled commands and the installed skills are no files. They answer in the directories that other systems keep
+//! The bundled commands and the installed skills are not files. They answer in the directories that other systems keep
 //! commands in, so that `PATH` decides about them as it does everywhere; any other directory of `PATH` holds scripts.
 
 use std::fs;
@@ -11,7 +11,7 @@ use crate::shell::Shell;
 /// Where the commands answer. Nothing is there to look at, but scripts name it.
 const COMMANDS: [&str; 6] = ["/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin", "/sbin", "/usr/local/sbin"];
 
-/// What `command -p` searches.
+/// The path that `command -p` searches.
 const STANDARD: &str = "/usr/bin:/bin";
 
 #[derive(Debug)]

@@ -48,7 +48,7 @@ pub struct Shell {
     /// How many calls of functions, `eval` and `.` are around this place.
     pub depth: u32,
     pub line: u32,
-    /// What is added to the lines of commands: `eval` and traps count on from where they stand.
+    /// Added to the lines of commands: `eval` and traps continue the count of the line that they are on.
     pub offset: u32,
     /// `exec -a`: what the shell that is started next is called.
     pub called: Option<String>,
@@ -130,7 +130,7 @@ impl Shell {
         path::absolute(&self.state.cwd, path)
     }
 
-    /// What a word in the place of a command's name stands for.
+    /// Returns the alias of a command's name, if aliases are expanded.
     pub fn alias(&self, name: &str) -> Option<String> {
         self.state.aliases.get(name).filter(|_| self.on(Flag::ExpandAliases)).cloned()
     }

@@ -19,7 +19,7 @@ use crate::table::Table;
 /// for the parser and for expansion.
 const DEEPEST: u32 = 1600;
 
-/// What a builtin gets behind its name.
+/// An argument of a builtin.
 pub enum Operand<'a> {
     Text(String),
     /// For `declare` and its like, which do the assignment themselves.

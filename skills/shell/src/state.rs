@@ -33,7 +33,7 @@ pub struct State {
     pub started: String,
     pub positional: Vec<String>,
     pub cwd: String,
-    /// What `pushd` left, the newest last.
+    /// Directories that `pushd` left, the newest last.
     pub directories: Vec<String>,
     pub status: u8,
     pub pipe_status: Vec<u8>,
@@ -66,7 +66,7 @@ pub struct Variable {
     pub readonly: bool,
     pub integer: bool,
     pub case: Option<Case>,
-    /// `declare -n`: the value is the name of what is meant.
+    /// `declare -n`: the value is the name of the target.
     pub reference: bool,
 }
 
@@ -108,11 +108,11 @@ pub enum Case {
 pub struct Scope {
     /// The function's name.
     pub function: String,
-    /// What its locals hide; nothing if there was no such variable.
+    /// The variables that its locals hide; `None` if there was no such variable.
     pub hidden: BTreeMap<String, Option<Variable>>,
 }
 
-/// What a fork is to do.
+/// The work of a fork.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Work {
     List(List),
@@ -135,7 +135,7 @@ struct Image {
     work: Option<Work>,
 }
 
-/// Goes up with each change of what is stored.
+/// Must be increased with each change of the stored form.
 const VERSION: u8 = 4;
 
 /// The state as bytes, perhaps with something to do.
@@ -153,7 +153,7 @@ pub fn decode(bytes: &[u8]) -> Result<(State, Option<Work>), String> {
     Ok((image.state, image.work))
 }
 
-/// What no environment sets.
+/// Variables that the environment cannot set.
 const OWN: [&str; 5] = ["PPID", "UID", "EUID", "SHELLOPTS", "BASHOPTS"];
 
 impl State {

@@ -17,7 +17,7 @@ use crate::simple::is_calm;
 use crate::state::{self, Work};
 use crate::table::{self, End, Table};
 
-/// What `<(…)` may write: it runs first, so `<(yes)` would fill the workspace.
+/// The limit for the output of `<(…)`: it runs first, so `<(yes)` would fill the workspace.
 const LONGEST_OUTPUT: usize = 16 << 20;
 
 /// A file that stands for a process substitution.

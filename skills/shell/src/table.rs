@@ -9,10 +9,10 @@ use crate::bindings::kiso::exec::spawn::{self, Channel, Errno};
 /// Numbers above this are refused, so that nobody fills the table by counting.
 pub const HIGHEST: u32 = 255;
 
-/// What one number stands for. A channel is closed when its last number, here or in a saved table, is gone.
+/// The target of a number. A channel is closed when its last number, here or in a saved table, is gone.
 pub enum End {
     Channel(Channel),
-    /// What a builtin inside `$(…)` writes, when no process is needed to run it.
+    /// The output of a builtin inside `$(…)`, when no process is needed to run it.
     Memory(RefCell<Vec<u8>>),
 }
 
@@ -20,7 +20,7 @@ pub enum End {
 pub struct Table(BTreeMap<u32, Rc<End>>);
 
 impl Table {
-    /// What the host gave to this process.
+    /// The channels that the host gave to this process.
     pub fn inherited() -> Table {
         Table(
             spawn::inherited().into_iter().map(|(number, channel)| (number, Rc::new(End::Channel(channel)))).collect(),
@@ -97,7 +97,7 @@ pub fn drain(channel: &Channel) -> Result<Vec<u8>, Errno> {
     }
 }
 
-/// What the C library says about an error, which is what people search for.
+/// The C library's text for an error, which is what people search for.
 pub fn explain(error: Errno) -> &'static str {
     match error {
         Errno::NotFound => "No such file or directory",

@@ -10,7 +10,7 @@ use crate::program::{Assigned, Assignment};
 use crate::shell::{Shell, now};
 use crate::state::{Case, Variable};
 
-/// An array is no place to store a sparse universe.
+/// The limit for an index, so that an array cannot fill the memory.
 const HIGHEST_INDEX: u64 = 1 << 32;
 
 /// A chain of name references is followed this far, as in bash; a circle ends there.
@@ -32,7 +32,7 @@ fn element(name: &str) -> Option<(&str, &str)> {
 }
 
 impl Shell {
-    /// What a name stands for: itself, or what a name reference leads to, which may be an element of an array.
+    /// The target of a name: the name itself, or the end of its name references, which may be an element of an array.
     pub fn target<'a>(&'a self, name: &'a str) -> &'a str {
         let mut name = name;
         for _ in 0..MOST_REFERENCES {
@@ -112,7 +112,7 @@ impl Shell {
         self.assign_value(name, Value::Scalar(value))
     }
 
-    /// What the attributes of a variable make of a new value.
+    /// Applies the attributes of a variable to a new value.
     fn converted(&mut self, name: &str, before: String, value: String, append: bool) -> Result<String, Stop> {
         let Some(variable) = self.state.variables.get(name) else { return Ok(value) };
         let (integer, case) = (variable.integer, variable.case);

@@ -14,7 +14,7 @@ const MAX_ANSWER: usize = 8 << 20;
 /// Bytes of an attachment.
 const MAX_FILE: usize = 8 << 20;
 
-/// What stands in every answer, whatever its status.
+/// The fields of an answer, whatever its status.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(default)]
@@ -105,7 +105,7 @@ fn post(config: &Config, method: &str, content_type: &str, body: &[u8]) -> Resul
     }
 }
 
-/// What an answer that is no yes says.
+/// Turns an answer without success into a failure.
 fn refusal(response: &Response, answer: Option<&Answer>) -> Failure {
     let said = match answer {
         Some(answer) if !answer.description.is_empty() => answer.description.clone(),

@@ -15,7 +15,7 @@ const KEPT: usize = 150;
 /// the order of their age: a list in one value would lose an entry where a letter is sent while the buttons of another one change.
 const PLACES: &str = "places/";
 
-/// Bytes of what a button says back, and characters of what is said to one who pressed it.
+/// Bytes of a button's data, and characters of the notice to the person who pressed it.
 const MAX_DATA: usize = 64;
 const MAX_SAID: usize = 190;
 

@@ -1,4 +1,4 @@
-//! Markdown as Telegram shows it: a plain text, and the places of what is bold, a link or code in it.
+//! Markdown as Telegram shows it: a plain text, and the positions of bold text, links and code in it.
 //!
 //! Places are given rather than Telegram's own markup, which is refused as a whole where one character is wrong.
 

@@ -1,4 +1,4 @@
-//! What a bot is sent, and what of it is a message: what a person writes in a private chat.
+//! The updates that a bot receives. Messages are those that a person writes in a private chat.
 
 use crate::{Attachment, MAX_UPDATES};
 use channel::{Message, head};
@@ -149,7 +149,7 @@ struct Choice {
     text: String,
 }
 
-/// The updates of an answer. One that has another form than it should is no message, and holds up nothing.
+/// The updates of an answer. One in an unexpected form has no message, and does not block the others.
 pub fn read(result: &str) -> Option<Vec<Received>> {
     let updates: Vec<&RawValue> = serde_json::from_str(result).ok()?;
     let received = updates.into_iter().take(MAX_UPDATES).filter_map(|update| {
@@ -196,7 +196,7 @@ pub fn message(received: Received, since: u64) -> Option<Message> {
     })
 }
 
-/// What was chosen; none where it is no button of a private chat of that person. It has no time, so one that was pressed long ago is
+/// The choice of a press; `None` unless the button is in a private chat with that person. A press has no time, so an old one is
 /// read as well: it does no more than its card allows.
 fn choice(press: Press) -> Option<Message> {
     let chat = press.message?.chat;
@@ -237,7 +237,7 @@ impl Incoming {
     }
 }
 
-/// What is read of a message. What others wrote stands as a quotation, in which nothing is a command.
+/// The text of a message. Words of others are quoted, so that nothing in them is a command.
 fn text(message: &Incoming) -> String {
     let said = message.text.as_deref().or(message.caption.as_deref()).map(str::trim).unwrap_or_default();
     let whole = [said, &described(message)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
@@ -260,7 +260,7 @@ fn command(text: &str) -> String {
     }
 }
 
-/// What has no text of its own, in words.
+/// Describes content that has no text of its own.
 fn described(message: &Incoming) -> String {
     let mut lines = Vec::new();
     if let Some(Venue { title, address }) = &message.venue {
@@ -279,7 +279,7 @@ fn described(message: &Incoming) -> String {
         lines.push(format!("Poll: {} ({})", poll.question, options.join(" / ")));
     }
     let emoji = [&message.sticker, &message.dice].into_iter().flatten().filter_map(|content| content.emoji.clone());
-    // What others chose the words of is no command either.
+    // Nor may words that others chose become a command.
     lines.iter().map(|line| one_line(line)).chain(emoji).collect::<Vec<_>>().join("\n")
 }
 

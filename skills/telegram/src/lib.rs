@@ -20,7 +20,7 @@ const MAX_TEXT: usize = 3_900;
 /// Updates of one batch.
 const MAX_UPDATES: usize = 100;
 
-/// What Telegram takes as a picture, and what a client shows in the chat.
+/// Types of pictures that Telegram accepts and that a client shows in the chat.
 const PICTURES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
 
 struct Telegram;
@@ -84,7 +84,7 @@ impl Guest for Telegram {
     }
 }
 
-/// What the bot was sent from this update on. Telegram forgets what comes before it.
+/// The updates from this offset on. Telegram forgets those before it.
 fn receive(config: &Config, offset: Option<i64>, limit: usize) -> Result<Vec<Received>, Failure> {
     // Edits are not asked for: what was answered is not answered again.
     let mut request = json!({ "limit": limit, "timeout": 0, "allowed_updates": ["message", "callback_query"] });
@@ -141,7 +141,7 @@ fn give(config: &Config, chat: i64, file: &File) -> Result<(), Failure> {
     }
 }
 
-/// What Telegram refuses as it is, it refuses every time.
+/// Telegram refuses an invalid request every time, so it is not tried again.
 fn never_again(failure: Failure) -> Failure {
     match failure.code.as_str() {
         "failed" => Failure { code: "gone".to_owned(), ..failure },

@@ -198,7 +198,7 @@ impl<'p> Interpreter<'p, '_> {
         if self.fold { self.regex(regex.source()) } else { Ok(regex.clone()) }
     }
 
-    /// What stands behind `~`, or where a function takes a regular expression.
+    /// Compiles the operand of `~`, or an argument that is a regular expression.
     pub fn pattern(&mut self, expr: &'p Expr) -> Result<Regex, Error> {
         match expr {
             Expr::Regex(regex) => self.folded(regex),

@@ -204,7 +204,7 @@ fn replaced<'t>(regex: &Regex, text: &'t [u8], which: Option<usize>, parts: &[Pa
     let mut behind = None;
     while at <= text.len() {
         let Some((start, end)) = regex.find(text, at) else { break };
-        // Nothing right behind a match is no match of its own.
+        // An empty match right behind another match does not count.
         if start == end && behind == Some(start) {
             at = step(text, end);
             continue;

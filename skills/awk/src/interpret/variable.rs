@@ -125,7 +125,7 @@ impl<'p> Interpreter<'p, '_> {
         Ok(())
     }
 
-    /// What a text means as FS, or as the third argument of `split`.
+    /// The separator that a text means as FS, or as the third argument of `split`.
     pub fn separator(&mut self, text: &[u8]) -> Result<Separator, Error> {
         Ok(match text {
             b" " => Separator::Blanks,
@@ -304,7 +304,7 @@ impl<'p> Interpreter<'p, '_> {
         }
     }
 
-    /// What a function gets as an argument: an array by reference, everything else by value.
+    /// The argument of a function: an array by reference, everything else by value.
     pub fn argument(&mut self, expr: &'p Expr) -> Result<Cell, Error> {
         if let Expr::Place(place) = expr {
             match &**place {

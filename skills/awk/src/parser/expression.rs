@@ -7,7 +7,7 @@ use crate::regex::Regex;
 
 use super::Parser;
 
-/// So many of the built-in functions are in POSIX; the names of the others may be defined anew.
+/// The number of built-in functions that POSIX has; a program may define functions with the names of the others.
 pub const POSIX: usize = Builtin::Fflush as usize + 1;
 
 impl Parser<'_> {
@@ -255,7 +255,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands behind a `$`, and binds tighter than all else: `$i++` steps the field.
+    /// The operand of `$`, which binds tighter than all else: `$i++` steps the field.
     fn field_index(&mut self) -> Result<Expr, Error> {
         match self.token {
             Token::Sign("-" | "+" | "!") => self.unary(),

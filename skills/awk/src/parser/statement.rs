@@ -213,7 +213,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands behind `print` or `printf`.
+    /// Parses a `print` or `printf` statement behind its keyword.
     fn output(&mut self, format: bool) -> Result<Statement, Error> {
         let arguments = self.outputs()?;
         if format && arguments.is_empty() {

@@ -281,7 +281,7 @@ impl Translation<'_> {
     }
 }
 
-/// A character as it stands.
+/// Writes a literal character.
 fn push(out: &mut String, character: &[u8]) {
     match std::str::from_utf8(character) {
         Ok(text) => out.push_str(&regex_syntax::escape(text)),
@@ -294,7 +294,7 @@ fn member(out: &mut String, character: &[u8]) {
     match std::str::from_utf8(character) {
         Ok(text) if text.chars().all(char::is_alphanumeric) => out.push_str(text),
         Ok(text) => out.extend(text.chars().map(|c| format!("\\u{{{:x}}}", u32::from(c)))),
-        // A byte that is no character can stand in no set of characters.
+        // A byte that is not a character cannot be in a set of characters.
         Err(_) => out.extend(character.iter().map(|byte| format!("\\u{{{byte:x}}}"))),
     }
 }

@@ -4,7 +4,7 @@ use lexopt::Arg::{Long, Short, Value};
 
 use crate::cli::{self, Error};
 
-/// What to print of a file.
+/// The output for each file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Lines,

@@ -221,7 +221,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The name of a header as it stands on the line.
+/// The name in a header line.
 fn header_name(header: &str) -> &str {
     header.split([':', ';']).next().unwrap_or_default().trim()
 }

@@ -6,7 +6,7 @@ use crate::guess::{Guess, Reading};
 use crate::{name, number};
 use std::collections::HashMap;
 
-/// What stands in a row of a column.
+/// A value in a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     Missing,
@@ -27,7 +27,7 @@ pub enum Cell<'a> {
     Number(f64),
 }
 
-/// What hears the cells of a file, row after row.
+/// Receives the cells of a file, row after row.
 pub trait Sink {
     /// The place of the column called `name`; a new one if need be.
     fn column(&mut self, name: &str) -> usize;
@@ -122,7 +122,7 @@ impl Fill {
         Self { names, index, columns, sizes, in_utc, expected: rows, rows: 0 }
     }
 
-    /// What the columns will take.
+    /// Bytes that the columns will need.
     pub fn bytes(&self) -> usize {
         let size = |(column, bytes): (&(Reading, Values), &usize)| match column.0 {
             Reading::Text => bytes + self.expected * 4,

@@ -1,7 +1,7 @@
 use crate::cell::Value;
 use crate::date::{self, Precision};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Number,

@@ -172,7 +172,7 @@ fn is_value(cell: &str) -> bool {
         || date::parse(cell, Order::MonthFirst).is_some()
 }
 
-/// What may stand between cells.
+/// Delimiters that are detected.
 const CANDIDATES: [char; 4] = ['\t', ';', '|', ','];
 
 /// The delimiter that the first lines have equally often, and most of; the rarer one where two are as good.

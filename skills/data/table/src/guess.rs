@@ -23,7 +23,7 @@ impl Reading {
     }
 }
 
-/// What the cells seen so far could all be.
+/// The types that fit all cells so far.
 #[derive(Debug)]
 pub struct Guess {
     /// Bytes of all cells as text.
@@ -128,7 +128,7 @@ impl Guess {
         }
     }
 
-    /// What a user should know about the decision.
+    /// A note for the user about an ambiguous reading.
     pub fn doubt(&self, reading: Reading) -> Option<&'static str> {
         match reading {
             Reading::Date(_) if self.slashes && self.month_first && self.day_first => {

@@ -143,7 +143,7 @@ impl<'de, S: Sink> Visitor<'de> for Document<'_, S> {
     }
 }
 
-/// Names of columns: texts, or objects with a `name`. Anything else is no list of names and is passed over.
+/// Names of columns: texts, or objects with a `name`. Skips anything else.
 fn names(value: &Value) -> Vec<String> {
     let name = |v: &Value| v.get("name").unwrap_or(v).as_str().map(str::to_owned);
     distinct(value.as_array().into_iter().flatten().filter_map(name))
@@ -157,7 +157,7 @@ struct Rows<'s, S> {
 
 any!(Rows, bool);
 
-/// What is not there to be rows.
+/// Visits values that cannot be rows.
 macro_rules! passed_over {
     ($($visit:ident: $type:ty),*) => {
         $(fn $visit<E: de::Error>(self, _: $type) -> Result<bool, E> { Ok(false) })*
@@ -201,7 +201,7 @@ struct Row<'s, S> {
 impl<'de, S: Sink> DeserializeSeed<'de> for Row<'_, S> {
     type Value = bool;
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
-        // A scalar where a row must be is an error with its place; elsewhere it only says that this is no table.
+        // A scalar where a row must be is an error with its position; elsewhere it only shows that this is not a table.
         if self.needed { from.deserialize_any(NeededRow(self.sink)) } else { from.deserialize_any(self) }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// What two spellings of one name share: case, spaces, underscores, dashes and a `#` in front set aside.
+/// Folds a name: spellings that differ in case, spaces, underscores, dashes or a `#` in front become the same.
 pub fn fold(name: &str) -> String {
     let mut folded = String::with_capacity(name.len());
     let name = name.trim();

@@ -12,7 +12,7 @@ use crate::xml::{Node, Xml};
 /// Bytes of a module.
 const MAX_MODULE: usize = 1 << 20;
 
-/// What a macro does, one after another.
+/// One step of a macro.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Accept,
@@ -85,7 +85,7 @@ fn sub(address: &str, profile: &str) -> Result<Vec<String>> {
     Ok(lines.take_while(|line| !line.eq_ignore_ascii_case("end sub")).map(str::to_owned).collect())
 }
 
-/// What the lines do.
+/// Returns the steps of the lines.
 fn steps(lines: &[String]) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     for line in lines {

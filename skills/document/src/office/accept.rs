@@ -60,7 +60,7 @@ impl Item {
     }
 }
 
-/// What marks a change alone.
+/// Whether an element only marks a change.
 fn is_mark(name: &str) -> bool {
     let of_range = name.ends_with("RangeStart") || name.ends_with("RangeEnd");
     name.strip_prefix("w:").is_some_and(|name| {
@@ -106,7 +106,7 @@ fn read(text: &str) -> Result<Vec<Item>> {
 
 fn clean(items: Vec<Item>) -> Vec<Item> {
     let mut kept = Vec::with_capacity(items.len());
-    // What is left of paragraphs whose end was deleted, for the one that follows.
+    // The rest of paragraphs whose end was deleted, for the next paragraph.
     let mut carried: Vec<Item> = Vec::new();
     for item in items {
         let Item::Element(mut element) = item else {

@@ -4,7 +4,7 @@ use crate::expand::tests::Shell;
 /// The value and then `n`, or the message.
 type Outcome<'a> = Result<(i64, &'a str), &'a str>;
 
-/// What bash 5.2 makes of each expression after `n=5 list=(10 20 30) expr='n + 1'` and
+/// The result of bash 5.2 for each expression after `n=5 list=(10 20 30) expr='n + 1'` and
 /// `declare -A map=([one]=1)`.
 #[test]
 fn values() {
@@ -135,7 +135,7 @@ fn a_readonly_variable_stays() {
     assert_eq!(arithmetic(&mut shell, "1 || n++").map_err(|stop| stop.message), Ok(1));
 }
 
-/// What recurses in the evaluator must end with an error instead of the stack.
+/// Deep recursion in the evaluator must end with an error instead of a stack overflow.
 #[test]
 fn nesting_is_limited() {
     let deep = ["(", "-", "!", "~", "1?", "2**", "x=", "a[", "++", "x["].map(|part| part.repeat(100_000) + "1");

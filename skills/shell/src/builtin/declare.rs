@@ -184,7 +184,7 @@ fn is_reference(text: &str) -> bool {
     is_name(text.strip_suffix(']').and_then(|text| text.split_once('[')).map_or(text, |(name, _)| name))
 }
 
-/// What has to be known before the value is assigned.
+/// Sets the attributes that an assignment of the value depends on.
 fn attributes(shell: &mut Shell, wanted: &DeclareOptions, name: &str) -> Result<(), Stop> {
     let refused = |name: &str, why: &str| Stop { message: format!("{name}: {why}"), code: 1, reach: Reach::Command };
     let variable = shell.state.variables.entry(name.to_owned()).or_default();

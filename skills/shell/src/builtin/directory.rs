@@ -47,7 +47,7 @@ pub fn cd(shell: &mut Shell, args: &[String]) -> Outcome {
     Ok(code)
 }
 
-/// Where `CDPATH` leads to. The working directory, as an empty entry of it, is no other place and not worth a word.
+/// The directory that `CDPATH` leads to. `None` for the working directory, an empty entry: `cd` does not print it.
 fn search(shell: &Shell, target: &str) -> Option<String> {
     let first = target.split('/').next().unwrap_or_default();
     let places = shell.scalar("CDPATH").filter(|_| !target.is_empty() && !matches!(first, "" | "." | ".."))?;

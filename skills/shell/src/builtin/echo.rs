@@ -56,7 +56,7 @@ pub fn unescape(text: &str, style: Style, out: &mut Vec<u8>) -> bool {
     false
 }
 
-/// What follows a backslash: how many bytes it took, and whether the output ends.
+/// Writes the character of an escape. Returns how many bytes it took, and whether the output ends.
 fn escape(text: &str, style: Style, out: &mut Vec<u8>) -> (usize, bool) {
     let Some(c) = text.chars().next() else {
         out.push(b'\\');

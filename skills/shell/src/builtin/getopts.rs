@@ -24,7 +24,7 @@ pub fn getopts(shell: &mut Shell, args: &[String]) -> Outcome {
 fn next(shell: &mut Shell, options: &str, name: &str, operands: &[String]) -> Result<u8, Stop> {
     let (silent, options) = options.strip_prefix(':').map_or((false, options), |options| (true, options));
     let mut index = shell.scalar("OPTIND").and_then(|index| index.parse::<usize>().ok()).unwrap_or(1).max(1);
-    // Whoever resets OPTIND begins anew.
+    // A script that resets OPTIND starts again at the first letter.
     let (at, letter) = shell.state.option_place;
     let mut letter = if at == index { letter } else { 1 };
     let word = operands.get(index - 1).map(String::as_str);

@@ -1,4 +1,4 @@
-//! What the shell knows of commands: `type`, `command`, `builtin`, `hash`, `alias`; and of its process.
+//! The builtins about commands (`type`, `command`, `builtin`, `hash`, `alias`) and about the shell's process.
 
 use super::{Builtin, KEYWORDS, failure, find, misuse};
 use crate::options::Flag;
@@ -6,7 +6,7 @@ use crate::print;
 use crate::search::{Program, command_of, is_command};
 use crate::shell::{Outcome, Shell};
 
-/// What a name means as a command.
+/// The meaning of a name as a command.
 enum Meaning {
     Alias(String),
     Keyword,
@@ -230,7 +230,7 @@ pub fn alias(shell: &mut Shell, args: &[String]) -> Outcome {
                 }
                 shell.state.aliases.insert(name.to_owned(), value.to_owned());
                 if !shell.on(Flag::ExpandAliases) {
-                    // As in a script of bash, a definition is no error and no command uses it.
+                    // As in a script of bash, a definition is not an error, but no command uses it.
                     shell.complain(format_args!("alias: {name} is not expanded in scripts; define a function"));
                 }
             }
@@ -329,7 +329,7 @@ fn is_letters(flags: &str, known: &str) -> bool {
     !flags.is_empty() && flags.chars().all(|flag| known.contains(flag))
 }
 
-/// What a class may do with the files it makes.
+/// The permissions that a mask leaves to a class.
 fn letters(mask: u32) -> String {
     [('r', 4), ('w', 2), ('x', 1)].into_iter().filter(|(_, bit)| mask & bit == 0).map(|(letter, _)| letter).collect()
 }

@@ -8,7 +8,7 @@ use crate::print;
 use crate::shell::{Outcome, Shell, now};
 use crate::variable::is_name;
 
-/// A width or precision is no way to ask for gigabytes. A larger one is an error.
+/// The limit for a width or precision, which bounds the memory. A larger one is an error.
 const WIDEST: usize = 16 << 20;
 
 /// Digits behind the point after which every number that there is has only zeros, and what Rust writes at most.
@@ -174,7 +174,7 @@ impl Printed<'_> {
             return (Some(self.integer() as i64), rest);
         }
         let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        // Digits that are no number any more are a larger one.
+        // Digits that exceed the range count as its greatest number.
         let count = (end > 0).then(|| text[..end].parse().unwrap_or(i64::MAX));
         (count, &text[end..])
     }
@@ -276,7 +276,7 @@ impl Printed<'_> {
         self.pad(&text.as_bytes()[..cut], spec);
     }
 
-    /// Within 64 bits and a sign; of what is greater the nearest.
+    /// The number, clamped to the range of a signed 64-bit integer.
     fn integer(&mut self) -> i128 {
         let number = self.number_of();
         number.clamp(i128::from(i64::MIN), i128::from(i64::MAX))
@@ -329,7 +329,7 @@ fn character(text: &str) -> Option<u32> {
     Some(text.strip_prefix(['\'', '"'])?.chars().next().map_or(0, u32::from))
 }
 
-/// As C writes them: decimal, octal after a 0, hexadecimal after 0x. The error is the number in front of what is none.
+/// Numbers as C writes them: decimal, octal after a 0, hexadecimal after 0x. The error is the number before the first invalid character.
 fn integer(text: &str) -> Result<i128, i128> {
     let text = text.trim_start();
     if let Some(c) = character(text) {
@@ -456,7 +456,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    /// What a format makes of its operands, in 1970.
+    /// The output and the errors of a format, with the clock at 1970.
     fn printed<'a>(format: &str, operands: &'a [String]) -> Printed<'a> {
         let mut printed = Printed { operands, out: Vec::new(), complaints: Vec::new(), now: 0, began: 0 };
         printed.all(format);

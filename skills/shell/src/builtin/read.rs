@@ -131,7 +131,7 @@ fn take(shell: &Shell, wanted: &ReadOptions) -> Result<(Vec<u8>, bool), Errno> {
             0x80..=0xbf => missing.saturating_sub(1),
             byte => byte.leading_ones().saturating_sub(1),
         };
-        // A backslash is no character of the result, nor is a newline that it takes away.
+        // Neither a backslash nor a newline that it removes counts as a character.
         characters += usize::from(missing == 0 && !escaped && !(protected && byte == b'\n'));
     }
     Ok((line, false))

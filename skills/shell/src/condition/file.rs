@@ -1,4 +1,4 @@
-//! What `test` asks about files. WASI knows neither owners nor modes, so most answers are what the shell itself could do.
+//! The file tests of `test`. WASI knows neither owners nor modes, so most answers are what the shell itself could do.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -12,7 +12,7 @@ const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/urandom"];
 
 pub fn is(cwd: &str, predicate: &UnaryPredicate, operand: &str) -> bool {
     use UnaryPredicate as Is;
-    // An empty name is no file; joined to the directory it would be the directory.
+    // An empty name is not a file; joined to the directory it would be the directory.
     if operand.is_empty() {
         return false;
     }

@@ -34,7 +34,7 @@ fn parts_of(source: &str) -> Vec<Part> {
     let (mut from, mut at) = (0, 0);
     while let Some(&byte) = bytes.get(at) {
         if !matches!(byte, b'{' | b',' | b'}') {
-            // What has no end is text here, and an error when the words are read.
+            // An unterminated construct is text here, and an error when the words are read.
             at = scan::piece(bytes, at).unwrap_or(bytes.len()).min(bytes.len());
             continue;
         }
@@ -104,7 +104,7 @@ impl Parts<'_> {
         Ok(all)
     }
 
-    /// What stands between a pair of braces, if it makes the pair an expansion.
+    /// The parts between a pair of braces, if they make the pair an expansion.
     fn choices(&self, start: usize, end: usize, depth: usize) -> Result<Option<Vec<Vec<Part>>>, Stop> {
         let mut commas = Vec::new();
         let mut at = start;

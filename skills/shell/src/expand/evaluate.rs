@@ -18,7 +18,7 @@ pub struct Expander<'e> {
     vanished: bool,
 }
 
-/// What a parameter stands for, before an operator changes it or after.
+/// The value of a parameter, before or after an operator changes it.
 #[derive(Clone, Debug)]
 pub enum Expansion {
     One(Option<String>),
@@ -59,14 +59,14 @@ impl<'e> Expander<'e> {
         self.fields.finish()
     }
 
-    /// What a `joining` expander has: it never ends a field.
+    /// The field of a `joining` expander, which never ends a field.
     pub fn finish_one(self) -> Field {
         self.fields.finish().pop().unwrap_or_default()
     }
 
     /// A whole word, with its tilde.
     pub fn word(&mut self, pieces: &[Piece]) -> Result<(), Stop> {
-        // `make PREFIX=~/x` means the directory in bash, although it is no assignment.
+        // In bash, `make PREFIX=~/x` means the directory, although it is not an assignment.
         if !self.joining
             && let Some(Piece::Text(text)) = pieces.first()
             && let Some((name, _)) = text.split_once('=')
@@ -270,7 +270,7 @@ fn splits_visibly(env: &dyn Env) -> bool {
     first_separator(env).chars().any(|c| !matches!(c, ' ' | '\t' | '\n'))
 }
 
-/// What `"$*"` puts between the parameters.
+/// The separator that `"$*"` puts between the parameters.
 fn first_separator(env: &dyn Env) -> String {
     match env.get("IFS").and_then(value::scalar) {
         None => " ".into(),

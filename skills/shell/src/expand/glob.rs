@@ -187,7 +187,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What is in a directory; nothing if it cannot be read.
+    /// The names in a directory; empty if it cannot be read.
     fn names(&self, path: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.absolute(path)) else { return Vec::new() };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

@@ -17,7 +17,7 @@ pub enum Piece {
     Arithmetic(Vec<Piece>),
 }
 
-/// What quotes and backslashes mean.
+/// The meaning of quotes and backslashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Outside of quotes.

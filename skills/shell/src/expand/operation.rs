@@ -1,4 +1,4 @@
-//! What the operators of `${…}` do to a value.
+//! The operators of `${…}`.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::value::Value;
 use super::{Env, Opt, Pattern, Stop};
 use crate::arith;
 
-/// What the parameter is about: with `${!x}` what `x` names.
+/// The target of a parameter: with `${!x}`, the target that `x` names.
 pub fn pointed<'a>(env: &mut dyn Env, parameter: &'a Parameter) -> Result<Cow<'a, Target>, Stop> {
     if !parameter.indirect {
         return Ok(Cow::Borrowed(&parameter.target));
@@ -60,7 +60,7 @@ pub fn label(target: &Target, source: &str) -> String {
     }
 }
 
-/// What takes the place of the parameter.
+/// The replacement of a parameter.
 pub enum Use {
     Value,
     Word,
@@ -213,7 +213,7 @@ fn replace(pattern: &Pattern, text: &str, r#where: Where, with: &Replacement) ->
     result
 }
 
-/// What is put in the place of a match; an `&` that is not quoted is the match itself.
+/// The replacement of a match; an `&` that is not quoted is the match itself.
 struct Replacement(Vec<Mark>);
 
 impl Replacement {

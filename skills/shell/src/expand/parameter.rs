@@ -7,7 +7,7 @@ use super::scan;
 #[derive(Clone, Debug)]
 pub struct Parameter {
     pub target: Target,
-    /// `${!name…}`: the value is the name of what is meant.
+    /// `${!name…}`: the value is the name of the target.
     pub indirect: bool,
     pub operation: Operation,
     /// As it was written, for messages.

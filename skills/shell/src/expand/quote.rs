@@ -16,7 +16,7 @@ pub fn unescape_backquoted(source: &str, quoted: bool) -> String {
     text
 }
 
-/// The inside of `$'…'`. Bytes (`\xff`) that are no UTF-8 become U+FFFD; a NUL ends the text.
+/// The inside of `$'…'`. Bytes (`\xff`) that are not UTF-8 become U+FFFD; a NUL ends the text.
 pub fn ansi(source: &str) -> String {
     let mut bytes = Vec::with_capacity(source.len());
     let mut rest = source;

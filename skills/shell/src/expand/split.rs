@@ -119,7 +119,7 @@ impl Fields {
         }
     }
 
-    /// What follows is another field.
+    /// Ends the field; the next text begins another one.
     pub fn end_field(&mut self) {
         self.added += 1;
         self.done.push(std::mem::take(&mut self.open));

@@ -18,7 +18,7 @@ pub struct Shell {
     pub positional: Vec<String>,
     pub options: Vec<Opt>,
     pub cwd: String,
-    /// What commands print, by their source.
+    /// The output of commands, by their source.
     pub outputs: HashMap<String, String>,
     /// Kept for as long as the shell works in it.
     directory: Option<Directory>,
@@ -175,7 +175,7 @@ fn plain(shell: Shell) -> Shell {
     shell
 }
 
-/// What each case expands to is what bash 5.2 makes of it after
+/// Compares each case with the result of bash 5.2 after
 ///
 /// ```sh
 /// HOME=/h OLDPWD=/old x=abcdef e= sp=' a  b ' q="it's" file=foo.tar.gz path=/usr/local/bin/x.sh n=5 star='*' bs='\*'

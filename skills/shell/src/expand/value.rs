@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// What a variable holds.
+/// The value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Value {
     Scalar(String),
@@ -15,7 +15,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What `$name` means: an array stands for its element 0.
+    /// The value of `$name`: an array stands for its element 0.
     pub fn scalar(&self) -> Option<&str> {
         match self {
             Self::Scalar(text) => Some(text),

@@ -1,4 +1,4 @@
-//! What the parser would misread, put aside before it reads a source.
+//! Hides constructs that the parser would misread, before it reads a source.
 //!
 //! brush-parser changes blanks inside of `${…}`, takes the first `)` for the end of a `$(…)`, and knows neither `select`
 //! nor `{name}>`. It gets a text in which each expansion is a word without any meaning, and `lower` puts the expansions
@@ -51,7 +51,7 @@ pub fn mask(source: &str) -> Masked<'_> {
     };
     let mut walker =
         Walker { masked, bytes: source.as_bytes(), copied: 0, characters: 0, documents: Vec::new(), elements: false };
-    // What has no end is left to the parser, which says so.
+    // The parser reports constructs that do not end.
     let _ = walker.commands();
     walker.copy(source.len());
     walker.masked
@@ -337,7 +337,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// What a name could be at the start of a text.
+/// The part at the start of a text that could be a name.
 fn name(text: &str) -> &str {
     let length = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
     &text[..length]

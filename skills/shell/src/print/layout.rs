@@ -161,11 +161,11 @@ impl Layout {
         self.block(body, true);
         match (rest, otherwise) {
             ([], None) => {}
-            // What bash makes of `elif`.
             ([], Some(body)) => {
                 self.push("else");
                 self.block(body, true);
             }
+            // As in bash, `elif` becomes an `if` inside `else`.
             (rest, otherwise) => {
                 self.push("else");
                 self.depth += 1;

@@ -53,7 +53,7 @@ fn one(source: &str) -> Word {
     Word { value: source.into(), loc: None }
 }
 
-/// What a substitution is depends on where it ends.
+/// The end of a substitution depends on its content.
 #[test]
 fn commands() {
     let cases = [
