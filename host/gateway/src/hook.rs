@@ -127,7 +127,8 @@ async fn take(app: &App, hook: &HookSettings, request: axum::extract::Request) -
     if !files.is_empty() {
         let sent: Vec<_> = files.iter().map(|file| file.name().to_owned()).collect();
         let names =
-            attachment::put(&app.0.drive.newest(), &session, files, LabelId::of(&label), Incoming::begin).await?;
+            attachment::put(&app.0.drive.newest(), &session, files, LabelId::from_label(&label), Incoming::begin)
+                .await?;
         // The session may already have had a different file with one of these names.
         if names != sent {
             files::rename(&mut event.body, &sent.into_iter().zip(names.iter().cloned()).collect::<Vec<_>>());

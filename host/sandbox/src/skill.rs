@@ -81,7 +81,7 @@ pub use self::latest::LatestVersion;
 pub use self::loader::{MAX_WASM_BYTES, Shape};
 pub use self::lockfile::{LockedSkill, read_lock};
 pub use self::oci::{OciDescription, OciError, OciReference, RegistryCredentials};
-pub use self::publisher::{TrustedKey, called, signature_of};
+pub use self::publisher::{TrustedKey, local_name, signature_of};
 pub use self::shown::{
     AgentSkillView, EndedView, GrantView, SkillForm, SkillInfo, SkillLine, SkillOrigin, effect_sentences,
 };
@@ -247,7 +247,7 @@ impl Skills {
     /// Every skill, bundled ones first, each group by name. A damaged one is an error in its place.
     pub fn list(&self) -> Vec<Result<Arc<InstalledSkill>, SkillError>> {
         let mut list: Vec<_> = self.all_bundled().iter().cloned().map(Ok).collect();
-        let names = self.0.names.of(&self.home().skills_dir(), |file| SkillName::parse(file).ok());
+        let names = self.0.names.read_names(&self.home().skills_dir(), |file| SkillName::parse(file).ok());
         // An older kiso may have installed a skill under the name of a bundled one. It is never called.
         let others = names.iter().filter(|name| self.bundled(name).is_none());
         list.extend(others.filter_map(|name| self.read_known(name).transpose()));
@@ -293,7 +293,7 @@ impl Skills {
         let given = self.grant(&skill).and_then(|grant| {
             let allowed = self.allowed_under(&skill, &grant).with_accepted(skill.name().as_str(), caller.accepted);
             let inner = &tool.inner;
-            Ok((self.given(&skill.manifest, inner, &allowed, args, &caller, skill.keep())?, allowed, grant))
+            Ok((self.make_input(&skill.manifest, inner, &allowed, args, &caller, skill.keep())?, allowed, grant))
         });
         let (given, allowed, grant) = match given {
             Ok(given) => given,
@@ -335,7 +335,7 @@ impl Skills {
     {
         let allowed = self.allowed(skill)?.with_accepted(skill.name().as_str(), caller.accepted);
         let tool = skill.name().as_str();
-        let given = self.given(&skill.manifest, tool, &allowed, Value::Null, &caller, skill.keep())?;
+        let given = self.make_input(&skill.manifest, tool, &allowed, Value::Null, &caller, skill.keep())?;
         let entry = self.load(skill).await?;
         let sandbox = self.sandbox().map_err(|e| SkillError::host(tool, e))?;
         streams.env.retain(|(_, value)| caller.secrets.redact(value) == *value);
@@ -387,7 +387,7 @@ impl Skills {
     /// A skill of the home. It is read again only when its record has changed on disk.
     fn read_known(&self, name: &SkillName) -> Result<Option<Arc<InstalledSkill>>, SkillError> {
         let record = self.home().skill_dir(name).join(installed::RECORD);
-        let version = FileVersion::of(&record);
+        let version = FileVersion::read(&record);
         if let Some(version) = version
             && let Some((known, skill)) = lock(&self.0.known).get(name)
             && *known == version
@@ -417,7 +417,7 @@ impl Skills {
     }
 
     /// Makes the input of a call, without its grant.
-    fn given<'a>(
+    fn make_input<'a>(
         &self,
         manifest: &Manifest,
         tool: &str,
@@ -472,7 +472,7 @@ impl Skills {
         let shared = self.home().folder_dir(session, SHARED).join("upper");
         let dirs = vec![self.home().work_dir(session), self.home().scratch_dir(session), shared];
         let space = SessionSpace::new(self.0.space.clone(), session.clone());
-        let usage = Arc::new(SpaceUsage::of(dirs, Some(space)).with_folders(folders));
+        let usage = Arc::new(SpaceUsage::new(dirs, Some(space)).with_folders(folders));
         usages.insert(session.clone(), Arc::downgrade(&usage));
         usage
     }

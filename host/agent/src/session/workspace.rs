@@ -213,7 +213,7 @@ pub fn is_as_published(home: &Home, file: &PublishedFile) -> bool {
     if labels.is_empty() {
         return true;
     }
-    let was = LabelId::of(&file.label).join(LabelId::session());
+    let was = LabelId::from_label(&file.label).join(LabelId::session());
     let now = home.open_work(&file.session).map(|work| labels.of_entry(&work, file.path.as_ref(), false));
     now.is_ok_and(|now| was.join(now) == was)
 }
@@ -222,7 +222,7 @@ pub fn is_as_published(home: &Home, file: &PublishedFile) -> bool {
 /// meant as instructions.
 pub fn attached_label(path: &FilePath) -> LabelId {
     let is_heeded = GUIDANCE.contains(&path.as_str());
-    if is_heeded { LabelId::default() } else { LabelId::of(&Label::attached()) }
+    if is_heeded { LabelId::default() } else { LabelId::from_label(&Label::attached()) }
 }
 
 /// Gives a file, its content and its name, the user's label from now on.

@@ -6,7 +6,7 @@ use kiso_sandbox::effect::label::LabelId;
 
 /// Returns the label for files that a caller writes to the shared files. A token of scope `chat` may belong to another person.
 pub(crate) fn author(caller: CallerScope, by_admin: Label) -> LabelId {
-    LabelId::of(&match caller {
+    LabelId::from_label(&match caller {
         CallerScope::Admin => by_admin,
         CallerScope::User => Label { integrity: Integrity::Person, ..Label::session() },
     })

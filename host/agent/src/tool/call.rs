@@ -190,7 +190,7 @@ impl Tools {
         }
         let ready = self.ready(call, allowed, at).await?;
         if let Some(permit) = caller.permit {
-            permit.read().join(LabelId::of(&at.read.get()));
+            permit.read().join(LabelId::from_label(&at.read.get()));
         }
         let of_skill = |name: &str| Task { skill: Some(name.to_owned()), ..Task::new(TaskKind::Skill, "") };
         let (task, work) = match ready {
@@ -224,7 +224,7 @@ impl Tools {
             (Some((request, label)), _) => {
                 at.read.join(&label);
                 permit.map_or(Ok(()), |permit| {
-                    permit.read().join(LabelId::of(&label));
+                    permit.read().join(LabelId::from_label(&label));
                     // Shared files have labels: the file does not leave kiso.
                     if request.is_shared() {
                         return Ok(());

@@ -93,7 +93,7 @@ impl DeliveryRequest {
         let (file, name) = self.open(home, session)?;
         let bytes = file.metadata().map_err(AcceptError::from)?.len();
         let of_file = self.label(home, session).joined(decision);
-        let label = author(self.caller, Label::default()).join(LabelId::of(&of_file));
+        let label = author(self.caller, Label::default()).join(LabelId::from_label(&of_file));
         let name = Overlay::add_shared(home, session, (&file, name), (label, work), limit_mib)?;
         Ok(DeliveredFile { name, bytes })
     }

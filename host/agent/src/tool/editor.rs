@@ -362,7 +362,7 @@ impl Tools {
         };
         // The new text contains the old one.
         if let Some(permit) = caller.permit {
-            permit.read().join(kiso_sandbox::effect::label::LabelId::of(&read.label));
+            permit.read().join(kiso_sandbox::effect::label::LabelId::from_label(&read.label));
         }
         let wrote = match self.run_fixed(REPLACE, vec![path.to_owned()], changed.as_bytes(), role, caller).await {
             Ok(wrote) => wrote,

@@ -26,7 +26,7 @@ impl Tools {
         match scratchpad::resolve(&self.store, session, args).await {
             Ok(Ok((args, label))) => {
                 if let Some(permit) = permit {
-                    permit.read().join(LabelId::of(&label));
+                    permit.read().join(LabelId::from_label(&label));
                 }
                 Ok(args)
             }

@@ -74,7 +74,7 @@ impl RunMessage {
         if self.files.is_empty() {
             return Ok(self.text);
         }
-        let names = attachment::put(drive, session, self.files, LabelId::of(&Label::attached()), begin).await?;
+        let names = attachment::put(drive, session, self.files, LabelId::from_label(&Label::attached()), begin).await?;
         Ok(format!("{}\n\nFiles: {}", self.text, names.join(", ")))
     }
 }

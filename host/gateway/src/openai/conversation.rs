@@ -83,9 +83,14 @@ async fn admit_now(app: &App, prompt: Prompt, id: String) -> Result<Admission, A
     } = prompt;
     let question = lines[lines.len() - count..].iter().map(|line| line.text.trim()).filter(|text| !text.is_empty());
     let question = question.collect::<Vec<_>>().join("\n\n");
-    let names =
-        attachment::put(&app.0.drive.newest(), &session, files, LabelId::of(&Label::attached()), Incoming::begin)
-            .await?;
+    let names = attachment::put(
+        &app.0.drive.newest(),
+        &session,
+        files,
+        LabelId::from_label(&Label::attached()),
+        Incoming::begin,
+    )
+    .await?;
     let told = Some(digester.text(&instructions)).filter(|_| !instructions.is_empty());
     let is_news =
         told.is_some() && (breaks || chat.as_ref().and_then(|chat| chat.instructions.as_ref()) != told.as_ref());

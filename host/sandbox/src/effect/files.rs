@@ -194,7 +194,7 @@ impl FileLabels {
     }
 
     /// The label of an open file's bytes.
-    pub fn of(&self, file: impl AsFd) -> LabelId {
+    pub fn label_of(&self, file: impl AsFd) -> LabelId {
         if self.is_empty() {
             return LabelId::session();
         }

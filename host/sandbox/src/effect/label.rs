@@ -48,7 +48,7 @@ impl Table {
 }
 
 impl LabelId {
-    pub fn of(label: &Label) -> Self {
+    pub fn from_label(label: &Label) -> Self {
         if label.is_default() {
             return Self::default();
         }
@@ -91,7 +91,7 @@ impl LabelId {
 
     /// The label of a session's own data.
     pub fn session() -> Self {
-        static SESSION: LazyLock<LabelId> = LazyLock::new(|| LabelId::of(&Label::session()));
+        static SESSION: LazyLock<LabelId> = LazyLock::new(|| LabelId::from_label(&Label::session()));
         *SESSION
     }
 
@@ -174,8 +174,8 @@ mod tests {
     #[test]
     fn numbers_join_as_their_labels_do() {
         let (a, b) = (Label::world("web:a.example"), Label::session());
-        let (x, y) = (LabelId::of(&a), LabelId::of(&b));
-        assert_eq!(LabelId::of(&Label::default()), LabelId::default());
+        let (x, y) = (LabelId::from_label(&a), LabelId::from_label(&b));
+        assert_eq!(LabelId::from_label(&Label::default()), LabelId::default());
         assert_eq!(*x.join(y).label(), a.clone().joined(&b));
         assert_eq!(x.join(y), y.join(x));
         assert_eq!((x.join(LabelId::default()), LabelId::default().join(x)), (x, x));

@@ -134,7 +134,7 @@ impl Overlay {
         Ok(overlay)
     }
 
-    pub fn at(&self) -> &str {
+    pub fn mount_point(&self) -> &str {
         &self.at
     }
 
@@ -147,7 +147,7 @@ impl Overlay {
     pub(crate) fn label(&self) -> LabelId {
         match &self.shared {
             Some(shared) => shared.label(),
-            None => LabelId::of(&Label::attached()),
+            None => LabelId::from_label(&Label::attached()),
         }
     }
 
@@ -237,7 +237,7 @@ impl Overlays {
     /// Opens a directory by the path that tasks see, in either layer. `None` if it is not in a folder.
     pub(crate) fn open_dir(&self, path: &str) -> Option<OwnedFd> {
         let below = |overlay: &Overlay| {
-            let rest = path.strip_prefix(overlay.at())?;
+            let rest = path.strip_prefix(overlay.mount_point())?;
             (rest.is_empty() || rest.starts_with('/')).then(|| PathBuf::from(rest.trim_start_matches('/')))
         };
         let (overlay, path) = self.all.iter().find_map(|overlay| Some((overlay, below(overlay)?)))?;

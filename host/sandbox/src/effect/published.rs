@@ -40,7 +40,7 @@ impl PublishedFiles {
     }
 
     /// The label of the content of an open file or directory. The administrator chose the names in the directory of all folders.
-    pub fn of(&self, at: impl AsFd) -> LabelId {
+    pub fn label_of(&self, at: impl AsFd) -> LabelId {
         self.below(at, Path::new(""), 1)
     }
 
@@ -53,7 +53,7 @@ impl PublishedFiles {
     fn below(&self, at: impl AsFd, path: &Path, depth: usize) -> LabelId {
         let inner = &*self.0;
         // Its path is not known, so it could belong to any skill.
-        let gone = || LabelId::of(&label_of_skill(&inner.trusted, GONE));
+        let gone = || LabelId::from_label(&label_of_skill(&inner.trusted, GONE));
         let Ok(found) = path_of(at) else { return gone() };
         let Ok(inside) = found.strip_prefix(&inner.root) else { return LabelId::default() };
         let Ok(inside) = inside.strip_prefix(&inner.folders) else { return gone() };
@@ -67,7 +67,7 @@ impl PublishedFiles {
             }
         }
         match parts.as_slice() {
-            [name, ..] if parts.len() >= depth => LabelId::of(&label_of_skill(&inner.trusted, shown(name))),
+            [name, ..] if parts.len() >= depth => LabelId::from_label(&label_of_skill(&inner.trusted, shown(name))),
             _ => LabelId::default(),
         }
     }
@@ -92,11 +92,14 @@ mod tests {
         write(root.join("folders/greet/scripts/hello.sh"), "echo").unwrap();
         let files = PublishedFiles::new(&root, &root.join("folders"), vec!["mine".to_owned()]);
         let open = |path: &str| File::open(root.join(path)).unwrap();
-        let (greet, user) = (LabelId::of(&Label::of_skill("greet")), LabelId::default());
-        assert_eq!(files.of(open("folders/greet/scripts/hello.sh")), greet);
-        assert_eq!((files.of(open("folders/greet")), files.of(open("folders/greet/scripts"))), (greet, greet));
-        assert_eq!((files.of(open("folders/mine")), files.of(open("folders"))), (user, user));
-        assert_eq!(files.of(open("../work")), user);
+        let (greet, user) = (LabelId::from_label(&Label::of_skill("greet")), LabelId::default());
+        assert_eq!(files.label_of(open("folders/greet/scripts/hello.sh")), greet);
+        assert_eq!(
+            (files.label_of(open("folders/greet")), files.label_of(open("folders/greet/scripts"))),
+            (greet, greet)
+        );
+        assert_eq!((files.label_of(open("folders/mine")), files.label_of(open("folders"))), (user, user));
+        assert_eq!(files.label_of(open("../work")), user);
         let all = open("folders");
         assert_eq!((files.of_entry(&all, "greet"), files.of_entry(&all, "greet/x")), (user, greet));
         assert_eq!((files.of_entry(&all, "mine/x"), files.of_entry(open("folders/greet"), "x")), (user, greet));
@@ -105,6 +108,6 @@ mod tests {
         // A folder that was replaced while it was open has an unknown publisher.
         let old = open("folders/greet/scripts");
         rename(root.join("folders/greet"), root.join(".greet.new")).unwrap();
-        assert_eq!(files.of(old), LabelId::of(&Label::of_skill(GONE)));
+        assert_eq!(files.label_of(old), LabelId::from_label(&Label::of_skill(GONE)));
     }
 }

@@ -77,11 +77,11 @@ impl SinkCall {
         let mut problems = Vec::new();
         if self.changes {
             if !self.decision.is_trusted() {
-                problems.push(format!("it was decided after reading text {}", of(&self.decision)));
+                problems.push(format!("it was decided after reading text {}", describe(&self.decision)));
             }
             for arg in &self.args {
                 if arg.role != ArgumentRole::Content && !arg.label.is_trusted() {
-                    problems.push(format!("{} was {}", arg.name, of(&arg.label)));
+                    problems.push(format!("{} was {}", arg.name, describe(&arg.label)));
                 }
             }
         } else {
@@ -90,7 +90,7 @@ impl SinkCall {
                 problems.push(format!(
                     "the request could pass something on to {}: it was decided after reading text {}",
                     self.destination.strip_prefix("host:").unwrap_or(&self.destination),
-                    of(&all)
+                    describe(&all)
                 ));
             }
         }
@@ -127,7 +127,7 @@ fn covers(accepted: &str, destination: &str) -> bool {
 }
 
 /// The source of data, in words.
-fn of(label: &Label) -> String {
+fn describe(label: &Label) -> String {
     let whose = label.integrity.words();
     let from: Vec<_> = label.sources.iter().filter(|source| *source != SESSION_SOURCE).collect();
     if from.is_empty() { whose.to_owned() } else { format!("{whose} (from {})", from.join(", ")) }
@@ -189,7 +189,7 @@ impl Default for Permit {
 impl Permit {
     pub fn new(parts: PermitParts) -> Self {
         let label = Label::join_all(parts.args.iter().map(|arg| &arg.label)).joined(&parts.decision);
-        Self::with(parts, LabelCell::new(LabelId::of(&label)), Arc::default(), None)
+        Self::with(parts, LabelCell::new(LabelId::from_label(&label)), Arc::default(), None)
     }
 
     fn with(parts: PermitParts, read: LabelCell, changed: Arc<AtomicBool>, line: Option<Permit>) -> Self {
@@ -490,7 +490,7 @@ mod tests {
         let parts = || PermitParts { tool: "fetch".to_owned(), ..PermitParts::default() };
         let permit = Permit::new(parts());
         permit.request("a.example", true, false).unwrap();
-        permit.read().join(LabelId::of(&bank()));
+        permit.read().join(LabelId::from_label(&bank()));
         assert!(permit.request("a.example", true, false).unwrap_err().contains("mcp:bank"));
         assert!(permit.request("a.example", false, false).is_err());
         permit.request("a.example", true, true).unwrap();
@@ -505,14 +505,14 @@ mod tests {
             accepted("host:*"),
         ] {
             let permit = Permit::new(parts);
-            permit.read().join(LabelId::of(&bank()));
+            permit.read().join(LabelId::from_label(&bank()));
             permit.request("a.example", true, false).unwrap();
             permit.request("a.example", false, false).unwrap();
         }
         // Even a host that is granted by name must not get data by an address that somebody else has chosen.
         let permit = Permit::new(PermitParts { steered: true, ..parts() });
         permit.request("a.example", false, true).unwrap();
-        permit.read().join(LabelId::of(&bank()));
+        permit.read().join(LabelId::from_label(&bank()));
         assert!(permit.request("a.example", false, true).unwrap_err().contains("pass something on to a.example: "));
         // The reason why a process reached a site is logged for its whole line, once.
         let line = Permit::new(parts());
@@ -525,15 +525,16 @@ mod tests {
         assert_eq!(noted, [("host:a.example".to_owned(), "a rule allows it".to_owned())]);
         // An accepted effect allows no other one.
         let permit = Permit::new(accepted("host:b.example"));
-        permit.read().join(LabelId::of(&bank()));
+        permit.read().join(LabelId::from_label(&bank()));
         assert!(
-            permit.request("a.example", true, false).is_err() && permit.mount("/shared", LabelId::of(&bank())).is_err()
+            permit.request("a.example", true, false).is_err()
+                && permit.mount("/shared", LabelId::from_label(&bank())).is_err()
         );
         let always = Permit::new(PermitParts { enforcement: Enforcement::AskAlways, ..parts() });
         assert!(always.request("a.example", true, true).is_err() && always.request("a.example", false, true).is_ok());
         // Data that nobody outside may read goes nowhere, even if the user has named the place.
         let permit = Permit::new(parts());
-        permit.read().join(LabelId::of(&Label::new(Integrity::User, Confidentiality::Nobody, "mcp:vault")));
+        permit.read().join(LabelId::from_label(&Label::new(Integrity::User, Confidentiality::Nobody, "mcp:vault")));
         for changes in [true, false] {
             assert!(permit.request("a.example", changes, true).unwrap_err().contains("may not be sent"));
         }

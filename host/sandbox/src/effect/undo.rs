@@ -200,7 +200,7 @@ impl Undo {
             if log.left.is_some() && found == CutOff::Nothing {
                 found = CutOff::Outside;
             }
-            let plan = UndoPlan::of(&shelf, std::slice::from_ref(&log))?;
+            let plan = UndoPlan::from_logs(&shelf, std::slice::from_ref(&log))?;
             if plan.conflicts.is_empty() && plan.missing.is_empty() {
                 shelf.roll_back(&log)?;
             } else {
@@ -221,7 +221,7 @@ impl Undo {
         let shelf = self.shelf(session);
         let chosen = choose(&shelf, kind, choice)?;
         let logs = chosen.iter().map(|id| shelf.read(*id)).collect::<io::Result<Vec<_>>>()?;
-        Ok(UndoPlan::of(&shelf, &logs)?)
+        Ok(UndoPlan::from_logs(&shelf, &logs)?)
     }
 
     /// Restores the workspace to its state before a run, or before one of its tasks; or redoes that. All of it, or nothing. With
@@ -238,7 +238,7 @@ impl Undo {
         let shelf = self.shelf(session);
         let chosen = choose(&shelf, kind, choice)?;
         let logs = chosen.iter().map(|id| shelf.read(*id)).collect::<io::Result<Vec<_>>>()?;
-        let plan = UndoPlan::of(&shelf, &logs)?;
+        let plan = UndoPlan::from_logs(&shelf, &logs)?;
         let against: Vec<String> = plan.problems().collect();
         if !against.is_empty() && !force {
             return Err(UndoError::Conflict(against));

@@ -411,7 +411,7 @@ const LINE_BYTES: usize = 512;
 
 impl OpenFile {
     fn label(&self) -> LabelId {
-        let label = self.quota.labels().map_or(LabelId::session(), |labels| labels.of(&self.file));
+        let label = self.quota.labels().map_or(LabelId::session(), |labels| labels.label_of(&self.file));
         label.join(self.published)
     }
 

@@ -42,7 +42,7 @@ impl MountPoint {
 
     /// A folder that the session has open.
     pub(super) fn open_folder(overlay: Overlay, write: bool) -> io::Result<Self> {
-        let mounted = Self::open(overlay.at(), overlay.upper_path().to_owned(), write)?;
+        let mounted = Self::open(overlay.mount_point(), overlay.upper_path().to_owned(), write)?;
         Ok(Self { overlay: Some(Arc::new(overlay)), ..mounted })
     }
 
@@ -99,12 +99,12 @@ impl Dirs {
         }
         mounted.push(MountPoint::open("/", root, false)?);
         let root = |mounted: &MountPoint| {
-            let root = Root::new(DirId::of(&mounted.dir)?, mounted.at.clone());
+            let root = Root::new(DirId::from_fd(&mounted.dir)?, mounted.at.clone());
             Ok(Root { is_folder: mounted.overlay.is_some(), ..root })
         };
         let mut roots = mounted.iter().map(root).collect::<io::Result<Roots>>()?;
         std::fs::create_dir_all(&dev)?;
-        roots.push(Root::new(DirId::at(&dev)?, DEV));
+        roots.push(Root::new(DirId::from_path(&dev)?, DEV));
         let overlays = Overlays::new(mounted.iter().filter_map(|mounted| mounted.overlay.clone()).collect());
         Ok(Self { mounted, roots, published, overlays, dev })
     }
@@ -127,13 +127,16 @@ impl Dirs {
 
     /// The directory in which a line begins: the first folder that the session has open, or else its workspace.
     pub(super) fn start(&self) -> &str {
-        self.overlays.iter().find(|overlay| overlay.at() != SHARED).map_or("/work", |overlay| overlay.at())
+        self.overlays
+            .iter()
+            .find(|overlay| overlay.mount_point() != SHARED)
+            .map_or("/work", |overlay| overlay.mount_point())
     }
 
     /// Takes a sentence for each file of a folder that was hidden since the last call.
     pub(super) fn take_refusals(&self) -> Vec<String> {
         let refusals = |overlay: &Arc<Overlay>| {
-            let at = overlay.at().to_owned();
+            let at = overlay.mount_point().to_owned();
             overlay.take_refused().into_iter().map(move |path| {
                 let path = path.display();
                 format!("kiso: {at}/{path} is not shown, because it holds credentials; its user can open the folder with --with-secrets\n")
@@ -324,7 +327,7 @@ impl Dirs {
         if let Some(labelled) = labelled {
             labelled.opened(&file, way, (fresh, how.empties), reader)?;
         }
-        let mut published = self.published.of(&file);
+        let mut published = self.published.label_of(&file);
         if let Some(overlay) = &mounted.overlay {
             published = published.join(overlay.label());
         }

@@ -83,7 +83,7 @@ impl<T: 'static> Programs<T> {
 
     /// The program in a file, for a process of the task that is to run it.
     pub(super) async fn load(&self, task: &ExecTask, process: &Process, path: &str) -> Result<CommandPre<T>, NotRun> {
-        let digest = Digest::of(&read(task, process, path)?);
+        let digest = Digest::compute(&read(task, process, path)?);
         let program = self.find(digest);
         let made = program.get_or_try_init(|| self.make(&digest, || read(task, process, path))).await;
         made.cloned()
@@ -111,7 +111,7 @@ impl<T: 'static> Programs<T> {
                 // The semaphore is never closed.
                 let _compile = self.compiles.acquire().await.ok();
                 let wasm = read()?;
-                if Digest::of(&wasm) != *digest {
+                if Digest::compute(&wasm) != *digest {
                     return Err(cannot_run(&"it was changed while it was started"));
                 }
                 let compiled = self.compiler.compile(wasm, |_| ()).await.map_err(|error| match error {

@@ -127,7 +127,7 @@ pub(super) fn unpacked(method: CompressionMethod, data: &[u8], size: u64) -> Res
 }
 
 /// The file at a path in an archive whose digest is known already.
-pub(super) fn at(bytes: &[u8], path: &str) -> Result<Option<Vec<u8>>, PackageError> {
+pub(super) fn read_file(bytes: &[u8], path: &str) -> Result<Option<Vec<u8>>, PackageError> {
     let archive = ZipArchive::from_slice(bytes).map_err(unreadable)?;
     let mut entries = archive.entries();
     while let Some(entry) = entries.next_entry().map_err(unreadable)? {
@@ -270,7 +270,7 @@ mod tests {
         let files = tree(&packed).unwrap();
         assert_eq!(files, [("fonts/a.ttf".to_owned(), b"font".to_vec()), ("style".to_owned(), b"text".to_vec())]);
         assert!(tree(b"no archive").is_err());
-        assert_eq!(at(&packed, "style").unwrap().unwrap(), b"text");
-        assert!(at(&packed, "a.ttf").unwrap().is_none());
+        assert_eq!(read_file(&packed, "style").unwrap().unwrap(), b"text");
+        assert!(read_file(&packed, "a.ttf").unwrap().is_none());
     }
 }

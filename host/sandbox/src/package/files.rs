@@ -40,7 +40,7 @@ pub(super) fn write(
         write_file(&new.join(PARTS), &part.path, bytes)?;
         let Some(tree) = &part.tree else { continue };
         let damaged = |error: archive::PackageError| Error::other(error);
-        let inner = archive::at(bytes, &tree.entry).map_err(damaged)?;
+        let inner = archive::read_file(bytes, &tree.entry).map_err(damaged)?;
         let inner = inner.ok_or_else(|| Error::other(format!("there is no {} in it", tree.entry)))?;
         for (path, bytes) in archive::tree(&inner).map_err(damaged)? {
             write_file(&new.join(PARTS).join(&tree.path), &path, &bytes)?;

@@ -91,13 +91,13 @@ impl Recorder {
         let mut code = write.instructions();
         code.global_get(0).i32_const(64).i32_sub().i32_const(-16).i32_and().local_set(room);
         code.loop_(BlockType::Empty).local_get(left).if_(BlockType::Empty);
-        code.local_get(room).local_get(from).i32_store(at(0));
+        code.local_get(room).local_get(from).i32_store(mem_arg(0));
         code.local_get(room).local_get(left).i32_const(PAGE as i32);
-        code.local_get(left).i32_const(PAGE as i32).i32_lt_u().select().i32_store(at(4));
+        code.local_get(left).i32_const(PAGE as i32).i32_lt_u().select().i32_store(mem_arg(4));
         code.i32_const(1).local_get(room).i32_const(1).local_get(room).i32_const(8).i32_add().call(self.fd_write);
         code.if_(BlockType::Empty).i32_const(74).call(self.proc_exit).end();
-        code.local_get(from).local_get(room).i32_load(at(8)).i32_add().local_set(from);
-        code.local_get(left).local_get(room).i32_load(at(8)).i32_sub().local_set(left);
+        code.local_get(from).local_get(room).i32_load(mem_arg(8)).i32_add().local_set(from);
+        code.local_get(left).local_get(room).i32_load(mem_arg(8)).i32_sub().local_set(left);
         code.br(1).end().end().i32_const(0).end();
         write
     }
@@ -108,7 +108,7 @@ impl Recorder {
         let (room, mut record) = (2, Function::new([(1, wasm_encoder::ValType::I32)]));
         let mut code = record.instructions();
         code.global_get(0).i32_const(32).i32_sub().i32_const(-16).i32_and().local_set(room);
-        code.local_get(room).global_get(0).i32_store(at(0)).local_get(room).memory_size(0).i32_store(at(4));
+        code.local_get(room).global_get(0).i32_store(mem_arg(0)).local_get(room).memory_size(0).i32_store(mem_arg(4));
         code.local_get(room).i32_const(8).call(write).drop();
         code.i32_const(0).memory_size(0).i32_const(16).i32_shl().call(write).drop();
         code.i32_const(0).call(self.proc_exit).unreachable().end();
@@ -116,7 +116,7 @@ impl Recorder {
     }
 }
 
-fn at(offset: u64) -> MemArg {
+fn mem_arg(offset: u64) -> MemArg {
     MemArg { offset, align: 2, memory_index: 0 }
 }
 
@@ -413,7 +413,7 @@ impl Begin {
         let mut begin = Function::new([(3, wasm_encoder::ValType::I32)]);
         let mut code = begin.instructions();
         let number = |code: &mut InstructionSink<'_>, offset: i32| {
-            code.i32_const(room + offset).i32_load(at(0));
+            code.i32_const(room + offset).i32_load(mem_arg(0));
         };
         code.i32_const(room).i32_const(room + 4).call(self.args_sizes_get).drop();
         code.i32_const(room + 8).i32_const(room + 12).call(self.environ_sizes_get).drop();

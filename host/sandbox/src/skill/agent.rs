@@ -106,7 +106,7 @@ impl Skills {
     /// Every Agent Skill, by name. A damaged one is an error in its place.
     pub fn agent_skills(&self) -> Vec<Result<Arc<AgentSkill>, SkillError>> {
         let name = |file: &str| SkillName::parse(file.strip_suffix(".json")?).ok();
-        let names = self.0.agent_names.of(&self.home().agent_skills_dir(), name);
+        let names = self.0.agent_names.read_names(&self.home().agent_skills_dir(), name);
         names.iter().filter_map(|name| self.read_agent_skill(name).transpose()).collect()
     }
 
@@ -176,7 +176,7 @@ impl Skills {
 
     fn read_agent_skill(&self, name: &SkillName) -> Result<Option<Arc<AgentSkill>>, SkillError> {
         let place = self.home().agent_skill_record(name);
-        let version = FileVersion::of(&place);
+        let version = FileVersion::read(&place);
         if let Some(version) = version
             && let Some((known, skill)) = lock(&self.0.agents).get(name)
             && *known == version

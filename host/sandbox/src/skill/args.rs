@@ -115,7 +115,7 @@ impl ArgsSchema {
                             .push(violation(&join(&path, name), format!("is not an argument{}", self.near(name))));
                     }
                 }
-                _ => violations.push(violation(&path, told(&error))),
+                _ => violations.push(violation(&path, error_message(&error))),
             }
         }
         violations.extend(self.outside_paths(&args));
@@ -192,7 +192,7 @@ fn join(path: &str, name: &str) -> String {
 
 /// The message of an error. A value of a megabyte is not quoted: it helps nobody, and the message names the rule only after the
 /// value.
-fn told(error: &ValidationError<'_>) -> String {
+fn error_message(error: &ValidationError<'_>) -> String {
     const MAX: usize = 300;
     let message = error.to_string();
     if message.len() <= MAX {

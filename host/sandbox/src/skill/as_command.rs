@@ -123,7 +123,7 @@ where
         }
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
         wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
-        capabilities.workspace.roots.push(Root::new(DirId::at(&streams.tmp).map_err(|e| unusable(&e))?, "/tmp"));
+        capabilities.workspace.roots.push(Root::new(DirId::from_path(&streams.tmp).map_err(|e| unusable(&e))?, "/tmp"));
         capabilities.workspace.touched.root(&streams.tmp, "/tmp");
         if !streams.goes_on {
             give_folder_cwd(&mut wasi, (&streams.overlays, &streams.cwd), perms);
@@ -133,10 +133,10 @@ where
             let perms = if write { perms } else { FsPerms::ReadOnly };
             let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
             wasi.preopened_dir(&upper, &at, perms).map_err(|e| unusable(&e))?;
-            capabilities
-                .workspace
-                .roots
-                .push(Root { is_folder: true, ..Root::new(DirId::at(&upper).map_err(|e| unusable(&e))?, at.clone()) });
+            capabilities.workspace.roots.push(Root {
+                is_folder: true,
+                ..Root::new(DirId::from_path(&upper).map_err(|e| unusable(&e))?, at.clone())
+            });
         }
         capabilities.workspace.overlays = match perms {
             FsPerms::ReadWrite => streams.overlays.clone(),
@@ -151,14 +151,17 @@ where
             let unusable =
                 |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{SKILLS_MOUNT} cannot be opened: {e}"));
             wasi.preopened_dir(skills, SKILLS_MOUNT, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-            capabilities.workspace.roots.push(Root::new(DirId::at(skills).map_err(|e| unusable(&e))?, SKILLS_MOUNT));
+            capabilities
+                .workspace
+                .roots
+                .push(Root::new(DirId::from_path(skills).map_err(|e| unusable(&e))?, SKILLS_MOUNT));
             capabilities.workspace.touched.root(skills, SKILLS_MOUNT);
         }
     }
     for (path, at) in &streams.support {
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
         wasi.preopened_dir(path, at, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-        capabilities.workspace.roots.push(Root::new(DirId::at(path).map_err(|e| unusable(&e))?, at.as_str()));
+        capabilities.workspace.roots.push(Root::new(DirId::from_path(path).map_err(|e| unusable(&e))?, at.as_str()));
     }
     // Commands that it starts may write to the workspace, so it must have that permission itself.
     let writes = capabilities.workspace.permissions() == Some(FsPerms::ReadWrite);

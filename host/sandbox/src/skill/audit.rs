@@ -46,7 +46,7 @@ impl Skills {
         let (imports, _, _) = loader::names(&bytes).map_err(|error| host(&error))?;
         let (used, granted) = (self.used_by(skill)?, self.grant(skill)?);
         let allowed = self.allowed_under(skill, &granted);
-        let asks = RequestedGrant::of(&skill.manifest, &self.config().engine).sentences();
+        let asks = RequestedGrant::from_manifest(&skill.manifest, &self.config().engine).sentences();
         let least = used.as_ref().map(|used| self.least(skill, &granted, used));
         let (mut narrower, mut least_allowed) = (Vec::new(), Vec::new());
         if let Some(least) = &least {

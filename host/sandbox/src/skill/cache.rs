@@ -60,7 +60,7 @@ impl CodeCache {
     /// Loads the code that a compiler of this home has just made, and keeps it for the next time. Blocking.
     pub(crate) fn keep(&self, digest: &Digest, mut code: Vec<u8>) -> wasmtime::Result<Component> {
         let bytes = code.len();
-        let tag = self.sign(digest, &Digest::of(&code));
+        let tag = self.sign(digest, &Digest::compute(&code));
         code.extend_from_slice(tag.as_ref());
         let path = self.entry_path(digest);
         // If this fails, writing the file fails, too.
@@ -151,7 +151,7 @@ impl CodeCache {
         let mut code = Vec::new();
         file.read_to_end(&mut code)?;
         code.truncate(code.len().saturating_sub(TAG_BYTES as usize));
-        if Digest::of(&code) != *verified {
+        if Digest::compute(&code) != *verified {
             return Err(wasmtime::Error::msg("it was changed while it was read"));
         }
         // SAFETY: these are the bytes that carry the signature.

@@ -268,15 +268,16 @@ impl ChannelComponent {
                     Some(component) => component,
                     None => {
                         let wasm = bundled.wasm.unpack();
-                        self.skills.component(name, wasm).await.map_err(|error| error.of(name))?
+                        self.skills.component(name, wasm).await.map_err(|error| error.into_skill_error(name))?
                     }
                 };
                 (component, None)
             }
             ChannelSource::File(path) => {
                 let wasm = read(path).map_err(bad)?;
-                let digest = Digest::of(&wasm);
-                let component = self.skills.component(name, wasm).await.map_err(|error| error.of(name))?;
+                let digest = Digest::compute(&wasm);
+                let component =
+                    self.skills.component(name, wasm).await.map_err(|error| error.into_skill_error(name))?;
                 // Values belong to this file: another file does not see them.
                 (component, Some(source::of_upload(&digest)))
             }

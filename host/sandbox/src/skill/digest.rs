@@ -9,7 +9,7 @@ use std::io::{Read, Result};
 pub(crate) struct Digest([u8; 32]);
 
 impl Digest {
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn compute(bytes: &[u8]) -> Self {
         let mut sum = [0; 32];
         sum.copy_from_slice(digest(&SHA256, bytes).as_ref());
         Self(sum)

@@ -20,16 +20,16 @@ pub(super) fn entry(
     shape: Shape,
 ) -> Result<(EntryPoint, Vec<(String, Value)>), String> {
     imports_what_is_offered(component)?;
-    let pre = sandbox.linker().instantiate_pre(component).map_err(|e| said("it does not fit this host", &e))?;
+    let pre = sandbox.linker().instantiate_pre(component).map_err(|e| describe("it does not fit this host", &e))?;
     match shape {
         Shape::Skill => {
             let version = skill_run(component)?;
             let pre = SkillPre::new(version, pre)
-                .map_err(|e| said(&format!("its `skill.run` is not the one of kiso:skill@{version}"), &e))?;
+                .map_err(|e| describe(&format!("its `skill.run` is not the one of kiso:skill@{version}"), &e))?;
             Ok((EntryPoint::Skill(pre), Vec::new()))
         }
         Shape::Command => {
-            let pre = CommandPre::new(pre).map_err(|e| said("its `wasi:cli/run` cannot be called", &e))?;
+            let pre = CommandPre::new(pre).map_err(|e| describe("its `wasi:cli/run` cannot be called", &e))?;
             Ok((EntryPoint::Command(pre), Vec::new()))
         }
         Shape::Functions => {
@@ -51,7 +51,7 @@ pub(super) fn entry(
 }
 
 /// The engine's message, cut to a readable length: it repeats names that a component chose.
-fn said(what: &str, error: &wasmtime::Error) -> String {
+fn describe(what: &str, error: &wasmtime::Error) -> String {
     format!("{what}: {}", brief(&format!("{error:#}"), 2_000))
 }
 

@@ -20,7 +20,7 @@ impl FileVersion {
 
     /// Returns `None` if the file does not exist, or if it was changed so recently that another change could go unnoticed. Call
     /// it before you read the file: a file that takes its place meanwhile has another version.
-    pub(super) fn of(path: &Path) -> Option<FileVersion> {
+    pub(super) fn read(path: &Path) -> Option<FileVersion> {
         let found = std::fs::metadata(path).ok()?;
         let (seconds, nanos) = (found.ctime(), found.ctime_nsec());
         let changed = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
@@ -38,22 +38,22 @@ mod tests {
     fn a_file_that_was_changed_is_another_version_however_soon() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("record");
-        assert_eq!(FileVersion::of(&path), None);
+        assert_eq!(FileVersion::read(&path), None);
         let settled = |text: &str| {
             std::fs::write(&path, text).unwrap();
             loop {
-                match FileVersion::of(&path) {
+                match FileVersion::read(&path) {
                     Some(version) => return version,
                     None => std::thread::sleep(Duration::from_millis(5)),
                 }
             }
         };
         let (one, other) = (settled("one"), settled("two"));
-        assert_eq!(FileVersion::of(&path), Some(other));
+        assert_eq!(FileVersion::read(&path), Some(other));
         assert_ne!(one, other, "of the same size");
         let beside = dir.path().join("beside");
         std::fs::write(&beside, "six").unwrap();
         std::fs::rename(&beside, &path).unwrap();
-        assert_ne!(FileVersion::of(&path), Some(other));
+        assert_ne!(FileVersion::read(&path), Some(other));
     }
 }

@@ -49,7 +49,7 @@ impl Grant {
 
     /// The grant of everything that the manifest asks for.
     pub fn all(manifest: &Manifest, config: &EngineConfig) -> Self {
-        RequestedGrant::of(manifest, config).0
+        RequestedGrant::from_manifest(manifest, config).0
     }
 
     /// The grant of nothing, not even `/work`.
@@ -81,7 +81,7 @@ impl Grant {
 pub struct RequestedGrant(pub Grant);
 
 impl RequestedGrant {
-    pub fn of(manifest: &Manifest, config: &EngineConfig) -> Self {
+    pub fn from_manifest(manifest: &Manifest, config: &EngineConfig) -> Self {
         let asked = manifest.needs.asked();
         Self(Grant {
             memory_mib: asked.memory_mib.filter(|m| *m > config.default_memory_mib),
@@ -157,7 +157,7 @@ impl Skills {
     pub fn grant(&self, skill: &InstalledSkill) -> Result<Grant, SkillError> {
         let name = skill.name();
         // Before the file is read: a file that takes its place meanwhile has another version.
-        let version = FileVersion::of(&self.home().grant_path(name));
+        let version = FileVersion::read(&self.home().grant_path(name));
         if let Some(version) = version
             && let Some((known, grant)) = lock(&self.0.grants).get(name)
             && *known == version
@@ -203,7 +203,7 @@ mod tests {
             // As an editor may do it, within one tick of the system's clock.
             std::fs::write(&path, format!("memory_mib = {}\n", mib + 10)).unwrap();
             assert_eq!(granted(), Some(mib + 10));
-            while FileVersion::of(&path).is_none() {
+            while FileVersion::read(&path).is_none() {
                 std::thread::sleep(Duration::from_millis(5));
             }
             assert_eq!((granted(), granted()), (Some(mib + 10), Some(mib + 10)));

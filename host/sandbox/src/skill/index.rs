@@ -137,7 +137,7 @@ impl IndexError {
     }
 
     /// As the error of a skill, or of an index.
-    pub fn told(&self, of: &str) -> SkillError {
+    pub fn to_skill_error(&self, of: &str) -> SkillError {
         let blame = match self {
             Self::Unreachable { .. } => Blame::Host,
             Self::Unsigned { .. }

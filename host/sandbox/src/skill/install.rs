@@ -234,7 +234,7 @@ impl Skills {
             Grant::load(self.home(), &name).map_err(|e| SkillError::host(name.as_str(), e))?.unwrap_or_default();
         // A grant without its skill belonged to another skill of the same name.
         let granted = if old.is_some() { granted } else { Grant::default() };
-        let digest = Digest::of(&parsed.wasm);
+        let digest = Digest::compute(&parsed.wasm);
         let source = match origin {
             Origin::Upload => source::of_upload(&digest),
             Origin::Package(origin) => origin.source.clone(),
@@ -249,7 +249,7 @@ impl Skills {
             let new = Identity { version: &manifest.version, digest: &digest, source };
             source::doubt(name.as_str(), old.identity(), new)
         });
-        let all = RequestedGrant::of(&manifest, &self.config().engine);
+        let all = RequestedGrant::from_manifest(&manifest, &self.config().engine);
         let mut beyond = all.beyond(&granted);
         let mut granted_before = RequestedGrant::default();
         if doubt.is_some() {
@@ -366,7 +366,7 @@ impl Skills {
             shape: candidate.parsed.shape,
             wrapped: candidate.parsed.wrapped,
             sdk: candidate.parsed.sdk.clone(),
-            digest: Digest::of(&candidate.parsed.wasm).to_string(),
+            digest: Digest::compute(&candidate.parsed.wasm).to_string(),
             source: candidate.source.clone(),
             provenance: candidate.provenance.clone(),
             tools: found,
@@ -410,7 +410,7 @@ impl Skills {
         let args = tool.args.check(args).map_err(|violations| SkillError::bad_args(name.as_str(), &violations))?;
         let engine = &self.config().engine;
         let allowed = EffectiveGrant::new(&manifest, Some(&Grant::all(&manifest, engine)), engine, true);
-        let given = self.given(&manifest, &tool.inner, &allowed, args, &caller, Keep::Nothing)?;
+        let given = self.make_input(&manifest, &tool.inner, &allowed, args, &caller, Keep::Nothing)?;
         Ok(instance::call(sandbox, &entry, given, &allowed).await.redact(caller.secrets))
     }
 

@@ -272,12 +272,12 @@ pub(super) fn check_effects(manifest: &Manifest, tools: &[(String, String, Value
     for (name, effect) in &manifest.effects {
         let Some((_, _, schema)) = tools.iter().find(|(_, inner, _)| inner == name) else {
             let names: Vec<&str> = tools.iter().map(|(_, inner, _)| inner.as_str()).collect();
-            return Err(format!("`effects` names {name:?}, which is none of its tools ({})", names.join(", ")));
+            return Err(format!("`effects` names {name:?}, which is not one of its tools ({})", names.join(", ")));
         };
         let ToolEffect::Changes(roles) = effect else { continue };
         let named = roles.address.iter().chain(&roles.value).chain(&roles.content);
         if let Some(unknown) = named.into_iter().find(|arg| schema["properties"].get(arg.as_str()).is_none()) {
-            return Err(format!("`effects` says what {unknown:?} of {name} is, which is none of its arguments"));
+            return Err(format!("`effects` of {name} names {unknown:?}, which is not one of its arguments"));
         }
     }
     Ok(())

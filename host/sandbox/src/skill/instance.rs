@@ -409,7 +409,7 @@ impl GuestStop {
             return Self::Exit(exit.0, String::new()).explain(skill, budget, stderr);
         }
         // A panic prints its reason on standard error before it traps.
-        let said = cut(&trap::said(stderr), FAILURE_BYTES).to_owned();
+        let said = cut(&trap::last_words(stderr), FAILURE_BYTES).to_owned();
         let why = if said.is_empty() { trap::reason(&error) } else { said };
         SkillError::new(skill, Blame::Skill, ErrorCode::Trap, format!("it crashed: {why}"))
     }

@@ -34,7 +34,7 @@ impl Skills {
             return self.latest_in_registry(of, who).await;
         }
         if WebPlace::is_one(from) {
-            let now = WebPlace::parse(from).map_err(|error| error.told(&of.name))?.as_it_is_now();
+            let now = WebPlace::parse(from).map_err(|error| error.to_skill_error(&of.name))?.as_it_is_now();
             let fetched = self.fetch(&now, |_, _| {}).await?;
             let (version, digest) = self.version_at(&fetched.file)?;
             return Ok(other_if(digest != of.digest, version, now.url()));

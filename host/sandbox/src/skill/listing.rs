@@ -12,8 +12,8 @@ pub(super) struct Listing(Mutex<Option<(FileVersion, Arc<[SkillName]>)>>);
 
 impl Listing {
     /// Returns the entries of `dir` that have a name, sorted. The list is empty if the directory does not exist.
-    pub(super) fn of(&self, dir: &Path, name: impl Fn(&str) -> Option<SkillName>) -> Arc<[SkillName]> {
-        let version = FileVersion::of(dir);
+    pub(super) fn read_names(&self, dir: &Path, name: impl Fn(&str) -> Option<SkillName>) -> Arc<[SkillName]> {
+        let version = FileVersion::read(dir);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, names)) = known.as_ref()
             && version == Some(*of)
@@ -38,7 +38,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (listing, place) = (Listing::default(), dir.path().join("skills"));
         let listed = || {
-            let names = listing.of(&place, |file| SkillName::parse(file).ok());
+            let names = listing.read_names(&place, |file| SkillName::parse(file).ok());
             names.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(listed(), [""; 0]);
@@ -47,7 +47,7 @@ mod tests {
             for (skill, all) in [("b", vec!["b"]), ("a", vec!["a", "b"])] {
                 fs::create_dir(place.join(skill)).unwrap();
                 if settled {
-                    while FileVersion::of(&place).is_none() {
+                    while FileVersion::read(&place).is_none() {
                         std::thread::yield_now();
                     }
                 }

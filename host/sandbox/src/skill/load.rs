@@ -25,7 +25,7 @@ pub(super) enum NotLoaded {
 
 impl NotLoaded {
     /// Converts it to the error of the skill of this name.
-    pub(super) fn of(self, name: &str) -> SkillError {
+    pub(super) fn into_skill_error(self, name: &str) -> SkillError {
         match self {
             Self::Limit(hit) => SkillError::limit(name, hit),
             Self::Component(message) => SkillError::new(name, Blame::Skill, ErrorCode::BadComponent, message),
@@ -61,7 +61,7 @@ impl Skills {
         let cell = lock(&self.0.loaded).entry(key).or_default().clone();
         let entry = cell.get_or_try_init(|| async {
             let loaded = self.load_now(skill).await;
-            loaded.map_err(|error| error.of(skill.name().as_str()).version(&skill.manifest.version))
+            loaded.map_err(|error| error.into_skill_error(skill.name().as_str()).version(&skill.manifest.version))
         });
         entry.await.cloned()
     }
@@ -77,7 +77,7 @@ impl Skills {
             }
             let wasm = of.wasm().map_err(|e| NotLoaded::Host(e.to_string()))?;
             if let ComponentLocation::Home { path, digest, .. } = &of.place
-                && Digest::of(&wasm).to_string() != *digest
+                && Digest::compute(&wasm).to_string() != *digest
             {
                 let path = path.display();
                 return Err(NotLoaded::Host(format!("{path} is not the file that was installed; add the skill again")));
@@ -102,7 +102,7 @@ impl Skills {
         let skills = self.clone();
         let read = blocking(move || {
             let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
-            let digest = Digest::of(&wasm);
+            let digest = Digest::compute(&wasm);
             let cached = sandbox.code().read(&digest);
             Ok((cached, digest, wasm))
         });
@@ -125,7 +125,7 @@ impl Skills {
     pub(super) async fn compile(&self, manifest: &Manifest, wasm: &[u8]) -> Result<Component, SkillError> {
         let name = manifest.name.as_str();
         let compiled = self.component(name, wasm.to_vec()).await;
-        compiled.map_err(|error| error.of(name).version(&manifest.version))
+        compiled.map_err(|error| error.into_skill_error(name).version(&manifest.version))
     }
 }
 

@@ -21,7 +21,7 @@ impl Skills {
     /// The error for a call on this machine.
     pub(super) fn wrong_machine(&self, manifest: &Manifest, label: &str) -> SkillError {
         let is_member = self.config().fleet.url.is_some();
-        let others = if is_member { ", and no member of the fleet that has it stands by" } else { "" };
+        let others = if is_member { ", and no standby member of the fleet has it" } else { "" };
         let message = format!(
             "it runs only on a machine with the label {label}, which this one has not{others}: fleet.labels in config.toml says what a machine has"
         );

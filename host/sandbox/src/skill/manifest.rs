@@ -128,17 +128,17 @@ impl Manifest {
     fn read(file: &str, text: &str, rules: Rules) -> Result<Self, ManifestError> {
         let source = Source { file, text };
         if text.len() > MAX_MANIFEST {
-            return Err(source.at(0, format!("a manifest has at most {} KiB", MAX_MANIFEST >> 10)));
+            return Err(source.error_at(0, format!("a manifest has at most {} KiB", MAX_MANIFEST >> 10)));
         }
         let File { kiso } = toml::from_str(text).map_err(|error| source.toml(&error))?;
         if kiso.kind.get_ref() != "skill" {
-            return Err(source.at(kiso.kind.span().start, "`type` must be \"skill\""));
+            return Err(source.error_at(kiso.kind.span().start, "`type` must be \"skill\""));
         }
-        let name =
-            SkillName::parse(kiso.name.get_ref()).map_err(|e| source.at(kiso.name.span().start, e.to_string()))?;
+        let name = SkillName::parse(kiso.name.get_ref())
+            .map_err(|e| source.error_at(kiso.name.span().start, e.to_string()))?;
         let version = kiso.version.get_ref().clone();
         if version.is_empty() || version.len() > 64 || version.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(source.at(
+            return Err(source.error_at(
                 kiso.version.span().start,
                 "`version` must be 1 to 64 characters without spaces, such as \"0.1.0\"",
             ));
@@ -146,7 +146,7 @@ impl Manifest {
         if kiso.description.len() > MAX_DESCRIPTION {
             let (bytes, at) = (kiso.description.len(), text.find("description").unwrap_or(0));
             return Err(
-                source.at(at, format!("`description` has {bytes} bytes; at most {MAX_DESCRIPTION} are allowed"))
+                source.error_at(at, format!("`description` has {bytes} bytes; at most {MAX_DESCRIPTION} are allowed"))
             );
         }
         let skill = kiso.skill.unwrap_or_else(|| Skill {
@@ -163,53 +163,53 @@ impl Manifest {
         let summary = skill.summary.unwrap_or_else(|| kiso.description.clone());
         let of_key = |key: &str| text.find(&format!("{key} ")).or_else(|| text.find(key)).unwrap_or(0);
         if summary.trim().is_empty() || summary.len() > MAX_SUMMARY {
-            return Err(source.at(
+            return Err(source.error_at(
                 of_key("summary"),
                 format!("`summary` (or `description`) must say in 1 to {MAX_SUMMARY} bytes what the skill does"),
             ));
         }
         if skill.examples.len() > MAX_EXAMPLES || skill.examples.iter().any(|e| e.len() > MAX_EXAMPLE) {
-            return Err(source.at(
+            return Err(source.error_at(
                 of_key("examples"),
                 format!("`examples` holds at most {MAX_EXAMPLES} sentences of {MAX_EXAMPLE} bytes"),
             ));
         }
         let category = skill.category.unwrap_or_else(|| "other".to_owned());
         if !is_category(&category) {
-            return Err(source.at(
+            return Err(source.error_at(
                 of_key("category"),
                 format!("`category` must be 1 to {MAX_CATEGORY} letters, digits, _ and -, beginning with a letter, such as \"web\""),
             ));
         }
         if skill.secrets.len() + skill.env.len() > MAX_SECRETS {
-            return Err(source.at(of_key("secrets"), format!("a skill declares at most {MAX_SECRETS} secrets")));
+            return Err(source.error_at(of_key("secrets"), format!("a skill declares at most {MAX_SECRETS} secrets")));
         }
         let mut secrets = Vec::new();
         for secret in skill.secrets {
             let span = secret.span();
-            secrets.push(session_secret(secret.get_ref()).map_err(|m| source.at(span.start, m))?);
+            secrets.push(session_secret(secret.get_ref()).map_err(|m| source.error_at(span.start, m))?);
         }
         let mut env = BTreeMap::new();
         for (key, value) in skill.env {
-            let name = secret_name(&key).map_err(|m| source.at(of_key(&key), m))?;
+            let name = secret_name(&key).map_err(|m| source.error_at(of_key(&key), m))?;
             env.insert(name, value.required);
         }
         if skill.effects.len() > MAX_EFFECTS {
-            return Err(source.at(of_key("effects"), format!("`effects` names at most {MAX_EFFECTS} tools")));
+            return Err(source.error_at(of_key("effects"), format!("`effects` names at most {MAX_EFFECTS} tools")));
         }
         if let Some(label) = skill.runs_on.as_ref().filter(|label| !is_machine_label(label.get_ref())) {
             let message = format!("`runs_on` must be a label of machines: {MACHINE_LABEL}, such as \"gpu\"");
-            return Err(source.at(label.span().start, message));
+            return Err(source.error_at(label.span().start, message));
         }
-        let args = args_schema(&skill.args, rules).map_err(|e| source.at(e.offset, e.message))?;
+        let args = args_schema(&skill.args, rules).map_err(|e| source.error_at(e.offset, e.message))?;
         let declared: Vec<&str> = secrets.iter().chain(env.keys()).map(String::as_str).collect();
-        let needs = skill.needs.check(&declared).map_err(|(offset, message)| source.at(offset, message))?;
+        let needs = skill.needs.check(&declared).map_err(|(offset, message)| source.error_at(offset, message))?;
         let package = match kiso.package {
             None => None,
             Some(spec) => {
                 let start = spec.span().start;
                 let package = Package::new(name.as_str(), &version, spec.into_inner());
-                Some(Arc::new(package.map_err(|message| source.at(start, message))?))
+                Some(Arc::new(package.map_err(|message| source.error_at(start, message))?))
             }
         };
         let mut manifest = Self {
@@ -298,7 +298,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn at(&self, offset: usize, message: impl Into<String>) -> ManifestError {
+    fn error_at(&self, offset: usize, message: impl Into<String>) -> ManifestError {
         let before = &self.text[..self.text.floor_char_boundary(offset)];
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
         ManifestError {
@@ -312,6 +312,6 @@ impl Source<'_> {
     fn toml(&self, error: &toml::de::Error) -> ManifestError {
         // One line: `expected` lists the allowed keys already.
         let message = error.message().lines().collect::<Vec<_>>().join("; ");
-        self.at(error.span().map_or(0, |s| s.start), message)
+        self.error_at(error.span().map_or(0, |s| s.start), message)
     }
 }

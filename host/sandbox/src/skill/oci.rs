@@ -78,7 +78,7 @@ impl OciError {
         }
     }
 
-    fn told(&self, of: &OciReference) -> SkillError {
+    fn to_error_of(&self, of: &OciReference) -> SkillError {
         self.told_of(&of.to_string())
     }
 
@@ -108,15 +108,15 @@ impl Skills {
     /// Pulls a skill. Its source is registry and name: another tag is another version of the same skill.
     pub async fn pull(&self, from: &OciReference, who: &RegistryCredentials) -> Result<FetchedFile, SkillError> {
         let PulledArtifact { kind, layer, signature, digest } =
-            pull(from, who).await.map_err(|error| error.told(from))?;
-        let places = (from.source(), from.at(&digest).to_string());
+            pull(from, who).await.map_err(|error| error.to_error_of(from))?;
+        let places = (from.source(), from.with_digest(&digest).to_string());
         self.keep_fetched(&format!("{}.{}", from.last(), kind.ending()), &layer, places, signature)
     }
 
     /// The tags of a name in a registry, up to a limit.
     pub async fn tags(&self, of: &OciReference, who: &RegistryCredentials) -> Result<Vec<String>, SkillError> {
         let tags = Registry::new(of, who, RegistryAction::Pull).tags(MAX_MANIFEST).await;
-        tags.map_err(|error| error.told(of))
+        tags.map_err(|error| error.to_error_of(of))
     }
 
     /// Returns a registry's description of a skill, without downloading it.
@@ -127,7 +127,7 @@ impl Skills {
             let (title, version) = (manifest.title(), manifest.version());
             Ok(OciDescription { digest: sha256(&text), kind: kind.word(), title, version })
         };
-        described.await.map_err(|error: OciError| error.told(of))
+        described.await.map_err(|error: OciError| error.to_error_of(of))
     }
 
     /// Pushes a component, or the folder or archive of an Agent Skill, with the signature beside it. Returns its place with the
@@ -166,7 +166,7 @@ impl Skills {
                 parts.map_err(|error| refuse(ErrorCode::BadComponent, error.to_string()))?
             }
         };
-        push(to, who, &parts).await.map_err(|error| error.told(to))
+        push(to, who, &parts).await.map_err(|error| error.to_error_of(to))
     }
 }
 
@@ -203,10 +203,10 @@ async fn push(to: &OciReference, who: &RegistryCredentials, parts: &ArtifactPart
     registry.put_blob(&parts.layer, "the layer").await?;
     registry.put_blob(&parts.config, "the configuration").await?;
     registry.put_manifest(&parts.manifest).await?;
-    Ok(to.at(&sha256(&parts.manifest)))
+    Ok(to.with_digest(&sha256(&parts.manifest)))
 }
 
 /// A digest in the form of registries.
 fn sha256(bytes: &[u8]) -> String {
-    format!("sha256:{}", Digest::of(bytes))
+    format!("sha256:{}", Digest::compute(bytes))
 }

@@ -169,7 +169,7 @@ pub fn signature_of(file: &Path) -> PathBuf {
 }
 
 /// The local name of a key: its label, or its number.
-pub fn called(keys: &[TrustedKey], text: &str) -> String {
+pub fn local_name(keys: &[TrustedKey], text: &str) -> String {
     match keys.iter().find(|known| known.key.text == text) {
         Some(known) if !known.label.is_empty() => format!("{} ({})", known.label, known.key.id),
         Some(known) => known.key.id.to_string(),

@@ -195,7 +195,7 @@ impl ServerComponent {
         });
         let wasm = parsed.await.map_err(|panic| SkillError::host(name, panic))?.map_err(bad)?;
         let sandbox = self.skills.sandbox().map_err(|error| SkillError::host(name, error))?;
-        let component = self.skills.component(name, wasm).await.map_err(|error| error.of(name))?;
+        let component = self.skills.component(name, wasm).await.map_err(|error| error.into_skill_error(name))?;
         imports_only_wasi(&component).map_err(bad)?;
         match entry(sandbox, &component, Shape::Command).map_err(bad)? {
             (EntryPoint::Command(pre), _) => Ok(pre),

@@ -244,7 +244,7 @@ pub struct WrittenFile {
 impl Skills {
     /// The needs of the skill that were not granted.
     pub fn missing(&self, skill: &InstalledSkill, grant: &Grant) -> RequestedGrant {
-        let missing = RequestedGrant::of(&skill.manifest, &self.config().engine).beyond(grant);
+        let missing = RequestedGrant::from_manifest(&skill.manifest, &self.config().engine).beyond(grant);
         // A bundled skill has its memory and time without a grant.
         if skill.is_bundled() {
             return RequestedGrant(Grant { memory_mib: None, timeout_s: None, ..missing.0 });

@@ -116,7 +116,7 @@ mod tests {
         assert!(!doubted(id("1", a), id("1", b)), "the very same file");
         assert!(doubted(id("1", a), id("2", b)));
         assert!(doubted(id("1", None), id("2", a)) && doubted(id("1", None), id("2", None)), "nobody knows");
-        let upload = |digest: &str| of_upload(&Digest::of(digest.as_bytes()));
+        let upload = |digest: &str| of_upload(&Digest::compute(digest.as_bytes()));
         let (one, two) = (upload("1"), upload("2"));
         assert!(
             doubted(id("1", Some(&one)), id("2", Some(&two))) && !doubted(id("1", Some(&one)), id("1", Some(&one)))

@@ -109,7 +109,7 @@ mod tests {
     use kiso_base::home::SkillName;
     use serde_json::json;
 
-    fn told(name: &str, tools: &[&str], schema: &Value) -> String {
+    fn refusal(name: &str, tools: &[&str], schema: &Value) -> String {
         let manifest = Manifest::derived(SkillName::parse(name).unwrap(), "Does it".to_owned(), json!({}));
         let tools: Vec<_> = tools.iter().map(|tool| ((*tool).to_owned(), schema)).collect();
         check(&manifest, &tools).err().unwrap_or_default()
@@ -129,7 +129,7 @@ mod tests {
             (&["calc.i.f", "calc.i.f"], "two of its functions"),
         ];
         for (tools, expected) in table {
-            let message = told("calc", tools, &empty);
+            let message = refusal("calc", tools, &empty);
             assert!(message.contains(expected) && message.is_empty() == expected.is_empty(), "{tools:?}: {message}");
         }
     }
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn all_tools_together_have_a_limit() {
         let schema = json!({ "enum": ["x".repeat(10_000)] });
-        assert_eq!(told("calc", &["calc.a", "calc.b", "calc.c"], &schema), "");
-        let message = told("calc", &["calc.a", "calc.b", "calc.c", "calc.d"], &schema);
+        assert_eq!(refusal("calc", &["calc.a", "calc.b", "calc.c"], &schema), "");
+        let message = refusal("calc", &["calc.a", "calc.b", "calc.c", "calc.d"], &schema);
         assert!(message.contains("32768") && message.contains("4 tools"), "{message}");
     }
 }

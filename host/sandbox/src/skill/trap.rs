@@ -30,8 +30,8 @@ pub fn reason(error: &wasmtime::Error) -> String {
 
 /// Returns the guest's last words before a crash: an exception and where it was thrown, or the message of a panic in Rust,
 /// without thread and place.
-pub fn said(stderr: &str) -> String {
-    match exception::of(stderr) {
+pub fn last_words(stderr: &str) -> String {
+    match exception::find(stderr) {
         Some(exception) => exception,
         None => panic(stderr),
     }
@@ -66,7 +66,7 @@ mod tests {
             ("before\nthread 'main' panicked at a.rs:1:1:\ncapacity overflow\n", "it had no memory left"),
             ("memory allocation of 1073741824 bytes failed\n", "it had no memory left"),
         ] {
-            assert_eq!(said(stderr), words, "{stderr:?}");
+            assert_eq!(last_words(stderr), words, "{stderr:?}");
         }
         for trap in [Trap::UnreachableCodeReached, Trap::MemoryOutOfBounds, Trap::NullReference] {
             assert!(!in_words(trap).contains("wasm") && !in_words(trap).contains("unreachable"));

@@ -38,7 +38,7 @@ impl WebError {
         }
     }
 
-    pub(super) fn told(&self, of: &str) -> SkillError {
+    pub(super) fn to_skill_error(&self, of: &str) -> SkillError {
         let blame = match self {
             Self::NoDigest { .. } | Self::Digest { .. } => Blame::Policy,
             Self::Download(_) => Blame::Host,
@@ -149,9 +149,9 @@ impl Skills {
         from: &WebPlace,
         progress: impl FnMut(u64, Option<u64>),
     ) -> Result<FetchedFile, SkillError> {
-        let told = |error: WebError| error.told(&from.url);
+        let told = |error: WebError| error.to_skill_error(&from.url);
         let bytes = download(&from.url, MAX_WASM_BYTES, progress).await.map_err(|error| told(error.into()))?;
-        let is = Digest::of(&bytes).to_string();
+        let is = Digest::compute(&bytes).to_string();
         if let Some(wanted) = from.sha256.as_ref().filter(|wanted| **wanted != is) {
             return Err(told(WebError::Digest { url: from.url.clone(), wanted: wanted.clone(), is }));
         }

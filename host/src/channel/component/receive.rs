@@ -336,10 +336,10 @@ impl ComponentChannel {
             }
         }
         let label = match by_owner {
-            true => LabelId::of(&Label::attached()),
+            true => LabelId::from_label(&Label::attached()),
             false => {
                 let source = format!("person:{}", self.outbox_name);
-                LabelId::of(&Label::new(Integrity::World, Confidentiality::Session, &source))
+                LabelId::from_label(&Label::new(Integrity::World, Confidentiality::Session, &source))
             }
         };
         let names = app.put_files(session, files, label).await.unwrap_or_else(|why| {

@@ -210,9 +210,14 @@ impl AcpSession {
             return Ok(Vec::new());
         }
         let _lock = self.lock().await?;
-        let put =
-            put(&self.drive.newest(), &self.session, files, LabelId::of(&Label::attached()), Incoming::begin_locked)
-                .await;
+        let put = put(
+            &self.drive.newest(),
+            &self.session,
+            files,
+            LabelId::from_label(&Label::attached()),
+            Incoming::begin_locked,
+        )
+        .await;
         put.map_err(|error| RpcError::new(INVALID_PARAMS, error.message))
     }
 

@@ -7,7 +7,7 @@ use crate::cli::{Exit, Failure, Shared};
 use kiso_plan::report::size;
 use kiso_sandbox::exec::installed_package;
 use kiso_sandbox::package::Package;
-use kiso_sandbox::skill::{AgentSkill, Skills, Tool, TrustedKey, called, effect_sentences};
+use kiso_sandbox::skill::{AgentSkill, Skills, Tool, TrustedKey, effect_sentences, local_name};
 use serde_json::Value;
 
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,7 @@ impl InfoArgs {
             outln!("from {}", printable(source));
         }
         if let Some(signer) = skill.signer() {
-            outln!("signed by {}", printable_line(&called(&opened.skills.trusted_keys()?, signer)));
+            outln!("signed by {}", printable_line(&local_name(&opened.skills.trusted_keys()?, signer)));
         }
         if let Some(sdk) = &skill.sdk {
             outln!("written with kiso-sdk for {}", printable_line(sdk));
@@ -98,7 +98,7 @@ fn print_agent_skill(skill: &AgentSkill, keys: &[TrustedKey]) {
     outln!("sha256 {}", skill.digest);
     outln!("from {}", printable(&skill.source));
     if let Some(signer) = &skill.provenance.signer {
-        outln!("signed by {}", printable_line(&called(keys, signer)));
+        outln!("signed by {}", printable_line(&local_name(keys, signer)));
     }
     let lines = [("license", &skill.license), ("needs", &skill.compatibility)];
     for (name, text) in lines.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {

@@ -56,7 +56,7 @@ impl SearchArgs {
         }
         let mut exit = Exit::Done;
         for error in failed {
-            let failure = Failure::from(error.told("search"));
+            let failure = Failure::from(error.to_skill_error("search"));
             exit = failure.exit;
             failure.print(shared.json);
         }

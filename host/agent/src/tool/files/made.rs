@@ -195,7 +195,7 @@ mod tests {
         let scene = scene();
         scene.write("pub/old.txt", "a");
         let labels = FileLabels::of_session(&scene.home, &scene.session);
-        let world = LabelId::of(&Label::world("web:a.example"));
+        let world = LabelId::from_label(&Label::world("web:a.example"));
         labels.wrote(&scene.work.join("pub/old.txt"), world).unwrap();
         assert!(scene.made(|| scene.write("pub/new.txt", "a")).label.is_trusted());
         let report = scene.made(|| labels.wrote(&scene.work.join("pub/new.txt"), world).unwrap());

@@ -48,10 +48,10 @@ impl Secret {
     fn new() -> io::Result<Self> {
         let mut bytes = [0; 16];
         SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("there are no random bytes"))?;
-        Ok(Self::of(HEXLOWER.encode(&bytes)))
+        Ok(Self::from_text(HEXLOWER.encode(&bytes)))
     }
 
-    fn of(text: String) -> Self {
+    fn from_text(text: String) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes());
         Self { text, key }
     }
@@ -208,7 +208,7 @@ impl LabelLog {
             // The sources of these files are not known.
             tracing::error!("the labels of files in {} cannot be read: {error}", self.path.display());
             let anybody = Label::new(Integrity::World, Confidentiality::Session, SourceSet::ANY);
-            self.others = self.others.join(LabelId::of(&anybody));
+            self.others = self.others.join(LabelId::from_label(&anybody));
             // Kept so, and readable from now on; a log that cannot even be written stays as it is.
             if self.rewrite().is_err() {
                 self.read = length;
@@ -237,9 +237,9 @@ impl LabelLog {
             if let Some(inode) = line.strip_prefix("of ") {
                 is_here = inode.parse() == Ok(here);
             } else if let Some(secret) = line.strip_prefix("secret ") {
-                self.secret = Some(Secret::of(secret.to_owned()));
+                self.secret = Some(Secret::from_text(secret.to_owned()));
             } else if let Some(json) = line.strip_prefix("label ") {
-                let label = LabelId::of(&serde_json::from_str::<Label>(json)?);
+                let label = LabelId::from_label(&serde_json::from_str::<Label>(json)?);
                 self.known.insert(label, self.numbered.len());
                 self.numbered.push(label);
             } else if let Some(number) = line.strip_prefix("others ") {

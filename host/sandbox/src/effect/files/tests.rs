@@ -27,7 +27,7 @@ impl House {
 }
 
 fn world(n: usize) -> LabelId {
-    LabelId::of(&Label::world(&format!("web:{n}.example")))
+    LabelId::from_label(&Label::world(&format!("web:{n}.example")))
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_label_goes_with_its_file_and_outlives_the_process() {
     let house = House::new();
     let labels = house.open();
     let a = house.file("a");
-    assert!(labels.is_empty() && labels.of(&a) == LabelId::session());
+    assert!(labels.is_empty() && labels.label_of(&a) == LabelId::session());
     labels.writing(&a, LabelId::session()).unwrap();
     assert!(labels.is_empty() && !house.dir.path().join("labels").exists(), "clean files cost nothing");
     labels.writing(&a, world(1)).unwrap();
@@ -43,11 +43,11 @@ fn a_label_goes_with_its_file_and_outlives_the_process() {
     std::fs::rename(house.dir.path().join("work/a"), house.dir.path().join("work/b")).unwrap();
     let wanted = world(1).join(world(2)).join(LabelId::session());
     for labels in [&labels, &house.open()] {
-        assert_eq!(labels.of(house.file("b")), wanted);
-        assert_eq!(labels.of(house.file("c")), LabelId::session());
+        assert_eq!(labels.label_of(house.file("b")), wanted);
+        assert_eq!(labels.label_of(house.file("c")), LabelId::session());
     }
     labels.made(house.file("b"), LabelId::default()).unwrap();
-    assert_eq!(house.open().of(house.file("b")), LabelId::session(), "another file in its place");
+    assert_eq!(house.open().label_of(house.file("b")), LabelId::session(), "another file in its place");
 }
 
 #[test]
@@ -56,10 +56,10 @@ fn another_process_is_heard_and_a_line_that_was_cut_off_is_not() {
     let (labels, other) = (house.open(), house.open());
     other.writing(house.file("a"), world(1)).unwrap();
     labels.refresh();
-    assert!(!labels.of(house.file("a")).is_ordinary());
+    assert!(!labels.label_of(house.file("a")).is_ordinary());
     let mut log = OpenOptions::new().append(true).open(house.dir.path().join("labels")).unwrap();
     log.write_all(b"00000000000000").unwrap();
-    assert!(!house.open().of(house.file("a")).is_ordinary());
+    assert!(!house.open().label_of(house.file("a")).is_ordinary());
 }
 
 #[test]
@@ -71,12 +71,12 @@ fn on_another_disk_all_files_have_the_label_of_all() {
     std::fs::create_dir(&work).unwrap();
     for _ in 0..2 {
         let labels = house.open();
-        assert_eq!(labels.of(house.file("b")), world(1).join(LabelId::session()));
+        assert_eq!(labels.label_of(house.file("b")), world(1).join(LabelId::session()));
     }
     let labels = house.open();
     labels.made(house.file("c"), LabelId::default()).unwrap();
-    assert_eq!(house.open().of(house.file("c")), LabelId::session());
-    assert_eq!(house.open().of(house.file("b")), world(1).join(LabelId::session()));
+    assert_eq!(house.open().label_of(house.file("c")), LabelId::session());
+    assert_eq!(house.open().label_of(house.file("b")), world(1).join(LabelId::session()));
 }
 
 #[test]

@@ -166,7 +166,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    fn at(path: &str) -> GuestPath<'_> {
+    fn guest_path(path: &str) -> GuestPath<'_> {
         GuestPath { base: Path::new(""), path: OsStr::new(path), follows: true }
     }
 
@@ -190,25 +190,25 @@ mod tests {
         let label = &mut LabelId::default();
 
         // Dropped after an error, or because the guest was stopped.
-        drop(overlay.open_entry(at("a"), access, &Unchecked, label).unwrap());
-        drop(overlay.make(at("d"), &Unchecked, label).unwrap());
-        drop(overlay.move_to(at("e"), at("d"), &Unchecked, label).unwrap().unwrap());
+        drop(overlay.open_entry(guest_path("a"), access, &Unchecked, label).unwrap());
+        drop(overlay.make(guest_path("d"), &Unchecked, label).unwrap());
+        drop(overlay.move_to(guest_path("e"), guest_path("d"), &Unchecked, label).unwrap().unwrap());
         assert_eq!(names(&overlay), ["e"]);
         assert_eq!(overlay.difference(&stage.labels()).unwrap().changes.len(), 2);
 
-        let entry = overlay.open_entry(at("a"), access, &Unchecked, label).unwrap();
+        let entry = overlay.open_entry(guest_path("a"), access, &Unchecked, label).unwrap();
         entry.finish(false).unwrap();
         assert_eq!(names(&overlay), ["e"]);
 
-        let entry = overlay.open_entry(at("a"), access, &Unchecked, label).unwrap();
+        let entry = overlay.open_entry(guest_path("a"), access, &Unchecked, label).unwrap();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         drop(openat(entry.dir().unwrap(), entry.name(), flags, Mode::RUSR | Mode::WUSR).unwrap());
         entry.finish(true).unwrap();
-        let entry = overlay.make(at("d"), &Unchecked, label).unwrap();
+        let entry = overlay.make(guest_path("d"), &Unchecked, label).unwrap();
         mkdirat(entry.dir().unwrap(), entry.name(), Mode::RWXU).unwrap();
         entry.finish(true).unwrap();
         assert_eq!(names(&overlay), ["a", "d", "e"]);
-        let moved = overlay.move_to(at("e"), at("d"), &Unchecked, label).unwrap().unwrap();
+        let moved = overlay.move_to(guest_path("e"), guest_path("d"), &Unchecked, label).unwrap().unwrap();
         let ((from, old), (to, new)) = (moved.from().unwrap(), moved.to().unwrap());
         renameat(from, old, to, new).unwrap();
         moved.finish(true).unwrap();

@@ -260,14 +260,14 @@ pub(super) fn plainly(dir: &Dir, action: &Action) -> io::Result<()> {
 /// Runs the action in an overlay, as a guest's operation does.
 pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refusal> {
     let (writer, label) = (Unchecked, &mut LabelId::default());
-    fn at(path: &str, follows: bool) -> GuestPath<'_> {
+    fn guest_path(path: &str, follows: bool) -> GuestPath<'_> {
         GuestPath { base: Path::new(""), path: OsStr::new(path), follows }
     }
     match action {
         Action::Write { path, text, empties, is_first } => {
             let access = FileAccess { writes: true, makes: true, is_first: *is_first, empties: *empties };
             // A link in the place of a file that is to be new is there.
-            let OpenSlot::Write(slot) = overlay.open_slot(at(path, !is_first), access, &writer, label)? else {
+            let OpenSlot::Write(slot) = overlay.open_slot(guest_path(path, !is_first), access, &writer, label)? else {
                 return Err(Refusal("a directory".to_owned()));
             };
             let mut flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW;
@@ -282,7 +282,7 @@ pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refus
             Ok(File::from(opened?).write_all(text.as_bytes())?)
         }
         Action::MakeDir(path) => {
-            let slot = overlay.make_slot(at(path, false), &writer, label)?;
+            let slot = overlay.make_slot(guest_path(path, false), &writer, label)?;
             let made = mkdirat(&slot.dir, &slot.name, Mode::from_raw_mode(0o755));
             if !slot.is_upper {
                 overlay.made(&slot, made.is_ok(), &writer)?;
@@ -290,7 +290,7 @@ pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refus
             Ok(made?)
         }
         Action::Symlink { target, path } => {
-            let slot = overlay.make_slot(at(path, false), &writer, label)?;
+            let slot = overlay.make_slot(guest_path(path, false), &writer, label)?;
             let made = symlinkat(target, &slot.dir, &slot.name);
             if !slot.is_upper {
                 overlay.made(&slot, made.is_ok(), &writer)?;
@@ -298,21 +298,22 @@ pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refus
             Ok(made?)
         }
         Action::Unlink(path) => {
-            let slot = overlay.unlink(at(path, false), &writer, label)?;
+            let slot = overlay.unlink(guest_path(path, false), &writer, label)?;
             if slot.is_upper {
                 unlinkat(&slot.dir, &slot.name, AtFlags::empty())?;
             }
             overlay.removed(&slot, &writer)
         }
         Action::RemoveDir(path) => {
-            let slot = overlay.remove_dir(at(path, false), &writer, label)?;
+            let slot = overlay.remove_dir(guest_path(path, false), &writer, label)?;
             if slot.is_upper {
                 unlinkat(&slot.dir, &slot.name, AtFlags::REMOVEDIR)?;
             }
             overlay.removed(&slot, &writer)
         }
         Action::Rename(from, to) => {
-            let Some(slots) = overlay.move_slots(at(from, false), at(to, false), &writer, label)? else {
+            let Some(slots) = overlay.move_slots(guest_path(from, false), guest_path(to, false), &writer, label)?
+            else {
                 return Ok(());
             };
             let moved = renameat(&slots.from.dir, &slots.from.name, &slots.to.dir, &slots.to.name);
@@ -320,13 +321,13 @@ pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refus
             Ok(moved?)
         }
         Action::Link(from, to) => {
-            let is_link = overlay.look(at(from, false), None, label)?;
+            let is_link = overlay.look(guest_path(from, false), None, label)?;
             let found = rustix::fs::statat(&is_link.dir, &is_link.name, AtFlags::SYMLINK_NOFOLLOW)?;
             if FileType::from_raw_mode(found.st_mode) == FileType::Symlink {
                 return Err(Refusal("a link".to_owned()));
             }
-            let source = overlay.link_from(at(from, false), &writer, label)?;
-            let slot = overlay.make_slot(at(to, false), &writer, label)?;
+            let source = overlay.link_from(guest_path(from, false), &writer, label)?;
+            let slot = overlay.make_slot(guest_path(to, false), &writer, label)?;
             let made = linkat(&source.dir, &source.name, &slot.dir, &slot.name, AtFlags::empty());
             if !slot.is_upper {
                 overlay.made(&slot, made.is_ok(), &writer)?;
@@ -334,7 +335,7 @@ pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refus
             Ok(made?)
         }
         Action::RemoveTree(path) => {
-            let slot = overlay.look(at(path, false), None, label)?;
+            let slot = overlay.look(guest_path(path, false), None, label)?;
             let found = rustix::fs::statat(&slot.dir, &slot.name, AtFlags::SYMLINK_NOFOLLOW)?;
             if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
                 return Err(Refusal("not a directory".to_owned()));

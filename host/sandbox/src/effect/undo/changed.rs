@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    fn at(name: &str) -> SessionPath {
+    fn session_path(name: &str) -> SessionPath {
         SessionPath::new(Path::new(&format!("work/{name}")))
     }
 
@@ -75,15 +75,15 @@ mod tests {
     fn a_path_is_listed_by_how_it_began_and_how_it_ended() {
         let kept = |n| SessionPath::kept(1, n);
         let changes = [
-            FileChange::Made { at: at("new") },
-            FileChange::Wrote { at: at("new"), inode: 1, kept: kept(1) },
-            FileChange::Wrote { at: at("old"), inode: 2, kept: kept(2) },
-            FileChange::Removed { at: at("gone"), kept: kept(3) },
-            FileChange::Made { at: at("temporary") },
-            FileChange::Removed { at: at("temporary"), kept: kept(4) },
-            FileChange::Moved { from: at("a"), to: at("b") },
-            FileChange::Removed { at: at("again"), kept: kept(5) },
-            FileChange::Made { at: at("again") },
+            FileChange::Made { at: session_path("new") },
+            FileChange::Wrote { at: session_path("new"), inode: 1, kept: kept(1) },
+            FileChange::Wrote { at: session_path("old"), inode: 2, kept: kept(2) },
+            FileChange::Removed { at: session_path("gone"), kept: kept(3) },
+            FileChange::Made { at: session_path("temporary") },
+            FileChange::Removed { at: session_path("temporary"), kept: kept(4) },
+            FileChange::Moved { from: session_path("a"), to: session_path("b") },
+            FileChange::Removed { at: session_path("again"), kept: kept(5) },
+            FileChange::Made { at: session_path("again") },
         ];
         let found = changed_files(changes.iter()).into_iter().map(|file| (file.path, file.change));
         let expected = [

@@ -24,7 +24,7 @@ pub struct UndoPlan {
 
 impl UndoPlan {
     /// Makes the plan of undoing these logs, the newest first.
-    pub fn of(shelf: &Shelf, logs: &[UndoLog]) -> io::Result<Self> {
+    pub fn from_logs(shelf: &Shelf, logs: &[UndoLog]) -> io::Result<Self> {
         let tree = shelf.tree()?;
         let run = logs.first().and_then(|log| log.header.of.first()).map(|origin| origin.run.clone());
         let missing =

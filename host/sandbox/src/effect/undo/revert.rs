@@ -80,7 +80,7 @@ fn take_back(
         },
         FileChange::Wrote { at, inode, kept } => write_back(tree, at, (*inode, kept), entries, journal),
         FileChange::Grew { at, inode, length, modified, label } => {
-            let label = label.as_ref().map(LabelId::of).unwrap_or_default();
+            let label = label.as_ref().map(LabelId::from_label).unwrap_or_default();
             cut(tree, at, *inode, (*length, *modified, label), how)
         }
         FileChange::Permitted { at, inode, mode } => permit(tree, at, (*inode, *mode), journal),
@@ -315,7 +315,7 @@ fn cut(
     file.set_len(length)?;
     keep::set_modified(&file, modified)?;
     // Others may have written to the rest of the file since.
-    let label = if how.is_exact() { label } else { label.join(tree.labels.of(&file)) };
+    let label = if how.is_exact() { label } else { label.join(tree.labels.label_of(&file)) };
     tree.labels.put_back(&file, label)?;
     Ok(None)
 }

@@ -81,7 +81,9 @@ impl Tree {
         alone: bool,
     ) -> io::Result<()> {
         let had = had.iter().find(|had| had.at == *at);
-        let had = had.map_or_else(Default::default, |had| [LabelId::of(&had.label), LabelId::of(&had.displaced)]);
+        let had = had.map_or_else(Default::default, |had| {
+            [LabelId::from_label(&had.label), LabelId::from_label(&had.displaced)]
+        });
         let now = self.labels.entry_labels(&slot.dir, slot.name);
         let labels = if alone { had } else { [had[0].join(now[0]), had[1].join(now[1])] };
         self.labels.put_back_entry(&slot.dir, slot.name, labels)

@@ -105,8 +105,9 @@ impl Folder {
 
     /// The digest that identifies the folder: SHA-256 over a line for each file, as `sha256sum` writes them, sorted by path.
     pub(super) fn digest(&self) -> Digest {
-        let lines: String = self.files.iter().map(|(path, bytes)| format!("{}  {path}\n", Digest::of(bytes))).collect();
-        Digest::of(lines.as_bytes())
+        let lines: String =
+            self.files.iter().map(|(path, bytes)| format!("{}  {path}\n", Digest::compute(bytes))).collect();
+        Digest::compute(lines.as_bytes())
     }
 
     /// Counts one more file or directory.

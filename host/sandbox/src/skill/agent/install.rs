@@ -300,7 +300,7 @@ fn agent_facts(skill: &AgentSkill) -> Vec<String> {
 /// A file beside the instructions, as a fact that changes with its bytes.
 fn file_fact(path: &str, bytes: &[u8]) -> Option<String> {
     (path != SKILL_MD)
-        .then(|| format!("file {path:?}, {} bytes, SHA-256 {:.16}", bytes.len(), Digest::of(bytes).to_string()))
+        .then(|| format!("file {path:?}, {} bytes, SHA-256 {:.16}", bytes.len(), Digest::compute(bytes).to_string()))
 }
 
 fn refused(path: &Path, error: &FolderError) -> SkillError {

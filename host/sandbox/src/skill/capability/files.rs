@@ -114,7 +114,7 @@ impl Capability for WorkspaceFiles {
     fn prepare(call: &CallInput<'_>, access: &Workspace, hit: &HitCell) -> Result<Self, SkillError> {
         let (mut roots, mut touched) = (Roots::new(), DirectoryUse::default());
         if *access != Workspace::None {
-            let id = DirId::at(&call.work);
+            let id = DirId::from_path(&call.work);
             let id = id.map_err(|e| SkillError::host(call.skill.as_str(), unusable(&call.work, &e)))?;
             roots.push(Root::new(id, "/work"));
             touched.root(&call.work, "/work");

@@ -61,7 +61,7 @@ pub struct HttpGrant {
 
 impl HttpGrant {
     /// The grant for a host that the manifest's need covers.
-    fn of(need: &HttpNeed, host: &str, private: bool) -> Self {
+    fn from_need(need: &HttpNeed, host: &str, private: bool) -> Self {
         Self { host: host.to_owned(), methods: need.methods.clone(), inject: need.inject.clone(), private }
     }
 
@@ -197,7 +197,7 @@ impl Grantable for OutgoingHttp {
     }
 
     fn asked(need: &Self::Need) -> Self::Grant {
-        need.iter().map(|need| HttpGrant::of(need, &need.host, false)).collect()
+        need.iter().map(|need| HttpGrant::from_need(need, &need.host, false)).collect()
     }
 
     fn beyond(asked: &Self::Grant, granted: &Self::Grant) -> Self::Grant {
@@ -317,7 +317,7 @@ pub(crate) fn add_host(
         return Err(format!("{skill} asks for {asked}, so a grant of {host} would have no effect"));
     };
     grant.retain(|granted| granted.host != host);
-    grant.push(HttpGrant::of(need, host, private));
+    grant.push(HttpGrant::from_need(need, host, private));
     Ok(())
 }
 

@@ -59,7 +59,7 @@ impl Kv {
     /// Adds the label of the result to the call, which has read it.
     fn seen<T>(&self, found: Result<(T, Label), StoreError>) -> Result<T, Failure> {
         let (found, label) = found.map_err(|e| refused(&e))?;
-        self.label.join(LabelId::of(&label));
+        self.label.join(LabelId::from_label(&label));
         Ok(found)
     }
 

@@ -89,7 +89,7 @@ impl Skills {
         if text.len() as u64 > MAX_INDEX {
             return Err(refuse(ErrorCode::TooLarge, format!("the index would have more than {MAX_INDEX} bytes")));
         }
-        let signature = key.sign(&index_statement(&Digest::of(text.as_bytes()).to_string()));
+        let signature = key.sign(&index_statement(&Digest::compute(text.as_bytes()).to_string()));
         fs::write(&file, &text).map_err(|error| host(&error))?;
         fs::write(dir.join(format!("{FILE}.{ENDING}")), signature).map_err(|error| host(&error))?;
         Ok(MadeIndex { file, index })
@@ -147,7 +147,7 @@ impl Skills {
             license: license.map(|license| license.chars().take(MAX_TEXT).collect()),
             commands,
             place,
-            sha256: Digest::of(&bytes).to_string(),
+            sha256: Digest::compute(&bytes).to_string(),
             size: bytes.len() as u64,
             signature,
         })

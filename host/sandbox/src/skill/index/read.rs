@@ -40,7 +40,7 @@ impl Skills {
     /// The indexes that `config.toml` names.
     pub fn indexes(&self) -> Result<Vec<IndexPlace>, SkillError> {
         let named = self.config().skills.index.iter();
-        named.map(|text| IndexPlace::parse(text).map_err(|error| error.told("[skills] index"))).collect()
+        named.map(|text| IndexPlace::parse(text).map_err(|error| error.to_skill_error("[skills] index"))).collect()
     }
 
     /// Fetches an index. It must have a valid signature, must not be expired, and must not be older than the last one that was
@@ -56,7 +56,7 @@ impl Skills {
             let (is, wanted) = (is.to_string(), place.key.id.to_string());
             return Err(IndexError::WrongKey { at: at(), is, wanted });
         }
-        let digest = Digest::of(&bytes).to_string();
+        let digest = Digest::compute(&bytes).to_string();
         let statement = index_statement(&digest);
         place.key.verify(&statement, &signature).map_err(|error| unsigned(&place.at, &error))?;
 
@@ -108,7 +108,7 @@ impl Skills {
 
     /// The newest version of a skill in the one index that has it: in any index of `config.toml`, or in the one at this place.
     pub async fn find_indexed(&self, name: &str, at: Option<&str>) -> Result<FoundSkill, SkillError> {
-        let told = |error: IndexError| error.told(name);
+        let told = |error: IndexError| error.to_skill_error(name);
         let places = self.indexes()?;
         if places.is_empty() {
             return Err(told(IndexError::None));
@@ -131,10 +131,10 @@ impl Skills {
         let place = self.indexes()?.into_iter().find(|place| place.key.text == key);
         let place = place.ok_or_else(|| {
             let why = "no index in config.toml is signed by the key that it came by".to_owned();
-            IndexError::Place { text: source.to_owned(), why }.told(name)
+            IndexError::Place { text: source.to_owned(), why }.to_skill_error(name)
         })?;
-        let index = self.read_index(&place).await.map_err(|error| error.told(name))?;
-        let missing = || IndexError::Missing { name: name.to_owned() }.told(name);
+        let index = self.read_index(&place).await.map_err(|error| error.to_skill_error(name))?;
+        let missing = || IndexError::Missing { name: name.to_owned() }.to_skill_error(name);
         match digest {
             None => newest(&place, index).into_iter().find(|found| found.skill.name == name).ok_or_else(missing),
             Some(digest) => {
@@ -152,7 +152,7 @@ impl Skills {
         who: &RegistryCredentials,
     ) -> Result<FetchedFile, SkillError> {
         let FoundSkill { index, skill, .. } = found;
-        let told = |error: IndexError| error.told(&skill.name);
+        let told = |error: IndexError| error.to_skill_error(&skill.name);
         let place = index.resolve(&skill.place).map_err(told)?;
         let bytes = match OciReference::is_one(&place) {
             true => {
@@ -167,7 +167,7 @@ impl Skills {
                 get(&place, max).await.map_err(|why| told(IndexError::Unreachable { at: place.clone(), why }))?
             }
         };
-        let is = Digest::of(&bytes).to_string();
+        let is = Digest::compute(&bytes).to_string();
         if is != skill.sha256 {
             return Err(told(IndexError::Digest { what: place, wanted: skill.sha256.clone(), is }));
         }
@@ -213,7 +213,7 @@ fn check(index: &SkillIndex) -> Result<(), String> {
         let IndexedSkill { name, version, kind, summary, license, .. } = skill;
         SkillName::parse(name).map_err(|error| error.to_string())?;
         if ![COMPONENT, AGENT_SKILL, PACKAGE].contains(&kind.as_str()) {
-            return Err(format!("{name} is of the kind {kind:.50?}, which is none"));
+            return Err(format!("{name} has the unknown kind {kind:.50?}"));
         }
         checked_digest(&skill.sha256).map_err(|error| format!("{name}: {error}"))?;
         let texts = [version, summary].into_iter().chain(license);

@@ -91,7 +91,7 @@ impl Skills {
     /// Removes the compiled code of a file that is not going to be installed.
     pub fn forget_code(&self, candidate: &InstallCandidate) {
         if let Ok(sandbox) = self.sandbox() {
-            sandbox.code().forget(&Digest::of(&candidate.parsed.wasm));
+            sandbox.code().forget(&Digest::compute(&candidate.parsed.wasm));
         }
     }
 
@@ -113,7 +113,7 @@ impl Skills {
             locale: "en".to_owned(),
             budget: Budget::new(&self.config().engine, allowed.memory_mib, allowed.timeout_s),
             visible: allowed.workspace != Workspace::None,
-            usage: Arc::new(SpaceUsage::of(vec![work.clone()], None)),
+            usage: Arc::new(SpaceUsage::new(vec![work.clone()], None)),
             work,
             transaction: None,
             permit: Permit::default(),

@@ -113,7 +113,7 @@ pub(super) fn statement(folder: &PackageFolder, packed: &[u8]) -> Statement {
         name: folder.package.name.clone(),
         version: folder.package.version.clone(),
         kind: PACKAGE,
-        digest: Digest::of(packed).to_string(),
-        manifest: Some(Digest::of(folder.manifest.as_bytes()).to_string()),
+        digest: Digest::compute(packed).to_string(),
+        manifest: Some(Digest::compute(folder.manifest.as_bytes()).to_string()),
     }
 }

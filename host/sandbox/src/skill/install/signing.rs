@@ -51,7 +51,7 @@ pub(super) fn statement(
         name: own.as_ref().unwrap_or(manifest).name.to_string(),
         version: manifest.version.clone(),
         kind: COMPONENT,
-        digest: Digest::of(bytes).to_string(),
-        manifest: text.map(|text| Digest::of(text.as_bytes()).to_string()),
+        digest: Digest::compute(bytes).to_string(),
+        manifest: text.map(|text| Digest::compute(text.as_bytes()).to_string()),
     }
 }

@@ -41,7 +41,7 @@ pub(super) enum ArtifactKind {
 
 impl ArtifactKind {
     /// The kind for a configuration of this type.
-    fn of(config: &str) -> Option<Self> {
+    fn from_config(config: &str) -> Option<Self> {
         [Self::Component, Self::AgentSkill].into_iter().find(|kind| kind.config() == config)
     }
 
@@ -118,7 +118,7 @@ impl ArtifactManifest {
         if manifest.schema_version != 2 {
             return Err(wrong("its manifest is of another version".to_owned()));
         }
-        let kind = ArtifactKind::of(&manifest.config.media_type).ok_or_else(|| {
+        let kind = ArtifactKind::from_config(&manifest.config.media_type).ok_or_else(|| {
             wrong(format!(
                 "its configuration is {:?}, and neither {} nor {}",
                 brief(&manifest.config.media_type),
@@ -203,7 +203,7 @@ impl ArtifactParts {
         signature: Option<String>,
     ) -> Result<Self, loader::LoadError> {
         let config = config_of(&bytes)?;
-        let layer = Descriptor::of(ArtifactKind::Component.layer(), &bytes);
+        let layer = Descriptor::new(ArtifactKind::Component.layer(), &bytes);
         let manifest = manifest_of(ArtifactKind::Component, &config, layer, annotations_of(of, signature));
         Ok(Self { layer: bytes, config, manifest })
     }
@@ -213,7 +213,7 @@ impl ArtifactParts {
         let config = agent_config_of(&skill);
         // The file name for programs that download any artifact.
         let title = BTreeMap::from([(ANNOTATION_TITLE.to_owned(), format!("{name}.tar.gz"))]);
-        let layer = Descriptor::of(ArtifactKind::AgentSkill.layer(), &skill.bytes);
+        let layer = Descriptor::new(ArtifactKind::AgentSkill.layer(), &skill.bytes);
         let layer = Descriptor { annotations: title, ..layer };
         let mut annotations = annotations_of(&skill.statement, signature);
         annotations.insert(ANNOTATION_SKILL.to_owned(), name.clone());
@@ -227,7 +227,7 @@ impl ArtifactParts {
 }
 
 impl Descriptor {
-    fn of(media_type: &str, bytes: &[u8]) -> Self {
+    fn new(media_type: &str, bytes: &[u8]) -> Self {
         let (media_type, size) = (media_type.to_owned(), bytes.len() as u64);
         Self { media_type, digest: sha256(bytes), size, annotations: BTreeMap::new() }
     }
@@ -290,7 +290,7 @@ fn manifest_of(kind: ArtifactKind, config: &[u8], layer: Descriptor, annotations
     let mut manifest = json!({
         "schemaVersion": 2,
         "mediaType": MANIFEST,
-        "config": Descriptor::of(kind.config(), config),
+        "config": Descriptor::new(kind.config(), config),
         "layers": [layer],
         "annotations": annotations,
     });

@@ -115,7 +115,7 @@ impl OciReference {
     }
 
     /// The same place with this digest.
-    pub fn at(&self, digest: &str) -> Self {
+    pub fn with_digest(&self, digest: &str) -> Self {
         Self { digest: Some(digest.to_owned()), ..self.clone() }
     }
 }

@@ -2,7 +2,7 @@
 
 /// Returns an exception and where it was thrown, on one line: "TypeError: no such city, at find (skill.js:4:56)". `None` if the
 /// guest did not end by an exception.
-pub(super) fn of(stderr: &str) -> Option<String> {
+pub(super) fn find(stderr: &str) -> Option<String> {
     let text = python(stderr).or_else(|| quickjs(stderr)).or_else(|| spidermonkey(stderr))?;
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     Some(line.trim().to_owned()).filter(|line| !line.is_empty())
@@ -19,7 +19,7 @@ fn python(stderr: &str) -> Option<String> {
         if let Some(frame) = line.strip_prefix("  File \"") {
             place = python_place(frame).or(place);
         } else if !line.starts_with(' ') {
-            return Some(at(line, place));
+            return Some(with_place(line, place));
         }
     }
     None
@@ -43,7 +43,7 @@ fn quickjs(stderr: &str) -> Option<String> {
     // Functions of the engine have no place.
     let frame = frames().find(|frame| !frame.ends_with("(native)")).map(|frame| frame.replacen("(/", "(", 1));
     let message = message.filter(|message| !message.is_empty());
-    Some(at(&message.unwrap_or_else(|| "an exception without a message".to_owned()), frame))
+    Some(with_place(&message.unwrap_or_else(|| "an exception without a message".to_owned()), frame))
 }
 
 /// StarlingMonkey, the engine of componentize-js and jco, writes the exception and its stack and aborts.
@@ -52,10 +52,13 @@ fn spidermonkey(stderr: &str) -> Option<String> {
     let (message, stack) = stderr[..stderr.rfind(ENDS)?].rsplit_once("\nStack:\n")?;
     let message = message.lines().rev().find(|line| !line.trim().is_empty())?;
     let frame = stack.lines().next().and_then(|frame| frame.trim().split_once('@'));
-    Some(at(message, frame.map(|(function, path)| format!("{function} ({})", path.rsplit('/').next().unwrap_or(path)))))
+    Some(with_place(
+        message,
+        frame.map(|(function, path)| format!("{function} ({})", path.rsplit('/').next().unwrap_or(path))),
+    ))
 }
 
-fn at(exception: &str, place: Option<String>) -> String {
+fn with_place(exception: &str, place: Option<String>) -> String {
     match place {
         Some(place) => format!("{exception}, at {place}"),
         None => exception.to_owned(),
@@ -135,7 +138,7 @@ mod tests {
             ("thread 'main' panicked at a.rs:1:1:\nno such city\n", None),
             ("", None),
         ] {
-            assert_eq!(of(stderr).as_deref(), told, "{stderr}");
+            assert_eq!(find(stderr).as_deref(), told, "{stderr}");
         }
     }
 }

@@ -46,11 +46,11 @@ impl ControlFile {
     /// Opens the control file in this directory.
     pub fn new(dir: &Path, requests: Box<dyn CommandRequests>) -> io::Result<Self> {
         let file = File::open(dir.join(CONTROL_FILE))?;
-        Ok(Self { id: DirId::of(&file)?, _file: file, exchange: Arc::default(), requests })
+        Ok(Self { id: DirId::from_fd(&file)?, _file: file, exchange: Arc::default(), requests })
     }
 
     pub(super) fn is(&self, file: &File) -> bool {
-        DirId::of(file).is_ok_and(|found| found == self.id)
+        DirId::from_fd(file).is_ok_and(|found| found == self.id)
     }
 
     /// The stream to which the guest writes a request.

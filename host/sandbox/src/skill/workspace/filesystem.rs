@@ -97,7 +97,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     async fn read(&mut self, fd: Fd, length: Filesize, offset: Filesize) -> FsResult<(Vec<u8>, bool)> {
         let look = self.look(&fd)?;
         let read = self.wasi().read(fd, length, offset).await;
-        self.saw(look, |labels, at| labels.of(at));
+        self.saw(look, |labels, at| labels.label_of(at));
         read
     }
 
@@ -112,7 +112,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
         self.keep_bytes(&fd, false)?;
         // A stream that starts beyond the end of the file leaves a hole, which counts as bytes.
         let hole = if offset == 0 { 0 } else { offset.saturating_sub(self.size(&fd)) };
-        let labelled = LabelledWrites::of(self, &fd)?;
+        let labelled = LabelledWrites::from_fd(self, &fd)?;
         let stream = self.wasi().write_via_stream(fd, offset)?;
         self.charged(stream, hole, labelled)
     }
@@ -122,7 +122,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
             return self.wasi().append_via_stream(fd);
         }
         self.keep_bytes(&fd, true)?;
-        let labelled = LabelledWrites::of(self, &fd)?;
+        let labelled = LabelledWrites::from_fd(self, &fd)?;
         let stream = self.wasi().append_via_stream(fd)?;
         self.charged(stream, 0, labelled)
     }

@@ -32,7 +32,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     }
 
     /// An open file or directory.
-    fn at(&mut self, fd: &Fd) -> FsResult<Arc<File>> {
+    fn file_or_dir(&mut self, fd: &Fd) -> FsResult<Arc<File>> {
         Ok(match self.0.ctx().table.get(fd)? {
             Descriptor::Dir(dir) => dir.dir.clone(),
             Descriptor::File(file) => file.file.clone(),
@@ -49,7 +49,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     /// Begins a read.
     pub(super) fn look(&mut self, fd: &Fd) -> FsResult<Reading> {
         let labels = self.labels();
-        Ok(Reading { moment: labels.as_ref().map(|labels| labels.now()), labels, at: self.at(fd)? })
+        Ok(Reading { moment: labels.as_ref().map(|labels| labels.now()), labels, at: self.file_or_dir(fd)? })
     }
 
     /// Ends a read, successful or not, and joins the label.
@@ -76,7 +76,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     /// Records that the names in a directory were read.
     pub(super) fn saw_names(&mut self, look: Reading) {
         if let Some(published) = self.0.published() {
-            self.0.label().join(published.of(&look.at));
+            self.0.label().join(published.label_of(&look.at));
         }
         self.saw_of_session(look, |labels, dir| labels.of_names(dir));
     }
@@ -103,14 +103,14 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
 
     /// Fails if a guest may not change a directory or a file, given the data that it has read.
     pub(super) fn may_change(&mut self, fd: &Fd) -> FsResult<()> {
-        let at = self.at(fd)?;
+        let at = self.file_or_dir(fd)?;
         if self.0.may_change(&at) { Ok(()) } else { Err(ErrorCode::Access.into()) }
     }
 
     /// Fails if a file would get a second name in a directory of another kind. With a name on the machine and one in the session,
     /// only one of the two checks would apply.
     pub(super) fn stays(&mut self, from: &Fd, to: &Fd) -> FsResult<()> {
-        let (from, to) = (self.at(from)?, self.at(to)?);
+        let (from, to) = (self.file_or_dir(from)?, self.file_or_dir(to)?);
         let crosses = self.0.machine(&from).is_some() != self.0.machine(&to).is_some();
         if crosses { Err(ErrorCode::CrossDevice.into()) } else { Ok(()) }
     }
@@ -124,7 +124,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         mode: OpenMode,
     ) -> FsResult<Option<FileOpening>> {
         let Some(labels) = self.labels() else { return Ok(None) };
-        let dir = self.at(fd)?;
+        let dir = self.file_or_dir(fd)?;
         let opening = labels.opening((&dir, path.as_ref(), follows(follow)), mode, self.0.label());
         kept(opening).map(Some)
     }
@@ -137,9 +137,9 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         (base, path, follow): (&Fd, &str, PathFlags),
         made: (bool, bool),
     ) -> FsResult<()> {
-        let (opened, dir) = (self.at(fd)?, self.at(base)?);
+        let (opened, dir) = (self.file_or_dir(fd)?, self.file_or_dir(base)?);
         if let Some(published) = self.0.published() {
-            self.0.label().join(published.of(&opened));
+            self.0.label().join(published.label_of(&opened));
         }
         let Some(opening) = opening else { return Ok(()) };
         kept(opening.opened(&opened, (&dir, path.as_ref(), follows(follow)), made, self.0.label()))?;
@@ -169,13 +169,13 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
 
     /// Records that its times are about to be set.
     pub(super) fn timing(&mut self, fd: &Fd) -> FsResult<()> {
-        let at = self.at(fd)?;
+        let at = self.file_or_dir(fd)?;
         kept(self.labels().map_or(Ok(()), |labels| labels.attributing(&at, self.0.label().get())))
     }
 
     /// Records that the times of a path's entry are about to be set.
     pub(super) fn timing_at(&mut self, fd: &Fd, path: &str, follow: PathFlags) -> FsResult<()> {
-        let at = self.at(fd)?;
+        let at = self.file_or_dir(fd)?;
         let label = self.0.label().get();
         kept(self.labels().map_or(Ok(()), |labels| labels.attributing_at(&at, path.as_ref(), follows(follow), label)))
     }
@@ -272,7 +272,7 @@ pub(super) struct LabelledWrites {
 }
 
 impl LabelledWrites {
-    pub(super) fn of<T: ChargedFiles>(guest: &mut Filesystem<'_, T>, fd: &Fd) -> FsResult<Option<Self>> {
+    pub(super) fn from_fd<T: ChargedFiles>(guest: &mut Filesystem<'_, T>, fd: &Fd) -> FsResult<Option<Self>> {
         let Some(file) = guest.file(fd)? else { return Ok(None) };
         let (labels, cell, machine) = (guest.labels(), guest.0.label().clone(), guest.0.machine(&file));
         Ok(Some(Self { labels, cell, file, machine, tainted: None }))
@@ -317,7 +317,7 @@ impl LabelledReads {
 
     /// A writer records its label first, so data that was read has its label by now.
     fn taken<V>(&mut self, read: StreamResult<V>) -> StreamResult<V> {
-        self.cell.join(self.labels.of(&self.file));
+        self.cell.join(self.labels.label_of(&self.file));
         self.cell.join(self.labels.since(&mut self.moment));
         read
     }

@@ -39,7 +39,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
             _ => return Ok(None),
         };
         let Descriptor::Dir(dir) = self.0.ctx().table.get(fd)? else { return Ok(None) };
-        let id = DirId::of(&*dir.dir)?;
+        let id = DirId::from_fd(&*dir.dir)?;
         if !self.0.roots().iter().any(|root| root.at == at && root.id == id) {
             return Ok(None);
         }

@@ -83,7 +83,7 @@ struct Counts {
 
 impl SpaceUsage {
     /// Makes it for these directories, which are measured later.
-    pub fn of(dirs: Vec<PathBuf>, home: Option<SessionSpace>) -> Self {
+    pub fn new(dirs: Vec<PathBuf>, home: Option<SessionSpace>) -> Self {
         let (counts, measuring, structure) = Default::default();
         Self { dirs, folders: None, counts, measuring, structure, home }
     }
@@ -403,7 +403,7 @@ mod tests {
     impl Workspace {
         fn new(workspace_mib: u64, files: u64) -> Workspace {
             let dir = tempfile::tempdir().unwrap();
-            let usage = Arc::new(SpaceUsage::of(vec![dir.path().to_owned()], None));
+            let usage = Arc::new(SpaceUsage::new(vec![dir.path().to_owned()], None));
             let config = Config::default();
             let budget = Budget { workspace_mib, files, write_mib: 1 << 20, ..Budget::new(&config.engine, 64, 30) };
             Workspace { dir, usage, budget }
@@ -431,7 +431,7 @@ mod tests {
                 }
             });
             for _ in 0..2_000 {
-                let usage = Arc::new(SpaceUsage::of(vec![room.dir.path().to_owned()], None));
+                let usage = Arc::new(SpaceUsage::new(vec![room.dir.path().to_owned()], None));
                 let quota = Arc::new(Quota::new(room.budget.clone(), HitCell::default(), usage));
                 let charged = quota.write(10).map(drop);
                 if charged.is_err() {
@@ -467,7 +467,7 @@ mod tests {
         }
         std::fs::write(kept.join("accepted/1/2"), vec![0; 5 << 20]).unwrap();
         std::fs::write(kept.join("upper/f"), vec![0; 100 << 10]).unwrap();
-        let usage = SpaceUsage::of(vec![room.dir.path().join("work")], None);
+        let usage = SpaceUsage::new(vec![room.dir.path().join("work")], None);
         let usage = Arc::new(usage.with_folders(room.dir.path().join("folders")));
         let quota = Quota::new(room.budget.clone(), HitCell::default(), usage);
         let bytes = (100 << 10) + ENTRY_BYTES;

@@ -24,13 +24,13 @@ pub struct DirId {
 }
 
 impl DirId {
-    pub fn of(dir: impl AsFd) -> io::Result<DirId> {
+    pub fn from_fd(dir: impl AsFd) -> io::Result<DirId> {
         let found = fstat(dir)?;
         Ok(DirId { device: found.st_dev, inode: found.st_ino })
     }
 
     /// The identifiers of the directory at a path. Links are followed.
-    pub fn at(path: &Path) -> io::Result<DirId> {
+    pub fn from_path(path: &Path) -> io::Result<DirId> {
         let found = stat(path)?;
         Ok(DirId { device: found.st_dev, inode: found.st_ino })
     }
@@ -182,7 +182,7 @@ pub(super) fn enter(dir: &Dir, name: impl Arg) -> io::Result<Dir> {
 
 /// The level of a directory below the one of `roots` that contains it.
 fn levels(dir: &Dir, roots: &[Root]) -> Result<(Root, usize), PlaceError> {
-    let mut id = DirId::of(dir)?;
+    let mut id = DirId::from_fd(dir)?;
     let mut above: Option<OwnedFd> = None;
     for levels in 0..=MAX_LEVELS {
         if let Some(root) = roots.iter().find(|root| root.id == id) {
@@ -193,7 +193,7 @@ fn levels(dir: &Dir, roots: &[Root]) -> Result<(Root, usize), PlaceError> {
             None => openat(dir, "..", flags, Mode::empty())?,
             Some(below) => openat(below, "..", flags, Mode::empty())?,
         };
-        id = DirId::of(&next)?;
+        id = DirId::from_fd(&next)?;
         above = Some(next);
     }
     Err(PlaceError::TooDeep)
@@ -285,7 +285,7 @@ mod tests {
         symlink("a/b/c", root.join("deep")).unwrap();
         symlink("../..", root.join("a/b/up")).unwrap();
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).unwrap();
-        let roots = vec![Root::new(DirId::of(&dir).unwrap(), "/work")];
+        let roots = vec![Root::new(DirId::from_fd(&dir).unwrap(), "/work")];
         let at = |from: &str, path: &str| {
             let from = dir.open_dir(from).unwrap().into_std_file();
             EntryPath::find(&from, path, &roots).map(|place| place.levels)
@@ -305,7 +305,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(temp.path().join("a/b")).unwrap();
         let dir = Dir::open_ambient_dir(temp.path(), ambient_authority()).unwrap();
-        let roots = vec![Root::new(DirId::of(&dir).unwrap(), "/work")];
+        let roots = vec![Root::new(DirId::from_fd(&dir).unwrap(), "/work")];
         let file = dir.try_clone().unwrap().into_std_file();
         for (link, target, kept) in [
             ("l", "/work/f", "f"),
@@ -346,7 +346,7 @@ mod tests {
         std::fs::create_dir_all(root.join("a/b")).unwrap();
         symlink("../../tall", root.join("a/b/link")).unwrap();
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).unwrap();
-        let roots = vec![Root::new(DirId::of(&dir).unwrap(), "/work")];
+        let roots = vec![Root::new(DirId::from_fd(&dir).unwrap(), "/work")];
         let file = dir.try_clone().unwrap().into_std_file();
         let place = |path: &str| EntryPath::find(&file, path, &roots).unwrap();
         let takes = |to: &str, from: &str| match place(to).takes(&place(from)) {

@@ -40,7 +40,7 @@ impl Overlay {
         let Some((labels, mark)) = self.shared_labels() else { return Vec::new() };
         let mut after: BTreeMap<&Path, LabelId> = BTreeMap::new();
         for change in chosen {
-            let label = LabelId::of(&change.label).join(mark);
+            let label = LabelId::from_label(&change.label).join(mark);
             for path in [Some(change.path.as_path()), change.moved_from()].into_iter().flatten() {
                 let known = after.entry(path).or_default();
                 *known = known.join(label);
@@ -81,7 +81,7 @@ impl Overlay {
 
 impl StageLabels {
     fn after(&self, path: &SessionPath) -> LabelId {
-        self.paths.get(path.as_path()).map_or(LabelId::default(), |labels| LabelId::of(&labels.after))
+        self.paths.get(path.as_path()).map_or(LabelId::default(), |labels| LabelId::from_label(&labels.after))
     }
 
     /// Records that a step is about to change an entry.
@@ -108,6 +108,6 @@ impl StageLabels {
     pub(super) fn put_back(&self, path: &SessionPath, (dir, name): (&OwnedFd, &OsStr)) -> io::Result<()> {
         let Some(labels) = self.paths.get(path.as_path()) else { return Ok(()) };
         let [way, displaced] = &labels.before;
-        self.labels.put_back_entry(dir, name, [LabelId::of(way), LabelId::of(displaced)])
+        self.labels.put_back_entry(dir, name, [LabelId::from_label(way), LabelId::from_label(displaced)])
     }
 }

@@ -316,7 +316,7 @@ impl Transaction {
         }
         if adds {
             let modified = found.mtime().wrapping_mul(1_000_000_000).wrapping_add(found.mtime_nsec());
-            let label = tree.labels.of(&file);
+            let label = tree.labels.label_of(&file);
             let label = (!label.is_ordinary()).then(|| (*label.label()).clone());
             self.record(state, FileChange::Grew { at, inode, length: found.len(), modified, label })?;
             state.known.insert(inode, Known::Length);

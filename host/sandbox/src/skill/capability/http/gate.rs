@@ -231,7 +231,7 @@ async fn send(gate: &HttpGate, request: Request<WasiBody>, options: Option<Reque
     };
 
     // From here on the response is the host's. Before, an error such as a refused connection came from the local network.
-    permit.read().join(LabelId::of(&answer_label(&host, &rule, request.headers())));
+    permit.read().join(LabelId::from_label(&answer_label(&host, &rule, request.headers())));
     *request.uri_mut() = Uri::builder()
         .path_and_query(uri.path_and_query().map_or("/", |p| p.as_str()))
         .build()

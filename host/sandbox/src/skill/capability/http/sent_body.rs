@@ -157,7 +157,7 @@ mod tests {
             permit.request("a.example", changes, false).unwrap();
             let to = SentTo { permit: permit.clone(), host: "a.example".to_owned(), changes, by_name: false };
             let (mut sent, progress) = SentBody::new(body(), to, allowed);
-            read.into_iter().for_each(|read| permit.read().join(LabelId::of(read)));
+            read.into_iter().for_each(|read| permit.read().join(LabelId::from_label(read)));
             let first = sent.frame().await.unwrap();
             assert_eq!((first.is_ok(), progress.take_refusal().is_none()), (passes, passes), "{read:?} {changes}");
         }
