@@ -106,7 +106,7 @@ class Apply:
         self.git, self.options = git, options
         self.from_index = bool(options.index or options.cached)
         self.entries = git.index() if git is not None and git.root is not None else {}
-        # What the patches before have made: bytes and mode by path, or None for what they removed.
+        # The results of the patches so far: bytes and mode by path, or None for a removed file.
         self.results = {}
 
     def whole(self, path):

@@ -6,7 +6,7 @@ from _git_lines import split_lines
 
 
 class Patch:
-    """What a patch says of one file. `hunks` are (start, count, start, count, lines), each line with its sign."""
+    """A patch of one file. `hunks` are (start, count, start, count, lines), each line with its sign."""
 
     def __init__(self):
         self.old = self.new = None

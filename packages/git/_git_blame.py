@@ -94,7 +94,7 @@ class Blame:
         self.origin = [None] * len(self.lines)
         self.boundary, self.previous = {}, {}
         self.texts = {}
-        # What a version is still asked for: pairs of (line of the file, line of that version).
+        # Lines that a version still has to explain: pairs of (line of the file, line of that version).
         self.asked = {tip: [(at, at) for at in range(len(self.lines))]}
         self.texts[tip] = self.lines
         if tip[0] is None:

@@ -1,4 +1,4 @@
-# What changed between trees, the index and the working tree: files by paths, renames among them, and which paths are asked for.
+# Changes between trees, the index and the working tree: files by paths, renames among them, and which paths are asked for.
 import hashlib
 import os
 import re
@@ -12,7 +12,7 @@ LINK, FILE, MODULE, DIRECTORY = 0o120000, 0o100000, 0o160000, 0o040000
 
 
 class Change:
-    """One file that differs. `kind` is one of A D M R C T U; the data of a side that is no object (yet) stand in `old_data` and `new_data`."""
+    """One file that differs. `kind` is one of A D M R C T U; `old_data` and `new_data` are for a side that is not an object (yet)."""
 
     def __init__(self, old_path, new_path, old, new, kind, score=None, old_data=None, new_data=None):
         self.old_path, self.new_path, self.kind, self.score = old_path, new_path, kind, score
@@ -391,7 +391,7 @@ def behind_link(git, path, known):
 
 
 def worktree_files(git, entries=None, paths=None):
-    """What of the index differs in the working tree: two dicts of files, the data that were read, and the paths in conflict.
+    """Files that differ between index and working tree: two dicts of files, the data that were read, and the paths in conflict.
 
     A file of the size and time of its entry that is older than the index is not read."""
     entries = git.index() if entries is None else entries

@@ -115,7 +115,7 @@ class Making:
         if options.gpg_sign:
             raise core.error("gpg failed to sign the data", 128)
 
-    # What is committed.
+    # The tree of the commit.
 
     def stage(self):
         """The index whose tree is committed, and what has to be written as the index afterwards (or None)."""
@@ -280,7 +280,7 @@ class Making:
         return View(self.git, changes, True, bool(self.options.amend), base is None, True)
 
     def base(self):
-        """What the new commit is compared with: HEAD, or the parent of the commit that is amended."""
+        """The commit that the new commit is compared with: HEAD, or the parent of the commit that is amended."""
         if self.amended is not None:
             return self.amended.parents[0] if self.amended.parents else None
         return self.head

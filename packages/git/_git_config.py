@@ -116,7 +116,7 @@ class File:
             raise self._bad(begin)
         return "".join(value[:kept]), min(at + 1, len(text))
 
-    # Changes; each parses the text anew, so that the places stay right.
+    # Changes; each parses the text again, so that the places stay correct.
 
     def _replace(self, start, end, new):
         self.text = self.text[:start] + new + self.text[end:]

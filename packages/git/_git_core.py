@@ -104,7 +104,7 @@ class Git:
         return os.fsdecode(ref.removeprefix(b"refs/heads/")) if ref else None
 
     def value(self, ref):
-        """What a reference leads to, by its full name, or None where that has no commit yet."""
+        """The target of a reference, by its full name, or None where that has no commit yet."""
         try:
             return self.refs[ref]
         except KeyError:
@@ -270,7 +270,7 @@ class Git:
         return self.peel(sha, kinds[kind]) if kind in kinds else sha if kind == "object" else None
 
     def peel(self, sha, kind):
-        """What a tag or a commit leads to of this kind, or None."""
+        """The object of this kind that a tag or a commit leads to, or None."""
         while sha is not None:
             try:
                 found = self.store[sha]

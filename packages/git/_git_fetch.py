@@ -56,7 +56,7 @@ class Spec:
         self.text = text
 
     def match(self, ref):
-        """What a full name becomes, or None."""
+        """The name that a full name becomes, or None."""
         ref = os.fsdecode(ref)
         if "*" in self.source:
             before, _, after = self.source.partition("*")
@@ -139,7 +139,7 @@ def fetch(git, name, specs, options, merging=None):
                     wanted.append(
                         [ref, refs[ref], os.fsencode(target), spec.force, os.fsencode(merge) == ref if merge else False]
                     )
-        # What is to be merged comes first.
+        # References to merge come first.
         wanted.sort(key=lambda row: not row[4])
     elif head_sha:
         wanted.append([b"HEAD", head_sha, None, False, True])

@@ -178,7 +178,7 @@ def made_anew(item):
 
 
 def tree_problems(tree, strict):
-    """What is wrong with the entries of a tree, and whether it is an error."""
+    """Problems of the entries of a tree, and for each whether it is an error."""
     names, problems, modes = set(), [], {0o100644, 0o100755, 0o120000, 0o040000, 0o160000}
     entries = list(tree.iteritems())
     for name, mode, sha in entries:

@@ -103,7 +103,7 @@ class Switching:
             raise Failure(f"'{os.fsdecode(ref[11:])}' is already used by worktree at '{place}'")
 
     def to_new(self, name, start):
-        """A new branch (or one that is set anew) at a commit."""
+        """Creates a branch at a commit, or resets it."""
         git, quiet = self.git, self.options.quiet
         again = self.recreate is not None
         ref = check_branch_name(git, name)

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
 from _git_core import Failure
 from _git_receive import say_remote
 
-# What the host gives at once.
+# Bytes that the host gives at once.
 PIECE = 256 << 10
 REDIRECTS = 5
 AGENT = "git/2.47.3"
@@ -108,7 +108,7 @@ class Server:
             if not target.endswith(tail):
                 raise Failure(f"unable to update url base from redirection:\n  asked for: {url}\n   redirect: {target}")
             if before.netloc != after.netloc:
-                # What is for one host is not sent to another.
+                # Credentials for one host are not sent to another.
                 self.user = self.password = None
                 self._authorized = False
             url, self.url = target, target[: -len(tail)]

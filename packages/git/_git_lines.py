@@ -15,7 +15,7 @@ def split_lines(data):
 
 
 def keyed(lines, ignore):
-    """What lines are compared by: `ignore` is None, `all`, `change`, `eol` or `cr`."""
+    """The keys by which lines are compared: `ignore` is None, `all`, `change`, `eol` or `cr`."""
     if ignore == "all":
         return [re.sub(rb"\s+", b"", line) for line in lines]
     if ignore == "change":
@@ -366,7 +366,7 @@ def grouped(found, n1, n2, context=3, between=0):
 
 
 def function_of(lines, before):
-    """What stands behind `@@`: the last line above that begins with a letter, `_` or `$`."""
+    """The text behind `@@`: the last line above that begins with a letter, `_` or `$`."""
     for at in range(before - 1, -1, -1):
         byte = lines[at][:1]
         if byte.isalpha() or byte in (b"_", b"$"):

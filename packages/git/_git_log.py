@@ -253,7 +253,7 @@ def cmd_log(argv, call, command="log", default_forms=(), always=True):
     always = always and not (options.diff_filter or options.S is not None or options.G is not None or options.follow)
     printer.always, left = always, walk.limit
     if not always:
-        # What is not shown does not count.
+        # Commits that are not shown do not count.
         walk.limit = None
     for sha in walk.all():
         if left is not None and not always and left <= 0:

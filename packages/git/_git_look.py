@@ -171,7 +171,7 @@ def look_of(options, git=None, default=()):
 
 
 def renames_of(options, git=None, default=True):
-    """What `tree_changes` takes as `renames`."""
+    """The argument `renames` of `tree_changes`."""
     setting = (git.config.get("diff.renames") or "true").lower() if git and default else "true" if default else "false"
     if options.find_renames is False or options.renames is False:
         return False

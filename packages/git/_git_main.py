@@ -31,7 +31,7 @@ OVERVIEW = (
 
 
 class Call:
-    """What the words before the command say. `git()` is the repository, opened once; `settings()` works without one, too."""
+    """The options before the command. `git()` is the repository, opened once; `settings()` works without one, too."""
 
     def __init__(self):
         self.given, self.gitdir, self.worktree, self._git = [], None, None, None
@@ -137,7 +137,7 @@ def start():
     except BrokenPipeError:
         code = 141
     except Exception as problem:
-        # What a damaged repository makes of a library.
+        # A damaged repository can make a library fail like this.
         if os.environ.get("GIT_TRACE"):
             raise
         code = report(Failure(f"{type(problem).__name__}: {problem}"))

@@ -141,7 +141,7 @@ OPTIONS = """
 
 
 def favoured(words):
-    """What `-X` asks for."""
+    """Reads the arguments of `-X`."""
     favour = None
     for word in words:
         if word in ("ours", "theirs"):
@@ -336,7 +336,7 @@ class Merge:
         return self.conclude(one, head, ours, merged.files, [head, one.sha], strategy)
 
     def check_index(self, ours):
-        """What is staged would be lost in a merge."""
+        """Refuses a merge that would lose staged changes."""
         import _git_work
 
         staged = sorted(_git_work.staged_changes(self.git.index(), ours))

@@ -1,4 +1,4 @@
-# What `git merge` is told to merge, and the message that names it.
+# The commits for `git merge`, and the message that names them.
 import os
 import re
 

@@ -35,7 +35,7 @@ def is_binary(data):
 
 
 def compared(git, change, look):
-    """The lines of both sides and the blocks that differ, or None for what is no text."""
+    """The lines of both sides and the blocks that differ, or None if a side is not text."""
     old, new = change.data(git, 0), change.data(git, 1)
     if not look.text and (is_binary(old) or is_binary(new)):
         return None
@@ -221,7 +221,7 @@ def print_patch(git, changes, look=None):
 
 
 def counts(git, change, look=None):
-    """How many lines are added and removed; None for what is no text."""
+    """How many lines are added and removed; None if a side is not text."""
     if not _changed(change):
         return 0, 0
     found = compared(git, change, look or Look())

@@ -31,7 +31,7 @@ class Pathspec(Paths):
         return [self.names[number] for number in sorted(waiting)]
 
     def exactly(self):
-        """The tree paths of the words that are no patterns."""
+        """The tree paths of the words that are not patterns."""
         return [path for path, pattern, _ in self.wanted if pattern is None]
 
 
@@ -63,7 +63,7 @@ def read_rules(lines, source, ignorecase):
 
 
 class Ignores:
-    """What .gitignore files, .git/info/exclude and core.excludesFile say; `extra` are patterns of the command line."""
+    """The rules of .gitignore files, .git/info/exclude and core.excludesFile; `extra` are patterns of the command line."""
 
     def __init__(self, git, standard=True, extra=()):
         self.git, self.standard = git, standard

@@ -110,7 +110,7 @@ def push_remote(git):
 
 
 def refuse_default(git, name, options, named):
-    """What `git push` without references needs to know."""
+    """Refuses a `git push` without references if the settings do not say what to push."""
     branch = git.branch()
     mode = git.config.get("push.default") or "simple"
     if branch is None:

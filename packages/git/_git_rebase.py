@@ -1,4 +1,4 @@
-# `git rebase`: commits that are not in another branch are made anew on top of it, by a list that can be edited.
+# `git rebase`: applies the commits that are not in another branch again on top of it, by a list that can be edited.
 import os
 import re
 
@@ -69,7 +69,7 @@ def cmd_rebase(argv, call):
 
 
 def dirty(git):
-    """What stands in the way of a rebase, as text."""
+    """The changes that prevent a rebase, as an error message; empty if there are none."""
     import _git_work
 
     changes = _git_work.files_changed(git, untracked="no")
@@ -196,7 +196,7 @@ def git_between(git, base, tip):
 
 
 def change_id(git, sha):
-    """What a commit changes, to find the same change in another commit."""
+    """A digest of the changes of a commit, to find the same changes in another commit."""
     from _git_changes import commit_changes
 
     commit = git.store[sha]
@@ -215,7 +215,7 @@ def change_id(git, sha):
 
 
 def listed(git, upstream, onto, tip, keep_same):
-    """The commits to make anew, the oldest first, without merges and without those whose change is upstream."""
+    """The commits to apply again, the oldest first, without merges and without those whose change is upstream."""
     from dulwich.walk import Walker
 
     exclude = [upstream] if upstream else [onto] if onto else []

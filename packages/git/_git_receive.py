@@ -1,4 +1,4 @@
-# What a repository does with a push: its hooks.
+# The hooks of a repository that receives a push.
 import os
 import subprocess
 

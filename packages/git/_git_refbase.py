@@ -1,4 +1,4 @@
-# What the commands of branches, tags and remotes share: valid names, removing a reference, and what a branch follows.
+# Shared by the commands of branches, tags and remotes: valid names, removing a reference, and the upstream of a branch.
 import os
 
 from _git_core import Failure

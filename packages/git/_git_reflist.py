@@ -24,7 +24,7 @@ class Item:
         return self._object
 
     def peeled(self):
-        """What a tag leads to, or None where it is no tag object."""
+        """The target of a tag, or None if it is not a tag object."""
         if not isinstance(self.object, Tag):
             return None
         found = self.object
@@ -148,7 +148,7 @@ def name_as(git, ref, kind):
 
 
 def atom_value(item, atom, quiet=False):
-    """What an atom stands for."""
+    """The value of an atom."""
     git = item.git
     name, _, kind = atom.partition(":")
     if name.startswith("*"):

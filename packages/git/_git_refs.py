@@ -180,7 +180,7 @@ def details(git, item, verbose, others):
 
 
 def detached_name(git):
-    """How the list calls a HEAD that is no branch."""
+    """The name of a detached HEAD in the list."""
     from _git_merge import read_state
 
     name = read_state(git, "rebase-merge/head-name")

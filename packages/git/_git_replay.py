@@ -1,4 +1,4 @@
-# What one commit changed, applied to another place: `git cherry-pick` and `git revert`, one commit or several with a list to
+# Applies the changes of one commit in another place: `git cherry-pick` and `git revert`, one commit or several with a list to
 # go on with.
 import os
 import re
@@ -68,7 +68,7 @@ def index_state(git):
 
 
 def print_commit(git, sha, dated=True):
-    """What git says of a new commit."""
+    """Prints git's summary of a new commit."""
     import _git_patch
 
     commit = git.store[sha]

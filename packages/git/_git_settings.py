@@ -1,4 +1,4 @@
-# What is configured for git, and what depends on it: who commits, and when.
+# The configuration of git, and values that depend on it: who commits, and when.
 import os
 import re
 import time
@@ -19,7 +19,7 @@ def split_key(key):
 
 
 def truth(value):
-    """What a setting says as yes or no; None where it says neither."""
+    """A setting as yes or no; None if it is neither."""
     return {
         "true": True,
         "yes": True,
@@ -38,7 +38,7 @@ def global_config_path():
 
 
 class Settings:
-    """What is set for the command, in the repository, and for the user; the first that says something counts."""
+    """Settings of the command, of the repository, and of the user; the first that has a value counts."""
 
     def __init__(self, given, gitdir=None):
         self._given = ConfigFile()

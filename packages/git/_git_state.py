@@ -1,4 +1,4 @@
-# What a repository is in the middle of, in git's words: the branch or the detached HEAD, a merge, a picked commit, a rebase.
+# The operation that a repository is in, in git's words: the branch or the detached HEAD, a merge, a picked commit, a rebase.
 import os
 import re
 

@@ -58,7 +58,7 @@ def tracking(git):
 
 
 def tracking_text(git, hints=True):
-    """What git says on a branch and its upstream, or nothing."""
+    """git's text on a branch and its upstream; empty without an upstream."""
     found = tracking(git)
     if found is None:
         return ""
@@ -81,11 +81,11 @@ def tracking_text(git, hints=True):
 
 
 class View:
-    """What status shows: `staged` has (letter, old path, new path), the rest is that of `files_changed`."""
+    """The content of status: `staged` has (letter, old path, new path), the rest is that of `files_changed`."""
 
     def __init__(self, git, changes, renames=True, amend=False, initial=None, committing=False):
         self.git, self.changes, self.amend, self.committing = git, changes, amend, committing
-        # Whether what HEAD has was compared with nothing.
+        # Whether there is no commit to compare with.
         self.initial = git.head() is None if initial is None else initial
         self.staged, self.renamed = [], {}
         plain = {path: letter for path, letter in changes.staged.items() if path not in changes.unmerged}
@@ -293,7 +293,7 @@ class View:
 
 
 def untracked_kind(value, config):
-    """What -u and status.showUntrackedFiles say."""
+    """Reads -u and status.showUntrackedFiles."""
     if value is None:
         value = config.get("status.showUntrackedFiles") or "normal"
     if value is True:

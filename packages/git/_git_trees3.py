@@ -257,7 +257,7 @@ def bare_entry(entry):
 
 
 def conflict_note(merged):
-    """What stands in a message below it."""
+    """The list of conflicts at the end of a message."""
     lines = "".join(f"#\t{shown(path)}\n" for path in sorted(merged.conflicts))
     return f"# Conflicts:\n{lines}" if lines else ""
 

@@ -247,7 +247,7 @@ class HttpRemote:
             elif kind == b"ng":
                 ref, _, why = rest.partition(b" ")
                 refused[ref] = why.decode(errors="replace")
-        # What the server says behind its report.
+        # Reads the messages of the server behind its report.
         while report(PIECE_OF_TALK):
             pass
         response.close()

@@ -46,7 +46,7 @@ class Options:
 
     def __init__(self, values, words, paths):
         self.__dict__.update(values)
-        # Words that are no options; and those behind `--`, or None where there is no `--`.
+        # Words that are not options; and those behind `--`, or None where there is no `--`.
         self.words, self.paths = words, paths
 
     def all_words(self):

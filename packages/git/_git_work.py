@@ -31,7 +31,7 @@ def parents(path):
 
 
 def lstat(path):
-    """What lies at a path, or None."""
+    """The attributes of the file at a path, or None if there is none."""
     try:
         return os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -64,7 +64,7 @@ class Places:
 
 
 def write_file(git, path, mode, data):
-    """Puts a file, a link or the directory of a submodule into the working tree in place of what is there."""
+    """Writes a file, a link or the directory of a submodule into the working tree, and replaces what exists there."""
     check_path(path, mode)
     whole = os.fsencode(git.path(path))
     try:
@@ -224,7 +224,7 @@ def save_index(git, index):
             found = places.lstat(path)
             if found is not None and entry_time(entry) == found.st_mtime_ns and changed_file(git, path, entry, found, 0):
                 entry.size = 0
-    # What other programs noted about the old entries is not true for the new ones.
+    # Extensions of other programs describe the old entries and not the new ones.
     index._extensions = []
     if any(not is_conflict(entry) and entry.extended_flags for _, entry in index.items()):
         index._version = max(index._version or 0, 3)
@@ -309,7 +309,7 @@ def staged_changes(index, head):
 
 
 def files_changed(git, paths=None, untracked="normal", ignored=False, staged=True, head=None, index=None):
-    """What differs between HEAD, the index and the working tree.
+    """Files that differ between HEAD, the index and the working tree.
 
     `paths` is None for all, a list of tree paths (files or directories), or a Pathspec of _git_paths. `untracked` is normal,
     all or no. `head` and `index` are taken instead of the repository's where they are given.

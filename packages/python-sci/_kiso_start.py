@@ -110,7 +110,7 @@ def _seed_numpy():
 
 
 def _set_up_matplotlib():
-    """What it reads when it is imported: the environment, and settings beside the program."""
+    """Reads the settings that it reads on import: the environment, and the file beside the program."""
     import matplotlib
 
     if os.path.exists("matplotlibrc") or {"MATPLOTLIBRC", "MPLCONFIGDIR"} & os.environ.keys():

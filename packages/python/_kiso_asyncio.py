@@ -1,5 +1,5 @@
-# What `asyncio.create_subprocess_exec` and `create_subprocess_shell` are here, where no thread and no socket tells of a command: it is
-# asked again and again what can be moved, and other tasks run meanwhile.
+# `asyncio.create_subprocess_exec` and `create_subprocess_shell`. No thread and no socket reports a command here, so its pipes are
+# polled, and other tasks run meanwhile.
 import asyncio
 import subprocess
 

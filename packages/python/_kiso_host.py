@@ -13,12 +13,12 @@ NO_COMMANDS = "Python may not start commands here, because it may not write to t
 
 _open = None
 
-# What objects that go ask while an answer is on its way: they may go at any time.
+# Requests of destroyed objects while an answer is on its way: objects may be destroyed at any time.
 _asking, _later = False, []
 
 
 def ask(request, data=b""):
-    """What the host answers, and the bytes that it has for it."""
+    """The answer of the host, and the bytes that come with it."""
     global _asking
     _asking = True
     try:

@@ -6,7 +6,7 @@ import re
 
 from _kiso_host import PIECE, Upload, ask, tell
 
-# What the host takes. A body that is longer than a piece goes there piece by piece.
+# The limits of the host. A body that is longer than a piece goes there piece by piece.
 MOST_BODY = 1 << 30
 MOST_HEAD = 1 << 20
 MOST_LINE = 4096
@@ -22,7 +22,7 @@ TLS_MARK = b"\x16kiso-tls "
 _START = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([^ \r\n]+) HTTP/1\.([01])\Z")
 _MAYBE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}( [^\r\n]*)?\r?\Z")
 
-# What a response's framing says, which is made again here.
+# Headers of a response's framing, which is made again here.
 _FRAMING = frozenset(("connection", "keep-alive", "transfer-encoding", "proxy-connection", "upgrade"))
 
 

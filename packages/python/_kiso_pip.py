@@ -7,7 +7,7 @@ import sitecustomize
 
 WHEEL = sitecustomize.WHEEL
 
-# What pip imports for its commands, kept with the interpreter.
+# Modules that pip imports for its commands, kept with the interpreter.
 AHEAD = """
 pip._internal.cli.main pip._internal.commands.install pip._internal.commands.list pip._internal.commands.freeze
 pip._internal.commands.show pip._internal.commands.uninstall pip._internal.commands.download pip._internal.commands.check
@@ -195,7 +195,7 @@ def patch_install(module):
     own = module.installed_packages_summary
 
     def installed_packages_summary(installed, env):
-        # What a directory holds is looked up again when its time has changed, and an installation may take less than a tick of that.
+        # The cache of a directory is dropped when its time has changed, but an installation may take less than a tick of that time.
         import importlib.metadata
 
         importlib.metadata.FastPath.__new__.cache_clear()

@@ -36,7 +36,7 @@ def _placeholder(name):
 
 
 class _State:
-    """What a socket has, however many objects there are of it."""
+    """The state of a socket, shared by all of its objects."""
 
     def __init__(self, family, kind, proto):
         self.family, self.kind, self.proto = family, kind, proto

@@ -1,6 +1,6 @@
 # An interpreter takes longer to start than most programs run. So it is started once, when the package is added, and kept in its module
 # as it is in the middle of `record`. Each program begins there with `_run`, which is called with nothing but words and environment.
-import atexit  # now, for the end: pip warns of what is imported behind an installation
+import atexit  # now, for the end: pip warns of modules that are imported behind an installation
 import builtins
 import gc
 import importlib
@@ -14,7 +14,7 @@ import warnings
 import sitecustomize
 
 # Modules that programs often use, and what each of them needs: read and compiled once, and handed out when they are imported. None of
-# them keeps anything of the moment at which it was imported but what `_run` sets anew.
+# them keeps a state from the moment of its import, except for those that `_run` sets again.
 _AHEAD = """
 argparse ast asyncio base64 bisect calendar collections collections.abc concurrent.futures configparser contextlib copy csv dataclasses
 datetime decimal difflib enum fnmatch fractions functools glob graphlib hashlib heapq hmac html html.parser inspect io itertools json
@@ -128,7 +128,7 @@ class _Ahead:
 
 
 def _with_pip():
-    """What is to be imported ahead, with pip where it is."""
+    """The modules to import ahead, with those of pip if it is installed."""
     import _kiso_pip
 
     if not os.path.exists(_kiso_pip.WHEEL):
@@ -146,7 +146,7 @@ def _import_ahead():
         library.import_ahead(package)
     for done in AHEAD_DONE:
         done()
-    # Some put there what is no module, or what other modules find there without an import.
+    # Some modules put other objects into `sys.modules`, or modules that others find there without an import.
     new = {name: module for name, module in sys.modules.items() if name not in there and isinstance(module, types.ModuleType)}
     ahead = {name: module for name, module in new.items() if module.__spec__ is not None or name.partition(".")[0] in LIBRARIES}
     finder = _Ahead(ahead)
@@ -179,7 +179,7 @@ def _strings(at, size):
 
 
 def _take_in():
-    """What was handed over: the words and the environment."""
+    """Takes over the words and the environment from the host."""
     at = 16 + 4 * _number(0)
     words = [os.fsdecode(word) for word in _strings(at, _number(4))]
     at = (at + _number(4) + 3 & ~3) + 4 * _number(8)
@@ -309,10 +309,10 @@ def _run_to_end(ahead):
 
 def _run(ahead):
     sys.orig_argv = _take_in()
-    # What the host marks it with.
+    # The first character is the host's mark.
     sys.orig_argv[0] = sys.orig_argv[0][1:]
     words = sys.orig_argv[1:]
-    # What they took from the moment of the recording.
+    # These modules have a state from the moment of the recording.
     ahead["random"].seed()
     ahead["logging"]._startTime = time.time()
     if "zoneinfo" in ahead:

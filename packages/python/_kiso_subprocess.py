@@ -10,7 +10,7 @@ from _kiso_host import ask, exists, resolve, start, tell
 
 CHUNK = 64 << 10
 
-# What ends with a signal has a code of its own in command lines.
+# Exit codes in command lines for commands that were ended by a signal.
 _SIGNALS = {134: 6, 137: 9, 141: 13}
 
 # Commands that read or write files of this program; and what takes the place of a stream of it that they have, too, by its number.
@@ -106,7 +106,7 @@ class _File:
         self._note(self._number)
 
     def plug(self, number):
-        """What the host is told of it where it can open the file itself; None where it cannot."""
+        """The description of the file for the host, if the host can open it itself; else None."""
         try:
             here, there = os.fstat(self._number), os.stat(self._path or "")
         except OSError:
@@ -190,7 +190,7 @@ def patch(module):
             pipesize=-1,
             process_group=None,
         ):
-            # What `__del__` asks of one that never started.
+            # `__del__` reads this, also of an object that never started.
             self._child_created = False
             if preexec_fn is not None or pass_fds:
                 raise NotImplementedError("preexec_fn and pass_fds have no meaning here: commands share nothing with this program")
@@ -211,11 +211,11 @@ def patch(module):
             self.errors = errors
             self.text_mode = encoding or errors or text or universal_newlines
             self._signal = None
-            # What is still to be written to standard input, and where it comes from.
+            # The rest for standard input, and where it comes from.
             self._given, self._source, self._sink = b"", None, None
             # Whether more of it may come.
             self._open = False
-            # What is to be taken from pipes: the bytes of each, by number, or the file that they go to.
+            # Output to take from pipes: the bytes of each, by number, or the file that they go to.
             self._taken, self._to_files = {}, {}
             # The files that the command has opened by itself.
             self._written = []
@@ -248,7 +248,7 @@ def patch(module):
             self._attach(started["pipes"], bufsize)
 
         def _plug(self, stream, number):
-            """What the host is told of a stream."""
+            """The description of a stream for the host."""
             if stream is None:
                 if number not in instead_of_own:
                     return {"own": number}
@@ -323,7 +323,7 @@ def patch(module):
             answer, data = ask(request, self._given[:CHUNK] if self._sink is not None else b"")
             self._moved = bool(answer)
             if answer.get("closed"):
-                # Nobody reads it any more, which is no error of this program's.
+                # The reader has ended, which is not an error of this program.
                 self._unplug()
             self._given = self._given[answer.get("wrote", 0) :]
             if "code" in answer:
@@ -425,7 +425,7 @@ def patch(module):
                     if file is not None:
                         file.close()
                 except OSError:
-                    # What could not be written is not wanted any more.
+                    # Input that could not be written is not needed any more.
                     pass
             return tuple(found)
 
@@ -470,7 +470,7 @@ def patch(module):
             self.send_signal(9)
 
         def __del__(self):
-            # What was not waited for goes on, and nobody will ask for it.
+            # A command that was not waited for goes on, and nobody will ask for it.
             if self._child_created and self.returncode is None:
                 tell({"op": "forget", "child": self.pid})
 

@@ -5,7 +5,7 @@ import time
 
 STUCK = "threads run one after another here, and this one waits for something that none of the others does"
 
-# What the clock is asked for while a thread runs inside of a wait.
+# The clock's own `sleep`, which the one below calls.
 _sleep = time.sleep
 
 

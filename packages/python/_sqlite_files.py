@@ -1,4 +1,4 @@
-# What `sqlite3` needs of databases and files: opening them, finding the place of an error, `.import`, `.dump` and `.schema`.
+# Databases and files of `sqlite3`: opening them, finding the place of an error, `.import`, `.dump` and `.schema`.
 import csv
 import os
 import re
@@ -94,7 +94,7 @@ def fails_alike(db, statement, message):
     return False
 
 
-# What SQLite says where it knows the place; Python's module does not pass that on.
+# SQLite's messages for errors whose place it knows; Python's module does not pass the place on.
 _PLACES = re.compile(
     r'near "(?P<token>.*)": syntax error|unrecognized token: "(?P<raw>.*)"|(?:no such column: |no such function: |'
     r"ambiguous column name: |wrong number of arguments to function )(?P<name>.+?)(?:\(\))?\Z|"
@@ -193,7 +193,7 @@ def schema(shell, args):
                     columns = [row[1] for row in shell.db.execute(f"PRAGMA {name(of)}.table_info({name(of_name)})")]
                     sql += f"\n/* {shown}({','.join(map(name, columns))}) */"
                 except sqlite3.Error:
-                    # A view of what is gone.
+                    # The view selects from something that was dropped.
                     pass
             shell.out.write(_with_guard(sql) + ";\n")
     return None
@@ -300,7 +300,7 @@ def take_in(shell, path, table, *, of, skip, verbose, colsep, rowsep):
                 try:
                     db.execute(insert, row)
                 except UnicodeEncodeError:
-                    # Bytes that are no text go in as they are.
+                    # Bytes that are not text are inserted unchanged.
                     raw = [value and value.encode("utf-8", "surrogateescape") for value in row]
                     db.execute(values("CAST(? AS TEXT)"), raw)
                 added += 1

@@ -3,7 +3,7 @@ import re
 
 # Names that need no quotes in SQL.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-# What `csv` puts into quotes: blanks, control characters, quotes, and what is not ASCII.
+# Characters that need quotes in `csv`: blanks, control characters, quotes, and all that are not ASCII.
 _CSV = re.compile("[\0- \"'\x7f-\U0010ffff]")
 _KEYWORDS = frozenset(
     "add all alter and as autoincrement between by case check collate commit constraint create default deferrable "
@@ -83,7 +83,7 @@ def _json(value):
     if isinstance(value, float):
         return number(value, "1e999")
     if isinstance(value, bytes):
-        # Bytes that are no text pass as they are, as a text with them would.
+        # Bytes that are not text pass unchanged, as a text with them would.
         value = value.decode("utf-8", "surrogateescape")
     return json_text(value) if isinstance(value, str) else str(value)
 

@@ -77,7 +77,7 @@ SEPARATORS = {
     "ascii": ("\x1f", "\x1e"), "csv": (",", "\r\n"), "line": (None, "\n"), "list": ("|", "\n"), "quote": (",", "\n"),
     "tabs": ("\t", "\n"), "tcl": (" ", "\n"),
 }
-# What the shell in C has, and what to do here instead.
+# Features of the shell in C, and what to do here instead.
 ELSEWHERE = {
     "archive": "use `tar` or `zip`", "excel": "write a file with `.mode csv` and `.once FILE`",
     "load": "extensions cannot be loaded here", "recover": "use `.dump`",
@@ -131,7 +131,7 @@ def complete(sql):
     try:
         return sqlite3.complete_statement(sql)
     except ValueError:
-        # Bytes that are no text, of which SQLite itself will say what it thinks.
+        # Bytes that are not text; SQLite itself reports them.
         return sqlite3.complete_statement(sql.encode("utf-8", "replace").decode().replace("\0", " "))
 
 
@@ -338,7 +338,7 @@ class Shell:
 
 
 def options(shell, argv):
-    """What the words of the command line ask for: the file, and what is run."""
+    """Reads the options of the command line: the file, and what is run."""
     rest, before, init = [], [], []
     words = iter(argv)
 

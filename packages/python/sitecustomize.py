@@ -13,7 +13,7 @@ _IN_PYTHON_SCI = frozenset(
     "xlsxwriter yaml".split()
 )
 
-# What there is instead of modules that programs look for.
+# Alternatives to modules that programs look for.
 _INSTEAD = {
     NO_AIOHTTP: "aiohttp websocket websockets",
     NO_PACKAGES: "ensurepip pip venv virtualenv",
@@ -70,7 +70,7 @@ def _start_here():
 
 def _over_what_is_mounted(make):
     def makedirs(name, mode=0o777, exist_ok=False):
-        # What is mounted, as /work and /tmp are, has no directory above it here, which would be looked for.
+        # A mounted directory, such as /work or /tmp, has no directory above it here, which `make` would look for.
         if not os.path.isdir(name):
             make(name, mode, exist_ok)
         elif not exist_ok:
@@ -85,7 +85,7 @@ def _kill(pid, sig):
     _kiso_host.kill(pid, sig)
 
 
-# What a build for WASI leaves out of `os`: who runs the program, as `id` says it, and what reads what `os.system` returns.
+# Functions that a build for WASI leaves out of `os`: the user, as `id` prints it, and those that read the result of `os.system`.
 _LEFT_OUT = {
     "getuid": lambda: 1000,
     "geteuid": lambda: 1000,

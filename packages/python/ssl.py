@@ -166,7 +166,7 @@ def _say_that_all_is_verified():
 
 
 class _SSLContext:
-    """What a program says of its connections. Of all that, the host takes nothing but that there is a name."""
+    """The settings of a program for its connections. The host uses none of them, except that there is a name."""
 
     _defaults = {
         "options": Options.OP_ALL | Options.OP_NO_SSLv3, "verify_flags": VerifyFlags.VERIFY_X509_TRUSTED_FIRST,
@@ -260,7 +260,7 @@ class SSLContext(_SSLContext):
 
 
 class _Wrapped:
-    """What both ways of wrapping say of a connection."""
+    """The part of a connection that both ways of wrapping share."""
 
     context = session = None
     server_side = session_reused = False

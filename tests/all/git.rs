@@ -17,7 +17,7 @@ pub(crate) fn home() -> Option<&'static Home> {
         let alone = home.kiso(&["skill", "add", "git", "--from", python]);
         alone.exit(4).says(&["no file with the SHA-256 of git", "nothing was installed"]);
         let added = home.kiso(&["skill", "add", "git", "--from", python, "--from", library]);
-        added.ok().prints(&["installed git 1.2.21+8: git in every command line"]);
+        added.ok().prints(&["installed git 1.2.21+9: git in every command line"]);
         home
     }))
 }
@@ -173,6 +173,6 @@ fn what_is_missing_is_told() {
     let home = Home::new();
     home.kiso(&["shell", "-c", "git status"]).exit(127).says(&["kiso skill add git"]);
     let found = home.kiso(&["--json", "skill", "search", "dulwich"]).json();
-    assert_eq!((&found["version"], &found["installed"]), (&"1.2.21+8".into(), &serde_json::Value::Null));
+    assert_eq!((&found["version"], &found["installed"]), (&"1.2.21+9".into(), &serde_json::Value::Null));
     home.kiso(&["skill", "add", "git", "--from", "/nowhere"]).exit(2).says(&["cannot read /nowhere"]);
 }

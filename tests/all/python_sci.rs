@@ -18,7 +18,7 @@ fn home() -> Option<&'static Home> {
         let added = home.kiso(&["skill", "add", "python-sci", "--from", wheel.to_str().unwrap()]);
         added
             .ok()
-            .prints(&["installed python-sci 3.15.0+1: python3-sci, python3, python, python3.15 in every command line"]);
+            .prints(&["installed python-sci 3.15.0+2: python3-sci, python3, python, python3.15 in every command line"]);
         home
     }))
 }
@@ -36,7 +36,7 @@ fn what_could_not_be_compiled_is_not_fetched() {
     add().exit(2).says(&["cannot read /nowhere"]);
     home.kiso(&["shell", "-c", "python3-sci -V"]).exit(127);
     let found = home.kiso(&["skill", "search", "python3-sci"]);
-    found.ok().prints(&["python-sci", "3.15.0+1", "package"]);
+    found.ok().prints(&["python-sci", "3.15.0+2", "package"]);
     assert!(!found.stdout.contains("installed"), "{found:?}");
 }
 

@@ -143,10 +143,10 @@ fn files_of_another_version_are_not_used() {
     let older = copy_of(home);
     let manifest = older.path().join("skills/python/kiso.toml");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    std::fs::write(&manifest, text.replace("3.12.0+10", "3.12.0+6")).unwrap();
+    std::fs::write(&manifest, text.replace("3.12.0+11", "3.12.0+6")).unwrap();
     older.kiso(&["shell", "-c", "python3 -V"]).exit(126).says(&["`kiso skill add python` writes them again"]);
-    older.kiso(&["skill", "search", "sqlite3"]).ok().prints(&["3.12.0+10", "3.12.0+6 is installed"]);
-    older.kiso(&["skill", "outdated", "python"]).ok().prints(&["outdated python 3.12.0+6 → 3.12.0+10"]);
+    older.kiso(&["skill", "search", "sqlite3"]).ok().prints(&["3.12.0+11", "3.12.0+6 is installed"]);
+    older.kiso(&["skill", "outdated", "python"]).ok().prints(&["outdated python 3.12.0+6 → 3.12.0+11"]);
 }
 
 /// An open folder is a known directory only at its usual place.

@@ -332,9 +332,9 @@ mod tests {
             ("cc", "0.9.28+1", "3130d1f4d4641085"),
             ("perl", "5.42.0", "28dc2f38179c492d"),
             ("ruby", "4.0.0", "1e386537f9c8a6c6"),
-            ("git", "1.2.21+8", "3d279b9bd28ef7e7"),
-            ("python", "3.12.0+10", "d2f2ecca916e83fd"),
-            ("python-sci", "3.15.0+1", "e5b50564956a44fd"),
+            ("git", "1.2.21+9", "039360abc5cd6759"),
+            ("python", "3.12.0+11", "1b299a6024ef87a7"),
+            ("python-sci", "3.15.0+2", "f8155192c64db050"),
         ] {
             let folder = find(name).unwrap();
             let mut context = Context::new(&SHA256);
