@@ -218,7 +218,7 @@ impl Channel for ComponentChannel {
                     SenderStanding::Waiting => false,
                 })
                 .collect();
-            let mut outgoing = outgoing::of(&self.drive.home, session, letter, &self.sink).await;
+            let mut outgoing = outgoing::prepare(&self.drive.home, session, letter, &self.sink).await;
             if outgoing.text.is_empty() && outgoing.files.is_empty() {
                 return Ok(());
             }

@@ -246,7 +246,7 @@ async fn attempt(
     delivery: &Delivery,
 ) -> Result<Result<(), NotDelivered>, StoreError> {
     let (vault, row, sink) = (post.vault.clone(), delivery.clone(), channel.sink().cloned());
-    let Some(mut letter) = post.store.read(move |view| letter::of(view, &vault, &row, sink.as_ref())).await? else {
+    let Some(mut letter) = post.store.read(move |view| letter::read(view, &vault, &row, sink.as_ref())).await? else {
         let trouble = Trouble::Gone;
         return Ok(Err(NotDelivered { trouble, ..NotDelivered::passing("what it was about was deleted") }));
     };

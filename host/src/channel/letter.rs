@@ -31,7 +31,7 @@ fn withhold(letter: &mut Letter) {
 
 /// Returns the content of a delivery's next attempt; `None` if its subject was deleted. Content that may not be sent to
 /// `sink` is withheld.
-pub(super) fn of(
+pub(super) fn read(
     view: &View<'_>,
     vault: &Vault,
     delivery: &Delivery,

@@ -51,7 +51,7 @@ const FROM: &str = "share/kiso/from";
 const SCRIPT: &str = "share/kiso/install.sh";
 
 impl Way {
-    fn of(program: &Path) -> Self {
+    fn detect(program: &Path) -> Self {
         let Some(prefix) = program.parent().and_then(Path::parent) else { return Self::Copied };
         if prefix.join(SUMS).is_file() {
             return Self::Archive { prefix: prefix.to_owned() };
@@ -130,7 +130,7 @@ impl InstallationCommand {
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let program = std::env::current_exe().and_then(std::fs::canonicalize);
         let program = program.map_err(|e| failed(format!("kiso cannot find its own binary: {e}")))?;
-        let way = Way::of(&program);
+        let way = Way::detect(&program);
         match self {
             Self::Check => check(&program, &way, shared),
             Self::Update => update(&way),
@@ -259,7 +259,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        let way = |prefix: &str| Way::of(&at(prefix).join("bin/kiso"));
+        let way = |prefix: &str| Way::detect(&at(prefix).join("bin/kiso"));
         assert_eq!(way("none"), Way::Copied);
         file("cargo/.crates.toml", "[v1]\n\"other 1.0.0 (path)\" = [\"other\"]\n");
         assert_eq!(way("cargo"), Way::Copied, "cargo has installed something else here");

@@ -303,7 +303,7 @@ impl RunPrinter<'_> {
     fn task(&mut self, index: usize, report: &TaskReport) {
         self.json(&json!({ "type": "task", "index": index, "report": report }));
         if report.task.kind != TaskKind::Msg {
-            self.last = LastError::of(report);
+            self.last = LastError::from_report(report);
         }
     }
 

@@ -29,7 +29,7 @@ fn once(mut notes: Vec<FileNote>) -> Vec<FileNote> {
 
 /// Returns the letter for a component. Leaves out files that no longer exist, and files that may not be sent to `sink`; the
 /// text names the latter.
-pub(super) async fn of(home: &Home, session: &SessionName, letter: &Letter, sink: &ChannelSink) -> Outgoing {
+pub(super) async fn prepare(home: &Home, session: &SessionName, letter: &Letter, sink: &ChannelSink) -> Outgoing {
     let mut text = match (&letter.message, &letter.text) {
         (Some(message), _) => message.text.clone(),
         (None, text) => text.clone().unwrap_or_default(),

@@ -13,13 +13,13 @@ use kiso_base::rpc;
 const MAX_OUTPUT: usize = 16 << 10;
 
 /// Returns a notification with this update.
-pub(super) fn of(session: &SessionName, update: Value) -> Value {
+pub(super) fn notification(session: &SessionName, update: Value) -> Value {
     rpc::notification("session/update", json!({ "sessionId": session, "update": update }))
 }
 
 /// Returns a part of a text: `agent_message_chunk`, `agent_thought_chunk` or `user_message_chunk`.
 pub(super) fn text(session: &SessionName, kind: &str, text: &str) -> Value {
-    of(session, json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
+    notification(session, json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
 }
 
 /// Returns the slash commands.
@@ -31,7 +31,7 @@ pub(super) fn commands(session: &SessionName, config: &Config) -> Value {
         }
         command
     });
-    of(
+    notification(
         session,
         json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands.collect::<Vec<_>>() }),
     )
@@ -41,12 +41,12 @@ pub(super) fn commands(session: &SessionName, config: &Config) -> Value {
 pub(super) fn plan(session: &SessionName, board: &PlanBoard) -> Value {
     let entries =
         board.entries().map(|(label, status)| json!({ "content": label, "priority": "medium", "status": status }));
-    of(session, json!({ "sessionUpdate": "plan", "entries": entries.collect::<Vec<_>>() }))
+    notification(session, json!({ "sessionUpdate": "plan", "entries": entries.collect::<Vec<_>>() }))
 }
 
 /// Returns the start of a tool call.
 pub(super) fn call(session: &SessionName, id: &str, title: &str, kind: &str, input: Value) -> Value {
-    of(
+    notification(
         session,
         json!({
             "sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": kind, "status": "in_progress",
@@ -56,7 +56,7 @@ pub(super) fn call(session: &SessionName, id: &str, title: &str, kind: &str, inp
 }
 
 /// Returns the end of a tool call, with its output and the changed files.
-pub(super) fn called(session: &SessionName, id: &str, is_done: bool, output: &str, changes: Vec<Change>) -> Value {
+pub(super) fn call_end(session: &SessionName, id: &str, is_done: bool, output: &str, changes: Vec<Change>) -> Value {
     let mut content = Vec::new();
     let output = output.trim_end();
     if !output.is_empty() {
@@ -74,7 +74,7 @@ pub(super) fn called(session: &SessionName, id: &str, is_done: bool, output: &st
     if !locations.is_empty() {
         update["locations"] = Value::Array(locations);
     }
-    of(session, update)
+    notification(session, update)
 }
 
 fn cut(text: &str) -> String {

@@ -32,7 +32,7 @@ impl Doing {
         if let StepResult::Executed { report, .. } = &event.result
             && report.task.kind != TaskKind::Msg
         {
-            self.last = LastError::of(report);
+            self.last = LastError::from_report(report);
         }
     }
 }

@@ -139,7 +139,7 @@ impl Markdown {
         if let Some(mark) = mark {
             let info = line.trim_start().trim_start_matches(['`', '~']);
             let indent = line.len() - line.trim_start_matches(' ').len();
-            let fence = (mark.to_owned(), indent, CodeColours::of(info));
+            let fence = (mark.to_owned(), indent, CodeColours::from_info(info));
             self.flush(out);
             out.push('\n');
             self.fence = Some(fence);

@@ -87,7 +87,7 @@ fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
 }
 
 fn allow(opened: &Opened, name: &str, code: &str, is_owner: bool, as_json: bool) -> Result<Exit, Failure> {
-    let channel = given(opened, name)?;
+    let channel = find_channel(opened, name)?;
     let (of, code) = (channel.name.clone(), pairing::normal(code));
     let standing = if is_owner { SenderStanding::Owner } else { SenderStanding::Allowed };
     let sealed = Vault::open(&opened.home).seal_text(SEALED_RUN, pairing::welcome())?;
@@ -115,7 +115,7 @@ fn allow(opened: &Opened, name: &str, code: &str, is_owner: bool, as_json: bool)
 }
 
 fn remove(opened: &Opened, name: &str, sender: &str, as_json: bool) -> Result<Exit, Failure> {
-    let channel = given(opened, name)?;
+    let channel = find_channel(opened, name)?;
     let (of, gone) = (channel.name.clone(), sender.to_owned());
     if !opened.store.write_blocking(move |tx| tx.remove_channel_sender(&of, &gone))? {
         let message =
@@ -144,7 +144,7 @@ fn session(channel: &ChannelSettings, sender: &ChannelSender) -> String {
     }
 }
 
-fn given<'a>(opened: &'a Opened, name: &str) -> Result<&'a ChannelSettings, Failure> {
+fn find_channel<'a>(opened: &'a Opened, name: &str) -> Result<&'a ChannelSettings, Failure> {
     let all = &opened.config.channels;
     all.iter().find(|channel| channel.name == name).ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|channel| channel.name.as_str()).collect();

@@ -66,7 +66,7 @@ fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
 }
 
 fn secret(opened: &Opened, name: &str, as_json: bool) -> Result<Exit, Failure> {
-    let key = HookKey::open(&opened.home, given(opened, name)?, environment)?;
+    let key = HookKey::open(&opened.home, find_hook(opened, name)?, environment)?;
     let secret = key.secret().expose();
     if as_json {
         outln!("{}", json!({ "type": "hook_secret", "hook": name, "secret": secret }));
@@ -77,7 +77,7 @@ fn secret(opened: &Opened, name: &str, as_json: bool) -> Result<Exit, Failure> {
 }
 
 fn rendered(opened: &Opened, name: &str, event: &Path, headers: &[String], as_json: bool) -> Result<Exit, Failure> {
-    let hook = given(opened, name)?;
+    let hook = find_hook(opened, name)?;
     let limit = hook.max_body_kib << 10;
     let mut bytes = Vec::new();
     let read = match event.to_str() {
@@ -126,7 +126,7 @@ fn header_map(given: &[String]) -> Result<HeaderMap, Failure> {
     Ok(headers)
 }
 
-fn given<'a>(opened: &'a Opened, name: &str) -> Result<&'a HookSettings, Failure> {
+fn find_hook<'a>(opened: &'a Opened, name: &str) -> Result<&'a HookSettings, Failure> {
     let all = &opened.config.hooks;
     all.iter().find(|hook| hook.name == name).ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|hook| hook.name.as_str()).collect();

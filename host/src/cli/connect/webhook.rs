@@ -135,7 +135,7 @@ fn failed(opened: &Opened, limit: u32, as_json: bool) -> Result<Exit, Failure> {
 
 fn retry(opened: &Opened, name: Option<&str>, as_json: bool) -> Result<Exit, Failure> {
     if let Some(name) = name {
-        given(opened, name)?;
+        find_webhook(opened, name)?;
     }
     let of = name.map(str::to_owned);
     let count = opened.store.write_blocking(move |tx| tx.retry_deliveries(of.as_deref(), now_ms()))?;
@@ -147,7 +147,7 @@ fn retry(opened: &Opened, name: Option<&str>, as_json: bool) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-fn given<'a>(opened: &'a Opened, name: &str) -> Result<&'a config::WebhookSettings, Failure> {
+fn find_webhook<'a>(opened: &'a Opened, name: &str) -> Result<&'a config::WebhookSettings, Failure> {
     let all = &opened.config.webhooks;
     all.iter().find(|webhook| webhook.name == name).ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|webhook| webhook.name.as_str()).collect();
@@ -159,7 +159,7 @@ fn given<'a>(opened: &'a Opened, name: &str) -> Result<&'a config::WebhookSettin
 }
 
 fn find(opened: &Opened, name: &str) -> Result<Webhook, Failure> {
-    Ok(Webhook::open(&opened.home, &opened.config, given(opened, name)?, environment)?)
+    Ok(Webhook::open(&opened.home, &opened.config, find_webhook(opened, name)?, environment)?)
 }
 
 impl From<WebhookError> for Failure {

@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    fn told(finding: Finding) -> (&'static str, String) {
+    fn mark_and_text(finding: Finding) -> (&'static str, String) {
         match finding {
             Finding::Ok(text) => ("ok", text),
             Finding::Warn(text) => ("warn", text),
@@ -255,52 +255,52 @@ mod tests {
     #[test]
     fn an_owner_that_is_gone_is_told() {
         let there = status(Some("pi"), vec![member("pi", true, true, 2_000, 0)]);
-        assert_eq!(told(owner(&there)), ("ok", "pi owns the home, epoch 3".to_owned()));
+        assert_eq!(mark_and_text(owner(&there)), ("ok", "pi owns the home, epoch 3".to_owned()));
         let gone = status(Some("pi"), vec![member("pi", true, true, 300_000, 0)]);
-        let (mark, text) = told(owner(&gone));
+        let (mark, text) = mark_and_text(owner(&gone));
         assert!(
             mark == "warn" && text.contains("last seen 5 min ago") && text.contains("nobody serves"),
             "{mark} {text}"
         );
-        assert_eq!(told(owner(&status(None, Vec::new()))).0, "warn");
-        assert_eq!(told(owner(&FleetStatus { begun: false, ..there })).0, "fail");
+        assert_eq!(mark_and_text(owner(&status(None, Vec::new()))).0, "warn");
+        assert_eq!(mark_and_text(owner(&FleetStatus { begun: false, ..there })).0, "fail");
     }
 
     #[test]
     fn members_without_one_that_stands_by_are_told() {
         let pi = member("pi", true, true, 2_000, 0);
         let both = [member("desk", false, true, 29_999, 0), pi.clone()];
-        assert_eq!(told(members(&both)), ("ok", "desk stands by, pi owns the home".to_owned()));
+        assert_eq!(mark_and_text(members(&both)), ("ok", "desk stands by, pi owns the home".to_owned()));
         let gone = [member("desk", false, true, 30_000, 0), pi.clone()];
-        let (mark, text) = told(members(&gone));
+        let (mark, text) = mark_and_text(members(&gone));
         assert!(
             mark == "warn" && text.contains("desk was last seen 30 s ago") && text.contains("nobody stands by"),
             "{text}"
         );
         let drained = [member("desk", false, false, 0, 0), pi];
-        let (mark, text) = told(members(&drained));
+        let (mark, text) = mark_and_text(members(&drained));
         assert!(mark == "warn" && text.contains("desk does not take over"), "{text}");
-        assert!(told(members(&[])).1.starts_with("none is there: "));
+        assert!(mark_and_text(members(&[])).1.starts_with("none is there: "));
     }
 
     #[test]
     fn clocks_that_differ_are_a_hint() {
         let pi = member("pi", true, true, 0, -900);
         assert!(clocks(&[pi.clone(), member("shed", false, true, 99_000, 99_000)]).is_none(), "it is not there");
-        let (mark, text) = told(clocks(&[member("desk", false, true, 0, -150_000), pi]).unwrap());
+        let (mark, text) = mark_and_text(clocks(&[member("desk", false, true, 0, -150_000), pi]).unwrap());
         assert!(mark == "ok" && text.starts_with("desk's is 2 min behind that of NATS; "), "{mark} {text}");
     }
 
     #[test]
     fn a_server_that_syncs_late_or_is_old_is_told() {
         let sync = |server: &str, at_once| SurveyedSync { server: server.to_owned(), at_once };
-        assert_eq!(told(synced(&[sync("a", true), sync("b", true)])).0, "ok");
-        let (mark, text) = told(synced(&[sync("a", true), sync("b", false)]));
+        assert_eq!(mark_and_text(synced(&[sync("a", true), sync("b", true)])).0, "ok");
+        let (mark, text) = mark_and_text(synced(&[sync("a", true), sync("b", false)]));
         assert!(mark == "warn" && text.starts_with("NATS (b) confirms"), "{mark} {text}");
         let settings = settings(1);
         let of = |version: &str| {
             let survey = BusSurvey { version: version.to_owned(), streams: Ok(Vec::new()), syncs: Vec::new() };
-            told(server(&settings, &survey)).0
+            mark_and_text(server(&settings, &survey)).0
         };
         assert_eq!(
             ["2.9.10", "1.4.1", "2.10.0", "2.15.1-RC.2", "3.0.0", "dev"].map(of),
@@ -317,7 +317,7 @@ mod tests {
                 .zip(kinds)
                 .map(|(name, found)| SurveyedStream { name: name.to_owned(), found })
         };
-        let of = |kinds| told(kept(&streams(kinds).collect::<Vec<_>>(), &settings(3)));
+        let of = |kinds| mark_and_text(kept(&streams(kinds).collect::<Vec<_>>(), &settings(3)));
         assert_eq!(of([Some(kind); 3]), ("ok", "in files, 3 copies".to_owned()));
         let (mark, text) = of([Some(kind), Some(StreamKind { replicas: 1, ..kind }), Some(kind)]);
         assert!(mark == "warn" && text.starts_with("CHUNKS has one copy and not fleet.replicas = 3"), "{mark} {text}");

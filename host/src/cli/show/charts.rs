@@ -78,7 +78,7 @@ pub(crate) fn line(data: &str) -> Option<String> {
     let chart: Value = serde_json::from_str(data).ok()?;
     let series = chart.get("series")?.as_array()?;
     let title = chart.get("title").and_then(Value::as_str).filter(|title| !title.is_empty()).unwrap_or("no title");
-    let mut parts: Vec<String> = series.iter().take(MOST).map(told).collect();
+    let mut parts: Vec<String> = series.iter().take(MOST).map(describe).collect();
     if series.len() > MOST {
         parts.push(format!("and {} more", series.len() - MOST));
     }
@@ -89,7 +89,7 @@ pub(crate) fn line(data: &str) -> Option<String> {
 const MOST: usize = 4;
 
 /// Describes a series: its name, the number of values, and their range.
-fn told(series: &Value) -> String {
+fn describe(series: &Value) -> String {
     let name = series.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or("values");
     let values = series.get("values").and_then(Value::as_array).into_iter().flatten();
     let values: Vec<f64> = values.filter_map(Value::as_f64).collect();

@@ -222,7 +222,7 @@ pub(crate) enum LastError {
 }
 
 impl LastError {
-    pub(crate) fn of(report: &TaskReport) -> Option<LastError> {
+    pub(crate) fn from_report(report: &TaskReport) -> Option<LastError> {
         report.error.as_ref().and_then(|error| match error {
             error if error.limit.is_some() => Some(LastError::Limit),
             error if error.policy => Some(LastError::Policy),

@@ -139,7 +139,7 @@ impl AcpSession {
                     }
                 }
             }
-            StepResult::Called { results } => self.called(results).await,
+            StepResult::Called { results } => self.report_results(results).await,
             StepResult::Reviewed { verdict, .. } => {
                 prompt.board.inject(&verdict.inject);
                 if !verdict.inject.is_empty() {
@@ -174,11 +174,11 @@ impl AcpSession {
             None => report.text.clone(),
         };
         let is_done = trouble.is_none() && report.status == TaskStatus::Done;
-        self.send(update::called(&self.session, &id, is_done, &output, changes)).await;
+        self.send(update::call_end(&self.session, &id, is_done, &output, changes)).await;
     }
 
     /// Reports the results of the actor's tool calls.
-    async fn called(&mut self, results: &[ToolResult]) {
+    async fn report_results(&mut self, results: &[ToolResult]) {
         // The changes of parallel calls cannot be told apart, so the first result gets all of them.
         let mut changes = Some(self.changes().await);
         for result in results {
@@ -189,7 +189,7 @@ impl AcpSession {
             };
             let is_done = result.code.is_none();
             let changes = changes.take().unwrap_or_default();
-            self.send(update::called(&self.session, &id, is_done, &result.text, changes)).await;
+            self.send(update::call_end(&self.session, &id, is_done, &result.text, changes)).await;
         }
     }
 

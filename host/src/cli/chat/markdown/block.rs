@@ -132,7 +132,7 @@ impl Page<'_> {
             Tag::CodeBlock(kind) => {
                 self.block();
                 let colours = match &kind {
-                    CodeBlockKind::Fenced(info) => CodeColours::of(info),
+                    CodeBlockKind::Fenced(info) => CodeColours::from_info(info),
                     CodeBlockKind::Indented => CodeColours::default(),
                 };
                 self.code = Some((String::new(), colours));

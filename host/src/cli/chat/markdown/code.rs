@@ -137,7 +137,7 @@ impl std::fmt::Debug for CodeColours {
 
 impl CodeColours {
     /// Chooses the language by the text after the opening fence: "rust", "python title=a.py".
-    pub(super) fn of(info: &str) -> Self {
+    pub(super) fn from_info(info: &str) -> Self {
         let name = info.trim().split(|c: char| c.is_whitespace() || ",{".contains(c)).next().unwrap_or_default();
         let name = name.to_ascii_lowercase();
         let language = LANGUAGES.iter().find(|language| language.names.contains(&name.as_str()));
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     fn coloured(info: &str, lines: &[&str]) -> String {
-        let mut colours = CodeColours::of(info);
+        let mut colours = CodeColours::from_info(info);
         let lines: Vec<_> = lines.iter().map(|line| colours.line(Paint::always(), line)).collect();
         let text = lines.join("\n");
         let marks = [(COMMENT, "c"), (STRING, "s"), (NUMBER, "n"), (WORD, "w"), (PLAIN, "p")];
@@ -270,8 +270,8 @@ mod tests {
     fn no_byte_of_the_code_is_lost_and_without_colours_none_is_added() {
         for line in ["", "ä \"ö", "'", "a\\", "\"\"\"", "/*", "日本 1_0.x"] {
             for info in ["rust", "python", "", "sql", "unknown"] {
-                assert_eq!(CodeColours::of(info).line(Paint::never(), line), line, "{info}");
-                let text = CodeColours::of(info).line(Paint::always(), line);
+                assert_eq!(CodeColours::from_info(info).line(Paint::never(), line), line, "{info}");
+                let text = CodeColours::from_info(info).line(Paint::always(), line);
                 let bare: String = text
                     .split('\x1b')
                     .enumerate()
