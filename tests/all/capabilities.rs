@@ -16,7 +16,7 @@ fn the_documentation_has_a_row_for_each_capability() {
     if std::env::var_os("KISO_WRITE_DOCS").is_some() {
         std::fs::write(&file, format!("{before}{begin}{table}{end}{after}")).unwrap();
     } else {
-        assert_eq!(found, table, "KISO_WRITE_DOCS=1 with this test writes the table anew");
+        assert_eq!(found, table, "KISO_WRITE_DOCS=1 with this test rewrites the table");
     }
 }
 

@@ -52,7 +52,7 @@ fn pair(home: &Home, ntfy: &Ntfy, more: &[&str]) {
 }
 
 fn asked(served: &Served, session: &str) -> Vec<String> {
-    said(served, session, "user")
+    texts_by_role(served, session, "user")
 }
 
 /// Waits until every message is answered: waiting messages are answered together, and a command among them is an ordinary
@@ -64,7 +64,7 @@ fn all_answered(served: &Served, session: &str) {
     }
 }
 
-fn said(served: &Served, session: &str, role: &str) -> Vec<String> {
+fn texts_by_role(served: &Served, session: &str, role: &str) -> Vec<String> {
     let answer = served.request("GET", &format!("/sessions/{session}/messages?limit=500"), None);
     if answer.status == 404 {
         return Vec::new();
@@ -192,7 +192,7 @@ fn a_daemon_that_is_killed_loses_and_repeats_nothing() {
     asked.dedup();
     assert_eq!(asked.len(), 6, "each once: {asked:?}");
     // Waiting messages may be answered together. An answer reports interrupted work.
-    let replies = said(&served, "channel.phone", "assistant");
+    let replies = texts_by_role(&served, "channel.phone", "assistant");
     let shown = |reply: &String| ntfy.texts().iter().filter(|text| *text == reply).count();
     for reply in &replies {
         wait_until("every answer", || shown(reply) > 0);

@@ -12,7 +12,7 @@ pub(crate) struct OfficialClients {
 }
 
 impl OfficialClients {
-    pub(crate) const fn of(folder: &'static str) -> OfficialClients {
+    pub(crate) const fn new(folder: &'static str) -> OfficialClients {
         OfficialClients { folder, report: OnceLock::new() }
     }
 

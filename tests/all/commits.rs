@@ -12,10 +12,10 @@ const RUNS: usize = 5;
 fn commits(home: &Home, served: &Served, text: &str) -> u64 {
     let of_run = |n: usize| {
         let session = format!("{}-{n}", text.lines().count());
-        let before = Written::of(&home.path());
+        let before = Written::read(&home.path());
         let message = served.send(&session, text);
         served.reply(message);
-        let written = Written::of(&home.path()).since(before);
+        let written = Written::read(&home.path()).since(before);
         // Check that the run's own records are included.
         let store = Connection::open(home.path().join("store.db")).unwrap();
         let of = |sql: &str| store.query_row::<i64, _, _>(sql, [&session], |row| row.get(0)).unwrap();

@@ -445,7 +445,7 @@ fn killed_again_and_again() {
     assert_eq!(now, whole);
     assert_eq!(after.len(), log.len());
     let resumed: isize = store(&home).query_row("SELECT resumed FROM runs", (), |row| row.get(0)).unwrap();
-    assert_eq!(resumed, 1, "it begins anew with each step that was made");
+    assert_eq!(resumed, 1, "each completed step resets the count");
 }
 
 /// A run that brought its process down twice is not started a third time: it waits for a person, and its session continues

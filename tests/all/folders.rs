@@ -37,7 +37,7 @@ impl Desk {
     }
 
     fn tree(&self) -> Tree {
-        Tree::of(&self.folder)
+        Tree::read(&self.folder)
     }
 
     fn changes(&self) -> Vec<Value> {
@@ -359,7 +359,7 @@ fn random_command_lines_in_a_folder_do_as_in_the_workspace() {
         home.kiso(&["shell", "--dir", folder.to_str().unwrap(), "-c", &in_folder]);
         if round % 2 == 1 {
             home.kiso(&["diff", "--accept"]);
-            let (expected, found) = (Tree::of(&home.work("default")).without("pub"), Tree::of(&folder));
+            let (expected, found) = (Tree::read(&home.work("default")).without("pub"), Tree::read(&folder));
             expected.assert_same(&found);
         }
     }

@@ -80,7 +80,7 @@ fn a_missing_store_beside_sessions_is_not_made_again() {
     // A person has to remove the store to start with a new one.
     std::fs::remove_file(&path).unwrap();
     std::fs::rename(home.path().join("sessions"), home.dir.path().join("sessions")).unwrap();
-    home.kiso(&["run", "$ echo anew"]).ok();
+    home.kiso(&["run", "$ echo again"]).ok();
 }
 
 /// Without the store no message is accepted, and without the sessions directory none is answered.

@@ -16,26 +16,26 @@ impl Prefix {
         let beside = Path::new(KISO).parent().expect("it lies in a directory");
         let prefix = Self { dir: tempfile::TempDir::new_in(beside).expect("there is room") };
         let file = |path: &str, bytes: &[u8]| {
-            let path = prefix.at(path);
+            let path = prefix.path(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, bytes).unwrap();
         };
-        std::fs::create_dir(prefix.at("bin")).unwrap();
-        std::fs::hard_link(KISO, prefix.at("bin/kiso")).unwrap();
+        std::fs::create_dir(prefix.path("bin")).unwrap();
+        std::fs::hard_link(KISO, prefix.path("bin/kiso")).unwrap();
         file("share/doc/kiso/LICENSE", b"words");
-        let line = |path: &str| format!("{}  {path}\n", hex(&std::fs::read(prefix.at(path)).unwrap()));
+        let line = |path: &str| format!("{}  {path}\n", hex(&std::fs::read(prefix.path(path)).unwrap()));
         let list = line("bin/kiso") + &line("share/doc/kiso/LICENSE");
         file("share/kiso/SHA256SUMS", list.as_bytes());
         prefix
     }
 
-    fn at(&self, path: &str) -> PathBuf {
+    fn path(&self, path: &str) -> PathBuf {
         self.dir.path().join(path)
     }
 
     #[track_caller]
     fn kiso(&self, args: &[&str]) -> Ran {
-        let mut command = Command::new(self.at("bin/kiso"));
+        let mut command = Command::new(self.path("bin/kiso"));
         Ran::new(args, command.args(args).env("HOME", self.dir.path()).output().expect("kiso starts"))
     }
 }
@@ -48,7 +48,7 @@ fn hex(bytes: &[u8]) -> String {
 fn files_of_an_archive_are_checked_and_removed() {
     let prefix = Prefix::new();
     prefix.kiso(&["self", "check"]).ok().prints(&["installed from an archive", "2 files are as they were installed"]);
-    std::fs::write(prefix.at("share/doc/kiso/LICENSE"), "other words").unwrap();
+    std::fs::write(prefix.path("share/doc/kiso/LICENSE"), "other words").unwrap();
     let checked = prefix.kiso(&["--json", "self", "check"]);
     checked.exit(1);
     let line = checked.json();
@@ -56,21 +56,23 @@ fn files_of_an_archive_are_checked_and_removed() {
     assert_eq!(line["wrong"][0]["why"], "changed", "{line}");
 
     prefix.kiso(&["self", "uninstall"]).exit(2).prints(&["would remove"]).says(&["--yes"]);
-    assert!(prefix.at("bin/kiso").exists());
-    std::fs::write(prefix.at("share/mine"), "").unwrap();
+    assert!(prefix.path("bin/kiso").exists());
+    std::fs::write(prefix.path("share/mine"), "").unwrap();
     prefix.kiso(&["self", "uninstall", "--yes"]).ok().prints(&["removed", "homes are kept"]);
-    assert!(!prefix.at("bin/kiso").exists() && !prefix.at("share/kiso").exists() && !prefix.at("share/doc").exists());
-    assert!(prefix.at("share/mine").exists(), "what is not kiso's is kept");
+    assert!(
+        !prefix.path("bin/kiso").exists() && !prefix.path("share/kiso").exists() && !prefix.path("share/doc").exists()
+    );
+    assert!(prefix.path("share/mine").exists(), "what is not kiso's is kept");
 }
 
 #[test]
 fn a_list_that_leads_elsewhere_removes_nothing() {
     let prefix = Prefix::new();
-    let list = prefix.at("share/kiso/SHA256SUMS");
+    let list = prefix.path("share/kiso/SHA256SUMS");
     let text = std::fs::read_to_string(&list).unwrap();
     std::fs::write(&list, format!("{text}{}  ../../outside\n", hex(b""))).unwrap();
     prefix.kiso(&["self", "uninstall", "--yes"]).exit(1).says(&["../../outside", "is not a line"]);
-    assert!(prefix.at("bin/kiso").exists());
+    assert!(prefix.path("bin/kiso").exists());
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn no_byte_is_made_of_a_page_without_its_label() {
     // Crashes and restarts keep the labels: each of these commands was a separate process. So does an undo.
     assert_eq!(prints(&home, "cat page.txt").1, "world");
     home.kiso(&["run", "$ echo mine > page.txt"]).ok();
-    assert_eq!(prints(&home, "cat page.txt"), (false, "user".to_owned()), "it was written anew");
+    assert_eq!(prints(&home, "cat page.txt"), (false, "user".to_owned()), "the file was written again");
     home.kiso(&["undo", "--yes"]).ok();
     assert_eq!(prints(&home, "cat page.txt"), (true, "world".to_owned()));
     home.kiso(&["undo", "--redo"]).ok();

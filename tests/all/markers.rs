@@ -101,7 +101,7 @@ fn row(title: &str) -> &'static Row {
     TABLE.iter().find(|row| row.title == title).unwrap_or_else(|| panic!("there is no piece {title:?}"))
 }
 
-fn of(piece: Piece) -> &'static Row {
+fn row_of(piece: Piece) -> &'static Row {
     TABLE.iter().find(|row| row.piece == piece).expect("every piece has its row")
 }
 
@@ -167,7 +167,7 @@ fn every_role_is_told_its_column_and_nothing_else() {
     let mut told = BTreeSet::new();
     for seen in &requests {
         let (role, sections) = (role(seen), sections(seen));
-        let replan = sections.iter().any(|(title, _)| title == of(Piece::Failure).title);
+        let replan = sections.iter().any(|(title, _)| title == row_of(Piece::Failure).title);
         for (title, _) in sections.iter().filter(|(title, _)| title != TURNS) {
             let row = row(title);
             assert!(tells(row, role), "the {role} is told {title:?}");
@@ -182,7 +182,7 @@ fn every_role_is_told_its_column_and_nothing_else() {
     }
     for Mark { word, pieces, not, turns } in MARKS {
         let cells = pieces.iter().flat_map(|piece| Role::ALL.map(|role| (role, *piece)));
-        let cells = cells.filter(|(role, piece)| tells(of(*piece), *role) && !apart(of(*piece), *role));
+        let cells = cells.filter(|(role, piece)| tells(row_of(*piece), *role) && !apart(row_of(*piece), *role));
         let cells = cells.filter(|cell| !not.contains(cell));
         let mut expected: BTreeSet<_> = cells.map(|(role, piece)| (role.name(), of(piece).title.to_owned())).collect();
         expected.extend(turns.iter().map(|role| (role.name(), TURNS.to_owned())));

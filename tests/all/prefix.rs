@@ -16,7 +16,13 @@ mod measure;
 fn at_most(course: Course, most: f64) -> Figures {
     let found = figures(KISO.as_ref(), &course);
     let total = found.total();
-    println!("{}: {:.3} × the longest requests, {} bytes of {}", course.name, total.ratio(), total.anew, total.longest);
+    println!(
+        "{}: {:.3} × the longest requests, {} bytes of {}",
+        course.name,
+        total.ratio(),
+        total.fresh,
+        total.longest
+    );
     assert!(total.ratio() <= most, "{}: {:.2} × the longest requests\n{found:#?}", course.name, total.ratio());
     found
 }

@@ -215,7 +215,7 @@ fn uploads_inherit_nothing_either() {
     );
     assert!(error["doubt"].as_str().unwrap().contains("was installed from an upload"), "{refused}");
     assert!(error["message"].as_str().unwrap().contains("as the one before was allowed to"), "{refused}");
-    assert_eq!(error["asks"]["http"][0]["host"], "api.example.org", "everything is asked anew: {refused}");
+    assert_eq!(error["asks"]["http"][0]["host"], "api.example.org", "everything must be granted again: {refused}");
     assert_eq!((granted("secrets"), granted("http")), (1, 1), "nothing changed");
     assert_eq!(upload(&daemon, &other, "?grant=none").0, 201);
     assert_eq!((granted("secrets"), granted("http")), (0, 0));

@@ -51,7 +51,7 @@ fn spawned(server: &ModelServer) -> Vec<String> {
 }
 
 /// The messages of a session, as "role: text".
-fn said(served: &Served, session: &str) -> Vec<String> {
+fn message_lines(served: &Served, session: &str) -> Vec<String> {
     let answer = served.request("GET", &format!("/sessions/{session}/messages"), None);
     if answer.status == 404 {
         return Vec::new();
@@ -84,9 +84,9 @@ mod subagent_silent_logic {
         let ids = spawned(&server);
         assert_eq!(ids.len(), 1);
         // The answer is always in the subagent's own session; the other session gets it in the same transaction.
-        wait_until("the answer of the subagent", || said(&served, &ids[0]).len() == 2);
-        assert_eq!(said(&served, &ids[0])[1], format!("assistant: {answer}"));
-        let main = said(&served, "main");
+        wait_until("the answer of the subagent", || message_lines(&served, &ids[0]).len() == 2);
+        assert_eq!(message_lines(&served, &ids[0])[1], format!("assistant: {answer}"));
+        let main = message_lines(&served, "main");
         let told = main.iter().filter(|line| **line == format!("assistant: {answer}")).count();
         assert_eq!(main.len(), 2 + told, "{main:?}");
         assert!(told <= 1, "{main:?}");
@@ -143,7 +143,7 @@ fn a_subagent_is_isolated_and_the_conversation_sees_its_answer_in_the_next_turn(
     let home = home(&server, &format!("{QUICK}[model_settings.\"lab:small\"]\ncontext_budget = 8000\n"));
     let served = Served::start(&home);
     served.reply(served.send("main", "run a subagent about tides for the narwhal"));
-    wait_until("the answer", || said(&served, "main").len() == 3);
+    wait_until("the answer", || message_lines(&served, "main").len() == 3);
     let worker = server.requests().into_iter().find(|seen| seen.role() == "worker").unwrap();
     assert_eq!(worker.body["model"], "small");
     assert_eq!(served.reply(served.send("main", "what is a wave?")), "As was said.");
@@ -184,9 +184,9 @@ fn a_subagent_that_waits_or_works_is_cancelled_and_tells_nobody() {
     let served = Served::start(&home);
     wait_until("the subagent to go on", || server.held() == 1);
     assert_eq!(served.reply(served.send("main", "run the cancellation of the subagent")), "Stopped.");
-    wait_until("the end of the subagent", || said(&served, &id).len() == 2);
-    assert!(said(&served, &id)[1].contains("cancelled"));
-    assert_eq!(said(&served, "main").len(), 4, "nobody is told: {:?}", said(&served, "main"));
+    wait_until("the end of the subagent", || message_lines(&served, &id).len() == 2);
+    assert!(message_lines(&served, &id)[1].contains("cancelled"));
+    assert_eq!(message_lines(&served, "main").len(), 4, "nobody is told: {:?}", message_lines(&served, "main"));
     server.finish();
 }
 
@@ -213,10 +213,10 @@ fn a_killed_daemon_tells_the_answer_once() {
     wait_until("the subagent to ask again", || workers() == 2);
     served.kill();
     let served = Served::start(&home);
-    wait_until("the answer", || said(&served, "main").len() > 2);
-    assert_eq!(said(&served, "main")[2..], ["assistant: The sea, going up and down."]);
+    wait_until("the answer", || message_lines(&served, "main").len() > 2);
+    assert_eq!(message_lines(&served, "main")[2..], ["assistant: The sea, going up and down."]);
     let id = spawned(&server).remove(0);
-    assert_eq!(said(&served, &id).len(), 2);
+    assert_eq!(message_lines(&served, &id).len(), 2);
     server.finish();
 }
 
@@ -235,8 +235,8 @@ fn what_kiso_run_spawns_is_done_by_the_daemon() {
     home.kiso(&["run", "run a subagent about tides"]).ok().prints(&["It will be asked."]);
     assert_eq!(server.requests().iter().filter(|seen| seen.role() == "worker").count(), 0);
     let served = Served::start(&home);
-    wait_until("the answer", || said(&served, "default").len() == 3);
-    assert_eq!(said(&served, "default")[2], "assistant: The sea, going up and down.");
+    wait_until("the answer", || message_lines(&served, "default").len() == 3);
+    assert_eq!(message_lines(&served, "default")[2], "assistant: The sea, going up and down.");
     server.finish();
 }
 

@@ -27,7 +27,7 @@ fn line(home: &Home, line: &str) -> Ran {
 }
 
 fn tree(home: &Home) -> Tree {
-    Tree::of(&home.work(SESSION))
+    Tree::read(&home.work(SESSION))
 }
 
 #[test]

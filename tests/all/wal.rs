@@ -19,7 +19,7 @@ pub(crate) struct Written {
 
 impl Written {
     /// Reads the log of this home's store, which must be open in some process.
-    pub(crate) fn of(home: &Path) -> Written {
+    pub(crate) fn read(home: &Path) -> Written {
         let log = std::fs::read(home.join("store.db-wal")).expect("somebody has the store open");
         let word = |at: usize| u32::from_be_bytes(log[at..at + 4].try_into().expect("four bytes"));
         if log.len() < HEADER {

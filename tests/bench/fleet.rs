@@ -165,7 +165,7 @@ fn throughput(nats: &Nats, sides: &[Side]) {
         for (side, rates) in sides.iter().zip(&mut rates) {
             for ((clients, count), rates) in RUNS.into_iter().zip(rates) {
                 let mut appended =
-                    || side.fleet.as_ref().map(|fleet| Appended::of(&mut wire, fleet)).unwrap_or_default();
+                    || side.fleet.as_ref().map(|fleet| Appended::read(&mut wire, fleet)).unwrap_or_default();
                 let before = appended();
                 let per_s = side.rate(clients, count);
                 // The first turn is a warm-up.

@@ -25,8 +25,8 @@ pub(crate) fn rows() {
         let total = found.total();
         let (name, requests, longest) = (course.name, total.requests, total.longest);
         println!(
-            "| read anew: {name}, {requests} requests | {} bytes | of {longest} | {:.2} |",
-            total.anew,
+            "| not cached: {name}, {requests} requests | {} bytes | of {longest} | {:.2} |",
+            total.fresh,
             total.ratio()
         );
     }

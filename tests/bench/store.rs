@@ -143,7 +143,7 @@ pub(crate) fn write_rows() {
                 let sent = served.send(&format!("s{}", n % sessions), &lines.join("\n"));
                 served.wait(sent);
             }
-            (space(dir.path()), served.written(), Written::of(dir.path()))
+            (space(dir.path()), served.written(), Written::read(dir.path()))
         };
         let before = work(0, runs);
         let after = work(runs, runs);

@@ -28,7 +28,7 @@ fn text_of(block: &ContentBlock) -> &str {
 }
 
 /// Returns the agent's text and all updates since the last call, and removes them.
-fn said(updates: &Updates) -> (String, Vec<SessionUpdate>) {
+fn take_updates(updates: &Updates) -> (String, Vec<SessionUpdate>) {
     let updates = std::mem::take(&mut *updates.lock().unwrap());
     let chunks = updates.iter().filter_map(|update| match update {
         SessionUpdate::AgentMessageChunk(chunk) => Some(text_of(&chunk.content)),
@@ -92,7 +92,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
             let answer = prompt(&session, "$ echo made > /project/made.txt; cat /project/made.txt").await?;
             assert_eq!(answer.stop_reason, StopReason::EndTurn);
-            let (text, told) = said(&updates);
+            let (text, told) = take_updates(&updates);
             assert!(text.contains("made"), "{text}: {told:?}");
             assert!(told.iter().any(|update| matches!(update, SessionUpdate::Plan(_))), "{told:?}");
             println!("ok plan");
@@ -125,16 +125,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .map_err(agent_client_protocol::Error::into_internal_error)?;
             let answer = prompt(&session, "$ cat /project/made.txt").await?;
             assert_eq!(answer.stop_reason, StopReason::EndTurn);
-            let (text, told) = said(&updates);
+            let (text, told) = take_updates(&updates);
             assert!(text.trim_end().ends_with("\nmade"), "{text}: {told:?}");
             println!("ok restart");
 
             let error = prompt(&SessionId::new("no-such-session"), "hello").await.expect_err("there is none");
             println!("ok error {}", error.message);
 
-            said(&updates);
+            take_updates(&updates);
             connection.send_request(LoadSessionRequest::new(session.clone(), project.clone())).block_task().await?;
-            let (_, told) = said(&updates);
+            let (_, told) = take_updates(&updates);
             let replayed = told.iter().find_map(|update| match update {
                 SessionUpdate::UserMessageChunk(chunk) => Some(text_of(&chunk.content)),
                 _ => None,

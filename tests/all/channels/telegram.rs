@@ -1,7 +1,7 @@
 //! Telegram: a real daemon, the Bot API on loopback, and people who press the wrong buttons.
 
 use super::bot_api::{BotApi, TOKEN, now};
-use super::{all_answered, asked, said};
+use super::{all_answered, asked, texts_by_role};
 use crate::harness::{Home, wait_for, wait_until};
 use crate::model_server::ModelServer;
 use crate::served::Served;
@@ -203,7 +203,7 @@ fn a_daemon_that_is_killed_loses_and_repeats_nothing() {
     questions.dedup();
     assert_eq!(questions.len(), 9, "each once: {questions:?}");
     // An answer reports interrupted work.
-    let replies = said(&served, "channel.bot", "assistant");
+    let replies = texts_by_role(&served, "channel.bot", "assistant");
     let shown = |reply: &String| api.texts().iter().filter(|text| *text == reply).count();
     wait_until("every answer", || replies.iter().all(|reply| shown(reply) > 0));
     // Repeated messages would arrive now.

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 /// The directory of a language's official client.
 fn official(language: &str) -> Option<PathBuf> {
-    static CLIENTS: OfficialClients = OfficialClients::of("openai");
+    static CLIENTS: OfficialClients = OfficialClients::new("openai");
     CLIENTS.dir(language, &format!("the openai package for {language}"))
 }
 

@@ -133,7 +133,7 @@ fn doctor_says_what_nats_would_lose() {
     let deleted = wire.ask("$JS.API.STREAM.DELETE.KV_KISO_kiso", &[], b"");
     assert_eq!(deleted["success"], true, "{deleted}");
     doctor(&pi).exit(1).prints(&["FAIL fleet streams: KV_KISO_kiso is missing"]);
-    assert_eq!(streams(&mut wire), 2, "it was not made anew");
+    assert_eq!(streams(&mut wire), 2, "doctor did not create it again");
     for name in ["KISO_kiso_LOG", "KISO_kiso_CHUNKS"] {
         assert_eq!(wire.ask(&format!("$JS.API.STREAM.DELETE.{name}"), &[], b"")["success"], true);
     }

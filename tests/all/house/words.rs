@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Areas that were not read again yet, with the number of lines that have such words. A number may only become smaller.
-const UNREAD: &[(&str, usize)] = &[("tests", 36)];
+const UNREAD: &[(&str, usize)] = &[];
 
 /// Names of functions that say nothing about what the function does.
 const FUNCTIONS: [&str; 7] = ["of", "told", "said", "at", "among", "called", "given"];

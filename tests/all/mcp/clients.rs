@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 /// The directory of a package.
 pub(super) fn official(name: &str) -> Option<PathBuf> {
-    static CLIENTS: OfficialClients = OfficialClients::of("mcp");
+    static CLIENTS: OfficialClients = OfficialClients::new("mcp");
     CLIENTS.dir(name, &format!("the client {name} of the Model Context Protocol"))
 }
 

@@ -15,16 +15,16 @@ fn config(server: &StandIn, more: &str) -> String {
     format!("[mcp.oracle]\nurl = \"{}\"\nallow = [\"ask\"]\n{more}", server.url)
 }
 
-fn said(role: &str, reply: &str) -> Value {
+fn scripted_reply(role: &str, reply: &str) -> Value {
     json!({ "role": role, "reply": reply })
 }
 
 /// A reasoner that writes no brief, however often it is asked.
 fn brief() -> Vec<Value> {
-    vec![said("reasoner", "{}"); 3]
+    vec![scripted_reply("reasoner", "{}"); 3]
 }
 
-fn called(calls: &[(&str, Value)]) -> Vec<Value> {
+fn scripted_calls(calls: &[(&str, Value)]) -> Vec<Value> {
     let calls: Vec<_> = calls.iter().map(|(name, args)| json!({ "name": name, "args": args })).collect();
     vec![json!({ "role": "actor", "calls": calls })]
 }
@@ -303,18 +303,28 @@ fn what_a_loop_says_in_the_end_keeps_where_it_came_from() {
     let paying = json!({ "type": "act", "detail": "tell them", "expect": "it is told", "effects": [telling] });
     for second in [ask(&bound), paying] {
         let server = server();
-        let mut calls = vec![said("planner", &plan(&[act.clone(), second.clone(), say()]))];
+        let mut calls = vec![scripted_reply("planner", &plan(&[act.clone(), second.clone(), say()]))];
         // The reasoner writes a brief only if there are several acts.
         let briefed = if second["type"] == "act" { brief() } else { Vec::new() };
         calls.extend(
-            [briefed, called(&[("oracle__ask", json!({ "text": "why" }))]), vec![said("actor", "eve")]].concat(),
+            [
+                briefed,
+                scripted_calls(&[("oracle__ask", json!({ "text": "why" }))]),
+                vec![scripted_reply("actor", "eve")],
+            ]
+            .concat(),
         );
         if second["type"] == "act" {
             calls.extend(
-                [brief(), called(&[("oracle__ask", json!({ "text": "eve" }))]), vec![said("actor", "Told.")]].concat(),
+                [
+                    brief(),
+                    scripted_calls(&[("oracle__ask", json!({ "text": "eve" }))]),
+                    vec![scripted_reply("actor", "Told.")],
+                ]
+                .concat(),
             );
         }
-        calls.push(said("worker", "Told."));
+        calls.push(scripted_reply("worker", "Told."));
         let ran = scripted(&server, "", &calls);
         assert_eq!(server.state().calls, [json!({ "text": "why" })], "{ran:?}");
     }
@@ -330,13 +340,13 @@ fn a_call_beside_it_does_not_change_what_a_named_call_says() {
     let save = |text: &str| ("scratchpad", json!({ "action": "save", "key": "whom", "text": text }));
     let send = ("oracle__ask", json!({ "text": "ref:whom" }));
     let calls = [
-        vec![said("planner", &plan(&[keep, ask(&json!({ "text": "why" })), act, say()]))],
+        vec![scripted_reply("planner", &plan(&[keep, ask(&json!({ "text": "why" })), act, say()]))],
         brief(),
-        called(&[save("ada")]),
-        vec![said("actor", "It is kept.")],
+        scripted_calls(&[save("ada")]),
+        vec![scripted_reply("actor", "It is kept.")],
         brief(),
-        called(&[save("eve"), send]),
-        vec![said("actor", "It is told."), said("worker", "Told.")],
+        scripted_calls(&[save("eve"), send]),
+        vec![scripted_reply("actor", "It is told."), scripted_reply("worker", "Told.")],
     ];
     let ran = scripted(&server, "", &calls.concat());
     assert_eq!(server.state().calls, [json!({ "text": "why" })], "{ran:?}");
@@ -350,10 +360,12 @@ fn what_may_go_nowhere_else_is_told_nobody_on_the_way() {
         "type": "skill", "skill": "oracle.ask", "args": { "text": "why" },
         "notify": true, "review": true, "expect": "an answer",
     });
-    let reviewed = said("reviewer", &json!({ "status": "ok" }).to_string());
-    let given_up = said("reviewer", &json!({ "status": "replan", "reason": "the oracle says 42" }).to_string());
-    let again = vec![given_up, said("planner", &plan(&[say()]))];
-    let loops = [called(&[("oracle__ask", json!({ "text": "why" }))]), vec![said("actor", "It says 42.")]];
+    let reviewed = scripted_reply("reviewer", &json!({ "status": "ok" }).to_string());
+    let given_up =
+        scripted_reply("reviewer", &json!({ "status": "replan", "reason": "the oracle says 42" }).to_string());
+    let again = vec![given_up, scripted_reply("planner", &plan(&[say()]))];
+    let loops =
+        [scripted_calls(&[("oracle__ask", json!({ "text": "why" }))]), vec![scripted_reply("actor", "It says 42.")]];
     // An act's text is sent as a notification only if another task follows; otherwise it is the reply.
     let followed = ask(&json!({ "text": "once more" }));
     let plans = [
@@ -363,8 +375,8 @@ fn what_may_go_nowhere_else_is_told_nobody_on_the_way() {
     ];
     for (tasks, more) in plans {
         let (server, inbox) = (server(), Inbox::open());
-        let planned = said("planner", &plan(&tasks));
-        let calls = [vec![planned], more, vec![said("worker", "It is 42.")]].concat();
+        let planned = scripted_reply("planner", &plan(&tasks));
+        let calls = [vec![planned], more, vec![scripted_reply("worker", "It is 42.")]].concat();
         let home = allowed(&config(&server, ""));
         let webhook = format!(
             "[daemon]\ndebounce_ms = 20\n[webhooks.a]\nurl = \"http://{}/\"\nallow_private = true\n\
@@ -399,8 +411,8 @@ fn what_is_withheld_from_a_plan_is_data_for_its_actor() {
     ];
     run(&home, &config(&server, ""), &calls).ok();
     let act = json!({ "type": "act", "detail": "write down when to come", "expect": "a time" });
-    let written = vec![said("actor", "At nine."), said("worker", "At nine.")];
-    let calls = [vec![said("planner", &plan(&[act, say()]))], written].concat();
+    let written = vec![scripted_reply("actor", "At nine."), scripted_reply("worker", "At nine.")];
+    let calls = [vec![scripted_reply("planner", &plan(&[act, say()]))], written].concat();
     home.config(&format!("{}{}", script(&home, &calls), config(&server, "")));
     home.kiso(&["run", "please put the time of the appointment into my calendar file"]).ok();
     let trace = home.kiso(&["trace", "last", "--prompts"]);

@@ -4,7 +4,7 @@ use super::runs::{allowed, ask, plan, say};
 use super::stand_in::{Era, StandIn};
 use serde_json::{Value, json};
 
-fn said(role: &str, reply: &str) -> Value {
+fn scripted_reply(role: &str, reply: &str) -> Value {
     json!({ "role": role, "reply": reply })
 }
 
@@ -30,10 +30,10 @@ fn asked(trusted: bool, message: &str, calls: &[Value]) -> (usize, String) {
 /// A plan whose first task is a loop of calls with this detail, which reads something and then asks the oracle.
 fn looping(detail: &str, reads: Option<Value>) -> Vec<Value> {
     let act = json!({ "type": "act", "detail": detail, "expect": "it is done" });
-    let mut calls = vec![said("planner", &plan(&[act, say()]))];
+    let mut calls = vec![scripted_reply("planner", &plan(&[act, say()]))];
     calls.extend(reads.map(|call| json!({ "role": "actor", "calls": [call] })));
     calls.push(json!({ "role": "actor", "calls": [{ "name": "oracle__ask", "args": { "text": "who is Ada?" } }] }));
-    calls.push(said("actor", "Hello, Ada!"));
+    calls.push(scripted_reply("actor", "Hello, Ada!"));
     calls
 }
 
@@ -67,14 +67,21 @@ fn what_a_skill_tells_a_model_to_do_waits_for_a_word() {
 #[test]
 fn a_plan_is_its_publishers_only_where_its_planner_has_read_it() {
     let asks = ask(&json!({ "text": "who is Ada?" }));
-    let denied =
-        [said("planner", &plan(&[asks.clone(), say()])), said("planner", &plan(&[say()])), said("worker", "Hi.")];
+    let denied = [
+        scripted_reply("planner", &plan(&[asks.clone(), say()])),
+        scripted_reply("planner", &plan(&[say()])),
+        scripted_reply("worker", "Hi."),
+    ];
     let (made, why) = asked(false, "@greet what is the answer?", &denied);
     assert_eq!(made, 0, "{why}");
     assert!(why.contains("the Agent Skills that the message names"), "{why}");
 
     let greets = json!({ "type": "msg", "detail": "greet as @greet says", "notify": true });
-    let calls = [said("planner", &plan(&[greets, asks, say()])), said("worker", "Hi."), said("worker", "Bye.")];
+    let calls = [
+        scripted_reply("planner", &plan(&[greets, asks, say()])),
+        scripted_reply("worker", "Hi."),
+        scripted_reply("worker", "Bye."),
+    ];
     let (made, why) = asked(false, "what is the answer?", &calls);
     assert_eq!(made, 1, "{why}");
 }

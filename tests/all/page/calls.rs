@@ -50,7 +50,7 @@ fn a_tool_loop_is_seen_call_by_call() {
     tab.click(role("button", "Show steps"));
     let first = css(".run-call:first-of-type");
     tab.wait_of(first, "it.innerText.includes('exit 3') && it.innerText.includes('1 file changed')");
-    assert_eq!(tab.of(first, "Boolean(it.querySelector('.outside'))"), false, "{}", tab.describe());
+    assert_eq!(tab.eval_on(first, "Boolean(it.querySelector('.outside'))"), false, "{}", tab.describe());
     tab.wait_of(
         css(".run-call:last-of-type"),
         "it.innerText.includes('fetch') && Boolean(it.querySelector('.outside'))",
@@ -80,7 +80,7 @@ fn a_run_that_failed_says_what_failed_and_is_found_by_its_state() {
     tab.wait_of(css(".chat-from"), "it.innerText.includes('Failed')");
     tab.wait_of(css(".run-now"), "it.innerText.includes('Failed after')");
     tab.wait_of(css(".run-goal"), "it.innerText.includes('1 task failed')");
-    assert_eq!(tab.of(css(".run"), "it.innerText.includes('of 1 task done')"), false, "{}", tab.describe());
+    assert_eq!(tab.eval_on(css(".run"), "it.innerText.includes('of 1 task done')"), false, "{}", tab.describe());
     tab.wait_of(css(".run-thoughts summary"), "it.textContent === 'Activity'");
     stage.open("working");
     stage.say("$ echo fine");

@@ -61,7 +61,7 @@ fn a_reply_streams_in_and_is_never_drawn_anew() {
     let same = format!("it.role === 'status' && it.textContent === {}", thought["text"]);
     tab.wait_of(css(".run-thought"), &same);
     tab.wait_of(role("timer", ""), "/^(\\d+:)?\\d+\\.\\d( ?s)?$/.test(it.textContent)");
-    let began = tab.of(role("timer", ""), "it.textContent");
+    let began = tab.eval_on(role("timer", ""), "it.textContent");
     tab.wait_of(role("timer", ""), &format!("it.textContent !== {began}"));
     server.release_many(40);
     tab.shows("The first paragraph has bold, slanted, struck and code in it");
@@ -83,7 +83,7 @@ fn a_reply_streams_in_and_is_never_drawn_anew() {
     );
     assert_eq!(tab.eval("String(getSelection())"), selected, "what was selected still is");
     // The text from the store equals the streamed one.
-    let live = tab.of(css(REPLY), "it.querySelector('.chat-text').innerText");
+    let live = tab.eval_on(css(REPLY), "it.querySelector('.chat-text').innerText");
     stage.open("stream");
     tab.reload();
     tab.wait_for(role("button", "Copy reply"));
@@ -139,10 +139,10 @@ fn markdown_is_shown_as_what_it_is() {
     tab.wait_for(role("button", "Copy reply"));
     tab.shows("The last words.");
     tab.wait_for(role("heading", "A heading"));
-    let link = tab.of(role("link", "a link"), "[it.href, it.target, it.rel.split(' ').includes('noopener')]");
+    let link = tab.eval_on(role("link", "a link"), "[it.href, it.target, it.rel.split(' ').includes('noopener')]");
     assert_eq!(link, json!(["https://example.org/path", "_blank", true]));
     assert_eq!(
-        tab.of(role("table", ""), "[...it.rows].map((row) => [...row.cells].map((cell) => cell.textContent))"),
+        tab.eval_on(role("table", ""), "[...it.rows].map((row) => [...row.cells].map((cell) => cell.textContent))"),
         json!([["city", "people"], ["Oslo", "709000"], ["Rome", "2750000"]])
     );
     assert_eq!(tab.count(css(&format!("{REPLY} input[type=checkbox]"))), 2);
@@ -180,14 +180,14 @@ fn a_chart_can_be_used_and_read_as_a_table() {
     tab.shows("That is all.");
     // A series is hidden and shown by keyboard.
     tab.focus(role("button", "Oslo"));
-    let pressed = tab.of(role("button", "Oslo"), "it.getAttribute('aria-pressed')");
+    let pressed = tab.eval_on(role("button", "Oslo"), "it.getAttribute('aria-pressed')");
     tab.press("Enter");
     tab.wait_of(role("button", "Oslo"), &format!("it.getAttribute('aria-pressed') !== {pressed}"));
     tab.audit("chat with a chart");
     tab.click(role("button", "Table"));
     tab.wait_for(role("table", ""));
-    let rows =
-        tab.of(role("table", ""), "[...it.rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))");
+    let rows = tab
+        .eval_on(role("table", ""), "[...it.rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))");
     assert_eq!(rows[1], json!(["Jan", "49\u{a0}mm", "67\u{a0}mm"]), "{rows}");
     assert_eq!(rows[2], json!(["Feb", "36.5\u{a0}mm", "73\u{a0}mm"]), "{rows}");
     tab.audit("chat with a table behind a chart");
@@ -208,7 +208,7 @@ fn a_command_is_answered_beside_the_conversation() {
     tab.shows("/status");
     tab.click(role("button", "Dismiss the answer"));
     tab.wait_gone(role("article", "Answer to /help"));
-    assert_eq!(tab.of(MESSAGE, "it.value"), "");
+    assert_eq!(tab.eval_on(MESSAGE, "it.value"), "");
 }
 
 /// The text before a stop stays visible.
@@ -278,7 +278,7 @@ fn a_menu_stays_where_it_was_opened() {
     }
     let menu = css("[role=log] article:last-of-type .chat-acts .menu > button");
     // In one step, so that no frame is drawn between the click and the growth.
-    let moved = tab.of(
+    let moved = tab.eval_on(
         menu,
         "(async () => {
           const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));

@@ -208,7 +208,7 @@ fn a_long_paste_becomes_a_file() {
     stage.open("paste");
     tab.focus(MESSAGE);
     let paste = |characters: usize| {
-        tab.of(
+        tab.eval_on(
             MESSAGE,
             &format!(
                 "(() => {{
@@ -240,7 +240,7 @@ fn a_draft_survives_a_reload() {
     tab.reload();
     tab.wait_of(MESSAGE, "it.value === 'half of a thought'");
     stage.open("elsewhere");
-    assert_eq!(tab.of(MESSAGE, "it.value"), "");
+    assert_eq!(tab.eval_on(MESSAGE, "it.value"), "");
     stage.open("draft");
     tab.wait_of(MESSAGE, "it.value === 'half of a thought'");
     tab.focus(MESSAGE);
@@ -250,7 +250,7 @@ fn a_draft_survives_a_reload() {
     tab.wait_until(&format!("!{kept}"));
     tab.reload();
     tab.wait_for(role("article", "You,"));
-    assert_eq!(tab.of(MESSAGE, "it.value"), "");
+    assert_eq!(tab.eval_on(MESSAGE, "it.value"), "");
 }
 
 /// A question can be edited or sent again, and an answer can be repeated.
@@ -272,7 +272,7 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     let press = |kind: &str, name: &str| {
         let of_last = format!("[role=log] article:nth-last-child(1 of .{kind}) .chat-acts");
         tab.wait_of(css(&of_last), "getComputedStyle(it).opacity === '1'");
-        tab.of(
+        tab.eval_on(
             css(&of_last),
             &format!("[...it.querySelectorAll('button')].find((one) => one.innerText === '{name}').click()"),
         );
@@ -346,8 +346,8 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     tab.click(role("link", "Compare this answer with the one before"));
     tab.wait_for(role("heading", "Two runs compared"));
     tab.wait_for(css(".trace-sides a.mono"));
-    let ids =
-        tab.of(css(".trace"), "[...it.querySelectorAll('.trace-sides a.mono')].map((one) => one.innerText.trim())");
+    let ids = tab
+        .eval_on(css(".trace"), "[...it.querySelectorAll('.trace-sides a.mono')].map((one) => one.innerText.trim())");
     assert!(ids[0].as_str().unwrap() < ids[1].as_str().unwrap(), "{ids}");
     for side in ["Answer A", "Answer B"] {
         tab.wait_of(role("region", side), "it.innerText.includes('none')");

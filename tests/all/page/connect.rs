@@ -59,7 +59,7 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     tab.click(role("radio", "OpenAI"));
     tab.wait_for(css("#connect-key"));
     let field = "[it.type, it.autocomplete, it.required]";
-    assert_eq!(tab.of(css("#connect-key"), field), json!(["password", "off", true]));
+    assert_eq!(tab.eval_on(css("#connect-key"), field), json!(["password", "off", true]));
     tab.audit("the way to a model");
     tab.click(role("radio", "Other server"));
     fill(&stage, "Address", &server.base_url());

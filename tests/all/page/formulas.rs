@@ -62,7 +62,7 @@ fn formulas_are_mathml_and_footnotes_lead_there_and_back() {
     );
     assert_eq!(display, true);
     // The source is available.
-    assert_eq!(tab.of(css(".md-display .md-math"), "it.title"), json!("E = mc^2"));
+    assert_eq!(tab.eval_on(css(".md-display .md-math"), "it.title"), json!("E = mc^2"));
 
     assert_eq!(tab.count(css(".md-note")), 2);
     assert!(tab.text().contains("[^a-z]"), "what names no footnote is text");

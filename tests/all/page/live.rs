@@ -179,7 +179,7 @@ fn a_lost_connection_is_shown_and_heals() {
     tab.shows("One two three four five six.");
     tab.shows("You are back.");
     assert_eq!(tab.count(role("article", "You,")), 2, "each message was sent once\n{}", tab.describe());
-    assert_eq!(tab.of(MESSAGE, "it.value"), "a draft");
+    assert_eq!(tab.eval_on(MESSAGE, "it.value"), "a draft");
     // The page shows a reply while it is streamed; it is stored a moment later.
     let sent = || stage.daemon.get("/sessions/away/messages")["items"].as_array().unwrap().len();
     tab.wait("both replies are kept", || sent() >= 4);
@@ -218,7 +218,7 @@ fn a_restart_of_the_daemon_loses_neither_draft_nor_text() {
     stage.tab.shows(half);
     stage.tab.wait_gone(role("button", "Stop"));
     stage.tab.wait_until("!document.body.innerText.includes('is offline')");
-    assert_eq!(stage.tab.of(MESSAGE, "it.value"), "a draft");
+    assert_eq!(stage.tab.eval_on(MESSAGE, "it.value"), "a draft");
     assert_eq!(stage.tab.count(role("article", "You,")), 1);
     stage.tab.reload();
     stage.tab.shows(half);

@@ -20,10 +20,10 @@ fn a_token_logs_in_and_the_log_out_is_final() {
     tab.press("Enter");
     tab.wait_for(role("alert", ""));
     tab.shows("Run kiso open on your server, or paste a token.");
-    let refused = tab.of(role("alert", ""), "it.innerText");
+    let refused = tab.eval_on(role("alert", ""), "it.innerText");
     let refused = refused.as_str().unwrap().trim();
     assert!(refused.starts_with("The token is not valid") && !refused.contains('`'), "{refused}");
-    assert_eq!(tab.of(role("alert", ""), "it.querySelector('code').textContent"), "kiso token list");
+    assert_eq!(tab.eval_on(role("alert", ""), "it.querySelector('code').textContent"), "kiso token list");
     tab.audit("log-in, refused");
     tab.wait_of(role("textbox", "Token"), "it.value === 'kiso_wrong'");
     tab.press("Control+a");

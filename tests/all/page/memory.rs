@@ -81,10 +81,10 @@ fn facts_are_shown_searched_and_forgotten() {
     tab.focus(role("searchbox", "Search facts"));
     tab.insert_text("where does the user live");
     tab.wait_of(role("list", "facts"), "it.children.length === 1 && it.innerText.includes('Oslo')");
-    tab.of(role("searchbox", "Search facts"), "it.select()");
+    tab.eval_on(role("searchbox", "Search facts"), "it.select()");
     tab.insert_text("zeppelin");
     tab.shows("No matching facts");
-    tab.of(role("searchbox", "Search facts"), "it.select()");
+    tab.eval_on(role("searchbox", "Search facts"), "it.select()");
     tab.press("Delete");
     tab.click(role("button", "Forget fact 2"));
     tab.wait_for(role("dialog", "Forget this fact?"));
@@ -108,7 +108,7 @@ fn memory_is_added_to_and_changed() {
             tab.insert_text(name);
         }
         tab.focus(role("textbox", "Text"));
-        tab.of(role("textbox", "Text"), "it.select()");
+        tab.eval_on(role("textbox", "Text"), "it.select()");
         tab.insert_text(text);
         tab.click(role("button", "Save"));
     };
@@ -128,7 +128,7 @@ fn memory_is_added_to_and_changed() {
     tab.goto(&stage.url("#/memory/facts"));
     write("Add a fact", None, "my password: correct-horse-battery-9");
     tab.shows("it contains a secret");
-    tab.of(role("textbox", "Text"), "it.select()");
+    tab.eval_on(role("textbox", "Text"), "it.select()");
     tab.insert_text("The cat is grey");
     audit_in_both(tab, "a fact that is written");
     tab.click(role("button", "Save"));

@@ -70,7 +70,7 @@ fn files_open_beside_the_conversation() {
         "!it.innerText.includes('Files:') && it.innerText.includes('26 kB') && it.innerText.includes('2 files')",
     );
     tab.wait_of(css(".chat-asked .file-chip img"), "it.naturalWidth === 1");
-    assert_eq!(tab.of(role("link", "data.bin"), "it.download"), "data.bin", "what has no preview is downloaded");
+    assert_eq!(tab.eval_on(role("link", "data.bin"), "it.download"), "data.bin", "what has no preview is downloaded");
     tab.audit("a message with files");
     keep(tab, "files-sent");
 

@@ -63,7 +63,7 @@ fn a_pill_is_made_changed_shared_and_deleted() {
     // The pill is changed, and shared as a line that another home can import.
     tab.goto(&stage.url("#/pills"));
     tab.click(role("button", "Change shout"));
-    tab.of(role("textbox", "Prompt"), "it.select()");
+    tab.eval_on(role("textbox", "Prompt"), "it.select()");
     tab.insert_text("$ echo {input} | rev");
     tab.click(role("checkbox", "data"));
     tab.click(role("button", "Save pill"));
@@ -76,7 +76,7 @@ fn a_pill_is_made_changed_shared_and_deleted() {
     tab.click(role("button", "Add pills"));
     tab.shows("Line 2 is not a pill.");
     assert_eq!(pills(&stage).len(), 1);
-    tab.of(role("textbox", "Pills as lines of JSON"), "it.select()");
+    tab.eval_on(role("textbox", "Pills as lines of JSON"), "it.select()");
     tab.insert_text("{\"name\": \"wave\", \"template\": \"$ echo bye {input}\"}");
     tab.click(role("button", "Add pills"));
     tab.wait_of(role("list", "Pills"), "it.innerText.includes('!wave')");
@@ -117,7 +117,10 @@ fn tags_are_marked_and_lead_to_what_has_the_same() {
     tab.wait_of(css("#search"), "it.value === '#travel' && document.activeElement === it");
     tab.wait_of(css("nav.sessions"), "it.innerText.includes('the last trip') && it.innerText.includes('a boat')");
     // The marks do not change the text.
-    assert_eq!(tab.of(css(".chat-asked .run-text"), "it.textContent"), "$ echo 'a boat (#travel, #data) and `#no`'");
+    assert_eq!(
+        tab.eval_on(css(".chat-asked .run-text"), "it.textContent"),
+        "$ echo 'a boat (#travel, #data) and `#no`'"
+    );
 }
 
 /// Rule: "Charts: Live Chart.js visualization": the chart of a run, from the chart skill.

@@ -123,8 +123,8 @@ fn a_picture_opens_in_front_of_everything() {
     // Position and zoom are controlled by keys; there are a vector picture and a bitmap.
     let place = css("dialog header [role=status]");
     tab.wait_of(place, "/^1 of [2-9]$/.test(it.textContent)");
-    let count = tab.of(place, "Number(it.textContent.split(' ').pop())").as_u64().unwrap();
-    let first = tab.of(css("dialog img"), "it.src");
+    let count = tab.eval_on(place, "Number(it.textContent.split(' ').pop())").as_u64().unwrap();
+    let first = tab.eval_on(css("dialog img"), "it.src");
     for (key, at) in
         [("ArrowRight", 2), ("ArrowLeft", 1), ("End", count), ("Home", 1), ("ArrowLeft", count), ("ArrowRight", 1)]
     {

@@ -196,5 +196,5 @@ fn a_reply_is_announced_once() {
     let heard = tab.eval("window.heard.filter((text) => text.includes('hello there')).length");
     assert_eq!(heard, 1, "{}", tab.eval("window.heard"));
     tab.wait_for(role("article", "kiso,"));
-    assert_eq!(tab.of(role("log", "Messages"), "it.getAttribute('aria-live')"), "off");
+    assert_eq!(tab.eval_on(role("log", "Messages"), "it.getAttribute('aria-live')"), "off");
 }

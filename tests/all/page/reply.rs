@@ -27,9 +27,10 @@ fn a_command_shows_its_output_while_it_runs_and_its_exit_code_in_the_end() {
     for tab in [tab, &other] {
         tab.wait_of(css("figure.terminal.failed"), "it.textContent.includes('exit 3')");
         tab.wait_of(css("figure.terminal .terminal-errors"), "it.innerText.trim() === 'bad'");
-        let written = tab.of(css("figure.terminal .run-output"), "[it.textContent, getComputedStyle(it).whiteSpace]");
+        let written =
+            tab.eval_on(css("figure.terminal .run-output"), "[it.textContent, getComputedStyle(it).whiteSpace]");
         assert_eq!(written, json!(["first\nlast", "pre"]), "lines and columns are what they were");
-        let mono = tab.of(css("figure.terminal .run-output"), "getComputedStyle(it).fontFamily.includes('mono')");
+        let mono = tab.eval_on(css("figure.terminal .run-output"), "getComputedStyle(it).fontFamily.includes('mono')");
         assert_eq!(mono, true);
     }
     tab.wait_for(role("button", "Try again"));
@@ -48,7 +49,7 @@ fn a_command_stands_once() {
     let tab = &stage.tab;
     stage.open("once");
     let seen = |part: &str| {
-        let log = tab.of(role("log", "Messages"), "it.innerText");
+        let log = tab.eval_on(role("log", "Messages"), "it.innerText");
         log.as_str().unwrap().matches(part).count()
     };
     stage.say("$ echo begun; while [ ! -e go ]; do sleep 0.05; done; grep nothing /dev/null; cat nowhere");
@@ -139,9 +140,9 @@ fn a_table_is_a_table_and_a_picture_stands_once() {
     tab.wait_for(role("link", ".svg"));
     tab.wait_for(role("link", ".png"));
     assert!(!tab.has(css(".made-picture")), "what is drawn as a chart is not a picture beside it");
-    let list = tab.of(css("[role=log] article:last-of-type"), "it.innerText.includes('Files:')");
+    let list = tab.eval_on(css("[role=log] article:last-of-type"), "it.innerText.includes('Files:')");
     assert_eq!(list, false, "files are told as data, and stand once");
-    let width = tab.of(css("article .chart"), "it.offsetWidth / it.closest('article').offsetWidth");
+    let width = tab.eval_on(css("article .chart"), "it.offsetWidth / it.closest('article').offsetWidth");
     assert!(width.as_f64().unwrap() > 0.98, "{width}");
     tab.reload();
     tab.wait_for(css("article canvas"));
@@ -170,7 +171,7 @@ fn a_picture_that_nothing_else_shows_stands_in_the_reply() {
     stage.say("Draw the rain");
     let picture = css(".made-picture img");
     tab.wait_of(picture, "it.naturalWidth > 0 && it.src.endsWith('.svg')");
-    let width = tab.of(picture, "it.offsetWidth / it.closest('article').offsetWidth");
+    let width = tab.eval_on(picture, "it.offsetWidth / it.closest('article').offsetWidth");
     assert!(width.as_f64().unwrap() > 0.98, "{width}");
     assert_eq!(tab.count(css(".made-picture")), 1, "the same as SVG and as PNG is one picture");
     tab.audit("a reply with a picture");

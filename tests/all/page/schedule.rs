@@ -24,11 +24,11 @@ fn a_schedule_is_added_by_a_form() {
     // A dialog's scroll bar is a part of the dialog.
     let pressed = |x: &str| {
         let at = format!("{{ clientX: {x}, clientY: it.getBoundingClientRect().top + 5, bubbles: true }}");
-        tab.of(css("dialog"), &format!("it.dispatchEvent(new MouseEvent('mousedown', {at}))"));
+        tab.eval_on(css("dialog"), &format!("it.dispatchEvent(new MouseEvent('mousedown', {at}))"));
     };
     pressed("it.getBoundingClientRect().right - 5");
     tab.type_text("t");
-    assert_eq!(tab.of(role("textbox", "Name"), "it.value"), "t");
+    assert_eq!(tab.eval_on(role("textbox", "Name"), "it.value"), "t");
     pressed("it.getBoundingClientRect().right + 5");
     tab.wait_gone(role("dialog", ""));
     tab.click(role("button", "Add a schedule"));
@@ -43,7 +43,7 @@ fn a_schedule_is_added_by_a_form() {
     tab.focus(role("textbox", "Message"));
     tab.insert_text("$ echo tea is ready");
     // The daemon's message about an invalid expression is shown at its field.
-    tab.of(
+    tab.eval_on(
         role("combobox", "How often"),
         "(it.value = 'cron', it.dispatchEvent(new Event('change', { bubbles: true })))",
     );
@@ -56,13 +56,13 @@ fn a_schedule_is_added_by_a_form() {
     tab.wait_of(css("#schedule-when"), &format!("it.innerText.includes({wrong})"));
     audit_in_both(tab, "a schedule with a mistake");
     assert_eq!(schedules(&stage), Vec::<Value>::new());
-    tab.of(role("textbox", "Cron expression"), "it.select()");
+    tab.eval_on(role("textbox", "Cron expression"), "it.select()");
     tab.insert_text("30 8 * * MON-FRI");
     tab.wait_of(css("#schedule-when"), "it.innerText.includes('Monday to Friday at 8:30 AM')");
     // Replies go to a new chat named after the schedule, unless another one is chosen.
-    let chosen = tab.of(role("combobox", "Send replies to"), "it.selectedOptions[0].text");
+    let chosen = tab.eval_on(role("combobox", "Send replies to"), "it.selectedOptions[0].text");
     assert_eq!(chosen, "A new chat");
-    assert_eq!(tab.of(role("combobox", "Time zone"), "it.value"), "UTC");
+    assert_eq!(tab.eval_on(role("combobox", "Time zone"), "it.value"), "UTC");
     tab.click(role("button", "Add schedule"));
     tab.wait_gone(role("dialog", ""));
     tab.wait_of(
@@ -178,9 +178,9 @@ fn a_schedule_is_edited() {
         tab.wait_for(role("dialog", "Edit tea"));
     };
     edit();
-    assert_eq!(tab.of(role("textbox", "Message"), "it.value"), "$ echo tea");
-    assert_eq!(tab.of(role("combobox", "How often"), "it.value"), "workdays");
-    assert_eq!(tab.of(css("#schedule-time"), "it.value"), "16:00");
+    assert_eq!(tab.eval_on(role("textbox", "Message"), "it.value"), "$ echo tea");
+    assert_eq!(tab.eval_on(role("combobox", "How often"), "it.value"), "workdays");
+    assert_eq!(tab.eval_on(css("#schedule-time"), "it.value"), "16:00");
     assert!(!tab.has(role("textbox", "Name")), "the name is that of its session, and stays");
     audit_in_both(tab, "a schedule that is edited");
     // Without a change, nothing is sent.
@@ -188,7 +188,7 @@ fn a_schedule_is_edited() {
     tab.wait_gone(role("dialog", ""));
     assert!(!tab.requests_to("/schedules/tea").iter().any(|request| request.method == "PATCH"));
     edit();
-    tab.of(role("textbox", "Message"), "it.select()");
+    tab.eval_on(role("textbox", "Message"), "it.select()");
     tab.focus(role("textbox", "Message"));
     tab.insert_text("$ echo coffee");
     tab.click(role("button", "Save"));
@@ -201,16 +201,19 @@ fn a_schedule_is_edited() {
     assert_eq!(schedules(&stage), [wanted]);
     // A refusal by the daemon is shown at its field, and nothing changes.
     edit();
-    tab.of(css("#schedule-preset"), "(it.value = 'cron', it.dispatchEvent(new Event('change', { bubbles: true })))");
-    tab.of(role("textbox", "Cron expression"), "it.select()");
+    tab.eval_on(
+        css("#schedule-preset"),
+        "(it.value = 'cron', it.dispatchEvent(new Event('change', { bubbles: true })))",
+    );
+    tab.eval_on(role("textbox", "Cron expression"), "it.select()");
     tab.focus(role("textbox", "Cron expression"));
     tab.insert_text("61 * * * *");
     tab.click(role("button", "Save"));
     tab.wait_of(role("textbox", "Cron expression"), "it.ariaInvalid === 'true'");
     assert_eq!(schedules(&stage)[0]["when"], "0 16 * * MON-FRI");
-    tab.of(role("textbox", "Cron expression"), "it.select()");
+    tab.eval_on(role("textbox", "Cron expression"), "it.select()");
     tab.insert_text("*/15 * * * *");
-    tab.of(
+    tab.eval_on(
         role("combobox", "Send replies to"),
         "(it.value = '', it.dispatchEvent(new Event('input', { bubbles: true })))",
     );
@@ -236,16 +239,19 @@ fn a_schedule_is_written_as_people_speak() {
     tab.wait_of(css("#schedule-name-help"), "it.innerText.includes('morning-news-zurich')");
     tab.focus(role("textbox", "Message"));
     tab.insert_text("$ echo news");
-    tab.of(css("#schedule-preset"), "(it.value = 'words', it.dispatchEvent(new Event('change', { bubbles: true })))");
+    tab.eval_on(
+        css("#schedule-preset"),
+        "(it.value = 'words', it.dispatchEvent(new Event('change', { bubbles: true })))",
+    );
     tab.focus(role("textbox", "When, in words"));
     tab.insert_text("every fortnight");
     tab.click(role("button", "Add schedule"));
     tab.wait_of(role("textbox", "When, in words"), "it.ariaInvalid === 'true' && document.activeElement === it");
-    tab.of(role("textbox", "When, in words"), "it.select()");
+    tab.eval_on(role("textbox", "When, in words"), "it.select()");
     tab.insert_text("every weekday at 8");
-    let titles = tab.of(role("combobox", "Send replies to"), "[...it.options].map((one) => one.text).join('|')");
+    let titles = tab.eval_on(role("combobox", "Send replies to"), "[...it.options].map((one) => one.text).join('|')");
     assert!(titles.as_str().unwrap().contains("$ echo the news of today"), "{titles}");
-    tab.of(
+    tab.eval_on(
         role("combobox", "Send replies to"),
         "(it.value = 'chat-2026-11-28-1904', it.dispatchEvent(new Event('input', { bubbles: true })))",
     );

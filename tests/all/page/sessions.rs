@@ -82,7 +82,7 @@ fn a_question_mark_lists_the_keys() {
     stage.open("keys");
     tab.focus(MESSAGE);
     tab.type_text("?");
-    assert_eq!(tab.of(MESSAGE, "it.value"), "?");
+    assert_eq!(tab.eval_on(MESSAGE, "it.value"), "?");
     assert!(!tab.has(role("dialog", "Keyboard shortcuts")));
     tab.goto(&stage.url("#/pills"));
     tab.wait_for(role("button", "New pill"));
@@ -126,7 +126,7 @@ fn what_was_said_is_found_again() {
     let in_view = "document.querySelector('article.marked')?.getBoundingClientRect().top >= 0";
     // The message is scrolled into view twice, the second time in the next frame.
     tab.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
-    tab.of(role("log", "Messages"), "it.scrollTop = 0");
+    tab.eval_on(role("log", "Messages"), "it.scrollTop = 0");
     tab.wait_until(&format!(
         "!({in_view}) || document.querySelector('article.marked').getBoundingClientRect().top > innerHeight"
     ));
@@ -157,7 +157,7 @@ fn a_session_is_exported_and_deleted() {
     stage.open("gone");
     tab.shows("Forgotten soon.");
     tab.click(css(".chat-head > .menu button"));
-    let export = tab.of(role("menuitem", "Export"), "[new URL(it.href).pathname, it.download]");
+    let export = tab.eval_on(role("menuitem", "Export"), "[new URL(it.href).pathname, it.download]");
     assert_eq!(export, json!(["/sessions/gone/export", "gone.jsonl"]));
     tab.audit("menu of a session");
     tab.press("End");
@@ -369,7 +369,7 @@ fn several_sessions_are_deleted_at_once() {
     tab.click(role("checkbox", "The delta"));
     tab.click(css(".sessions-selection button[aria-label=Delete]"));
     tab.wait_for(role("dialog", "Delete 3 chats?"));
-    let named = tab.of(css("dialog .dialog-list"), "[...it.children].map((one) => one.innerText.trim())");
+    let named = tab.eval_on(css("dialog .dialog-list"), "[...it.children].map((one) => one.innerText.trim())");
     let mut named: Vec<&str> = named.as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
     named.sort_unstable();
     assert_eq!(named, ["The alpha", "The beta", "The delta"]);
@@ -397,7 +397,7 @@ fn several_sessions_are_deleted_at_once() {
     act(tab, "gamma", "Select");
     tab.click(role("checkbox", "The gamma"));
     tab.wait_of(role("group", "Selected chats"), "it.innerText.includes('0 selected')");
-    assert_eq!(tab.of(css(".sessions-selection button[aria-label=Archive]"), "it.disabled"), true);
+    assert_eq!(tab.eval_on(css(".sessions-selection button[aria-label=Archive]"), "it.disabled"), true);
     let boxes = "[...document.querySelectorAll('nav.sessions input')]";
     tab.eval(&format!("{boxes}[0].click()"));
     tab.eval(&format!(

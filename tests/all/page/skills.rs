@@ -47,12 +47,12 @@ fn grant(stage: &Stage) -> Value {
 /// Whether a checkbox is checked.
 #[track_caller]
 fn ticked(tab: &Tab, name: &str) -> bool {
-    tab.of(role("checkbox", name), "it.checked") == true
+    tab.eval_on(role("checkbox", name), "it.checked") == true
 }
 
 #[track_caller]
 fn items(tab: &Tab, list: &str) -> Vec<String> {
-    let items = tab.of(role("list", list), "[...it.children].map((one) => one.innerText.trim())");
+    let items = tab.eval_on(role("list", list), "[...it.children].map((one) => one.innerText.trim())");
     items.as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect()
 }
 
@@ -189,7 +189,7 @@ before = { type = \"string\" }
     let told = stage.daemon.get("/skills/echo");
     let declared: Vec<&String> = told["tools"][0]["args"]["properties"].as_object().unwrap().keys().collect();
     assert_eq!(declared, order, "the catalogue has them as the manifest does");
-    let asked = tab.of(
+    let asked = tab.eval_on(
         css("form.call"),
         "[...it.querySelectorAll('[id^=\"arg.\"]:is(input, select, textarea)')].map((one) => one.id.slice(4))",
     );
@@ -429,7 +429,7 @@ fn what_cannot_be_installed_says_why() {
     tab.wait_of(role("textbox", "Name"), "it.ariaInvalid === 'true'");
     tab.wait_of(css("#install-name-wrong"), "it.innerText.includes('data')");
     audit_in_both(tab, "a name that is taken");
-    tab.of(role("textbox", "Name"), "it.select()");
+    tab.eval_on(role("textbox", "Name"), "it.select()");
     tab.insert_text("sums");
     tab.click(role("button", "Install"));
     tab.wait_until("location.hash === '#/skills/sums'");
@@ -439,6 +439,6 @@ fn what_cannot_be_installed_says_why() {
     // Each plain function has its own form.
     let tools = stage.daemon.get("/skills/sums")["tools"].clone();
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
-    let offered = tab.of(role("combobox", "Function"), "[...it.options].map((one) => one.value)");
+    let offered = tab.eval_on(role("combobox", "Function"), "[...it.options].map((one) => one.value)");
     assert_eq!(offered, json!(names));
 }

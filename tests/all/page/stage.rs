@@ -117,7 +117,7 @@ pub(crate) fn manage(tab: &Tab, screen: &str) {
 #[track_caller]
 pub(crate) fn unfold(tab: &Tab) {
     tab.wait_for(role("button", "Manage"));
-    if tab.of(role("button", "Manage"), "it.getAttribute('aria-expanded')") == "false" {
+    if tab.eval_on(role("button", "Manage"), "it.getAttribute('aria-expanded')") == "false" {
         tab.click(role("button", "Manage"));
     }
 }

@@ -63,7 +63,7 @@ fn open_step(tab: &Tab, seq: u64) -> String {
 /// Names and values of a description list, as an object.
 #[track_caller]
 fn facts(tab: &Tab, selector: &str) -> Value {
-    tab.of(
+    tab.eval_on(
         css(selector),
         "Object.fromEntries([...it.children].map((row) => [...row.children].map((cell) => cell.innerText.trim())))",
     )
@@ -127,7 +127,7 @@ fn a_trace_tells_what_each_step_took_and_cost() {
 
     // A step in the list shows its duration, tokens, cost, next node and reason.
     let routed = seq(&events, "routed");
-    let line = tab.of(
+    let line = tab.eval_on(
         css(&format!("#step-{routed}")),
         "['at', 'took', 'tokens', 'cost', 'moves'].map((name) => it.querySelector(`.trace-${name}`).innerText.trim().replace('\\ntokens', ''))",
     );
@@ -155,7 +155,7 @@ fn called_tools_are_told(stage: &Stage, events: &[Value]) {
     let body = open_step(tab, called);
     let results = events.iter().find(|event| event["kind"] == "called").unwrap()["body"]["results"].clone();
     let echo = format!("{body} .trace-results > li:nth-child(1)");
-    let text = tab.of(css(&echo), "it.innerText");
+    let text = tab.eval_on(css(&echo), "it.innerText");
     for part in
         ["\"text\": \"hello, house\"", "Limits used", "Component", "GET api.example.org", "secret token", "96 MiB"]
     {
@@ -164,8 +164,8 @@ fn called_tools_are_told(stage: &Stage, events: &[Value]) {
     tab.wait_of(css(&format!("{echo} > header .badge")), "it.textContent === 'ok'");
     let digest = stage.daemon.get("/skills/echo")["digest"].clone();
     assert_eq!(results[0]["skill_digest"], digest);
-    assert_eq!(tab.of(css(&format!("{echo} .trace-digest code")), "it.title"), digest);
-    let meters = tab.of(
+    assert_eq!(tab.eval_on(css(&format!("{echo} .trace-digest code")), "it.title"), digest);
+    let meters = tab.eval_on(
         css(&format!("{echo} .trace-limits")),
         "Object.fromEntries([...it.querySelectorAll('[role=meter]')].map((one) => [one.ariaLabel, [one.ariaValueNow, one.ariaValueMax]]))",
     );
@@ -176,7 +176,7 @@ fn called_tools_are_told(stage: &Stage, events: &[Value]) {
     );
     assert_eq!(meters["Time"][1], limits["millis"].to_string(), "{meters}");
     // The other call failed; the host's message to the model about it is below.
-    let exec = tab.of(css(&format!("{body} .trace-results > li:nth-child(2)")), "it.innerText");
+    let exec = tab.eval_on(css(&format!("{body} .trace-results > li:nth-child(2)")), "it.innerText");
     for part in ["exit 3", "exit code: 3", "plum", "Reflection", "error"] {
         assert!(exec.as_str().unwrap().contains(part), "{part}: {exec}");
     }
@@ -205,7 +205,7 @@ fn prompts_come_on_demand(stage: &Stage, run: &str, events: &[Value]) {
     tab.click(css(&format!("{system} > summary")));
     tab.wait_of(css(&format!("{system} pre")), "it.textContent.length > 100");
     tab.click(css(&format!("#step-{acted} .trace-raw > summary")));
-    let raw = tab.of(css(&format!("#step-{acted} .trace-raw pre")), "JSON.parse(it.textContent)");
+    let raw = tab.eval_on(css(&format!("#step-{acted} .trace-raw pre")), "JSON.parse(it.textContent)");
     assert_eq!(raw["body"], events.iter().find(|event| event["seq"] == acted).unwrap()["body"]);
 }
 
@@ -345,7 +345,7 @@ fn two_runs_of_a_message_are_compared() {
             &format!("it.innerText.includes('{run}') && it.innerText.includes('Count the words')"),
         );
     }
-    let figures = tab.of(
+    let figures = tab.eval_on(
         role("table", "Figures of both runs"),
         "Object.fromEntries([...it.tBodies[0].rows].map((row) => [row.cells[0].innerText, [...row.cells].slice(1).map((cell) => cell.innerText.trim())]))",
     );

@@ -28,12 +28,12 @@ pub(super) struct Figure {
     /// Bytes of the longest request: the minimum that has to be read.
     pub longest: usize,
     /// Bytes that were not the beginning of an earlier request.
-    pub anew: usize,
+    pub fresh: usize,
 }
 
 impl Figure {
     pub(super) fn ratio(self) -> f64 {
-        self.anew as f64 / self.longest as f64
+        self.fresh as f64 / self.longest as f64
     }
 }
 
@@ -43,11 +43,11 @@ impl Figures {
         self.roles.values().fold(Figure::default(), |sum, role| Figure {
             requests: sum.requests + role.requests,
             longest: sum.longest + role.longest,
-            anew: sum.anew + role.anew,
+            fresh: sum.fresh + role.fresh,
         })
     }
 
-    fn of(requests: &[Seen]) -> Self {
+    fn from_requests(requests: &[Seen]) -> Self {
         let mut figures = Self::default();
         let mut before: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         // Work after the reply is requested only once.
@@ -57,7 +57,7 @@ impl Figures {
             let figure = figures.roles.entry(seen.role().to_owned()).or_default();
             figure.requests += 1;
             figure.longest = figure.longest.max(text.len());
-            figure.anew += text.len() - known;
+            figure.fresh += text.len() - known;
             earlier.push(text);
         }
         figures
@@ -95,7 +95,7 @@ pub(super) fn figures(kiso: &Path, course: &Course) -> Figures {
         assert!(ran.status.success(), "{}: {}", course.name, String::from_utf8_lossy(&ran.stderr));
     }
     assert_eq!(server.problems(), Vec::<String>::new(), "{}", course.name);
-    Figures::of(&server.requests())
+    Figures::from_requests(&server.requests())
 }
 
 fn reply(role: &str, text: &str) -> Value {

@@ -4,7 +4,7 @@ use super::{copy_of, home};
 use crate::harness::Home;
 
 /// A variable that the interpreter reads at its start, so that it cannot use the snapshot. The value is the default.
-const ANEW: &str = "PYTHONINTMAXSTRDIGITS=4300";
+const WITHOUT_SNAPSHOT: &str = "PYTHONINTMAXSTRDIGITS=4300";
 
 /// Prefix of the last line that each of them prints, before its exit code.
 const END: &str = "--- ended: ";
@@ -88,7 +88,7 @@ pub(crate) fn different_when_started(home: &Home, dir: &str, lines: &[&str]) -> 
         let script: Vec<_> = lines.iter().map(|line| format!("({line}) 2>&1; printf '\\n{END}%s\\n' $?\n")).collect();
         let stdout = run(&format!("mkdir -p {dir}; cd {dir}; {first}\n{}", script.concat())).ok().stdout.clone();
         // The only allowed difference.
-        let stdout = stdout.replace(&format!("'{}', ", ANEW.split('=').next().unwrap()), "");
+        let stdout = stdout.replace(&format!("'{}', ", WITHOUT_SNAPSHOT.split('=').next().unwrap()), "");
         stdout.split_inclusive('\n').fold(vec![String::new()], |mut all, line| {
             all.last_mut().unwrap().push_str(line);
             if line.starts_with(END) {
@@ -99,10 +99,12 @@ pub(crate) fn different_when_started(home: &Home, dir: &str, lines: &[&str]) -> 
     };
     let mut different = String::new();
     for lines in lines.chunks(5) {
-        let (kept, anew) = (said(lines, ""), said(lines, &format!("export {ANEW}")));
-        assert_eq!((kept.len(), anew.len()), (lines.len() + 1, lines.len() + 1), "{kept:?}\n{anew:?}");
-        for ((line, kept), anew) in lines.iter().zip(kept).zip(anew).filter(|((_, kept), anew)| kept != anew) {
-            different += &format!("### {line}\nkept:\n{kept}\nanew:\n{anew}\n");
+        let (kept, started) = (said(lines, ""), said(lines, &format!("export {WITHOUT_SNAPSHOT}")));
+        assert_eq!((kept.len(), started.len()), (lines.len() + 1, lines.len() + 1), "{kept:?}\n{started:?}");
+        for ((line, kept), started) in
+            lines.iter().zip(kept).zip(started).filter(|((_, kept), started)| kept != started)
+        {
+            different += &format!("### {line}\nkept:\n{kept}\nstarted:\n{started}\n");
         }
     }
     different
@@ -180,7 +182,7 @@ fn it_goes_on_in_a_folder_as_it_does_in_the_workspace() {
         if is_kept {
             for line in lines {
                 // Includes the files that it leaves in the folder.
-                let [kept, cold] = [line.to_owned(), format!("export {ANEW}; {line}")].map(|line| {
+                let [kept, cold] = [line.to_owned(), format!("export {WITHOUT_SNAPSHOT}; {line}")].map(|line| {
                     let said = run(&line);
                     let changes = home.kiso(&["--json", "diff", "--session", session]).stdout.clone();
                     home.kiso(&["diff", "--session", session, "--discard"]);

@@ -100,7 +100,7 @@ pub(super) fn printed(turn: &Turn, ran: &Ran, wrong: &mut Vec<String>) {
 const TOLD: [&str; 5] = ["planner", "reasoner", "actor", "reviewer", "worker"];
 
 /// Checks that each request of those roles contains the user's message unchanged.
-pub(super) fn told(say: &str, requests: &[Seen], wrong: &mut Vec<String>) {
+pub(super) fn check_message(say: &str, requests: &[Seen], wrong: &mut Vec<String>) {
     let lacking = requests.iter().filter(|seen| TOLD.contains(&seen.role()) && !seen.prompt().contains(say.trim()));
     wrong.extend(lacking.map(|seen| format!("the {} is not told {say:?}:\n{}", seen.role(), seen.prompt())));
 }

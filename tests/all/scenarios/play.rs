@@ -1,6 +1,6 @@
 //! Plays a scenario: its home, its servers, and its turns.
 
-use super::check::{asked, fits, holding, printed, select, told, traced};
+use super::check::{asked, check_message, fits, holding, printed, select, traced};
 use super::{Query, Scenario, Turn};
 use crate::harness::{Home, Ran};
 use crate::model_server::{ModelServer, Reply, Script};
@@ -56,7 +56,7 @@ pub(super) fn play(scenario: &Scenario, format: &str) -> Vec<String> {
             _ => take(&home, scenario, turn, &server, &mut found),
         }
         if let Some(say) = &turn.say {
-            told(turn.told.as_ref().unwrap_or(say), &server.requests()[before..], &mut found);
+            check_message(turn.told.as_ref().unwrap_or(say), &server.requests()[before..], &mut found);
         }
         wrong.extend(found.into_iter().map(|text| format!("- turn {number}: {text}")));
     }

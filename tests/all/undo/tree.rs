@@ -26,7 +26,7 @@ enum Entry {
 pub(crate) struct Tree(BTreeMap<PathBuf, Entry>);
 
 impl Tree {
-    pub(crate) fn of(root: &Path) -> Tree {
+    pub(crate) fn read(root: &Path) -> Tree {
         let (mut entries, mut inodes) = (BTreeMap::new(), BTreeMap::new());
         let mut paths = Vec::new();
         below(root, &mut paths);

@@ -72,7 +72,7 @@ pub(super) struct Appended {
 
 impl Appended {
     /// The data so far.
-    pub(super) fn of(wire: &mut Wire, fleet: &str) -> Appended {
+    pub(super) fn read(wire: &mut Wire, fleet: &str) -> Appended {
         let mut state = |stream: &str| {
             let info = wire.ask(&format!("$JS.API.STREAM.INFO.KISO_{fleet}_{stream}"), &[], b"");
             let number = |name: &str| info["state"][name].as_u64().unwrap_or_else(|| panic!("{info}"));

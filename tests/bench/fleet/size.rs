@@ -62,12 +62,12 @@ fn messages(nats: &Nats) {
         ("the first message of a session", "new-N", "$ echo N"),
     ];
     for (what, session, text) in kinds {
-        let before = (Appended::of(&mut wire, "size"), space(machine.dir.path()));
+        let before = (Appended::read(&mut wire, "size"), space(machine.dir.path()));
         for n in 0..COUNTED {
             let [session, text] = [session, text].map(|text| text.replace('N', &n.to_string()));
             door.message(&mut client, &session, &text);
         }
-        let (after, stays) = (Appended::of(&mut wire, "size").since(before.0), space(machine.dir.path()) - before.1);
+        let (after, stays) = (Appended::read(&mut wire, "size").since(before.0), space(machine.dir.path()) - before.1);
         let each = |count: u64| count as f64 / COUNTED as f64;
         println!(
             "| {what}: appended to the log | {:.1} messages | {} bytes | |",
@@ -87,7 +87,7 @@ fn messages(nats: &Nats) {
     println!("| resident memory, one that stands by | | {} MiB | |", standby.resident() >> 20);
     standby.end();
     door.served.end();
-    let log = Appended::of(&mut wire, "size").log_bytes;
+    let log = Appended::read(&mut wire, "size").log_bytes;
     let times = (0..TAKEOVERS).map(|_| {
         let started = Instant::now();
         let served = another.start();
@@ -188,13 +188,13 @@ fn with_files(path: &Path, sessions: u32) {
 fn server(mut nats: Nats) {
     let dir = TempDir::new().expect("there is room");
     let config = std::fs::read_to_string(home().path().join("config.toml")).expect("it has one");
-    let before = Needs::of(&mut nats);
+    let before = Needs::measure(&mut nats);
     for n in 0..EMPTY_HOMES {
         let home = TempDir::new_in(dir.path()).expect("there is room");
         std::fs::write(home.path().join("config.toml"), &config).expect("there is room");
         Machine::new(home, &nats, &format!("empty-{n}"), "m0").status();
     }
-    let with_homes = Needs::of(&mut nats);
+    let with_homes = Needs::measure(&mut nats);
     let (mut wire, payload) = (nats.connect(), [7; 200]);
     stream(&mut wire, "PIECES", "pieces.*");
     for begin in (0..PIECES).step_by(usize::try_from(ON_THEIR_WAY).expect("few")) {
@@ -203,7 +203,7 @@ fn server(mut nats: Nats) {
         let sent: Vec<String> = sent.collect::<Result<_, _>>().expect("it is connected");
         sent.iter().for_each(|inbox| drop(wire.answer(inbox).expect("it is confirmed")));
     }
-    let with_pieces = Needs::of(&mut nats);
+    let with_pieces = Needs::measure(&mut nats);
     println!("| nats: memory for each home with nothing in it | {} | |", with_homes.memory(&before, EMPTY_HOMES));
     println!("| nats: disk for it | | {} bytes | |", (with_homes.disk - before.disk) / EMPTY_HOMES);
     println!(
@@ -217,22 +217,22 @@ fn server(mut nats: Nats) {
 /// Bytes that a server needs: memory while running and after a restart with the same files, and disk.
 struct Needs {
     at_work: u64,
-    started_anew: u64,
+    restarted: u64,
     disk: u64,
 }
 
 impl Needs {
-    fn of(nats: &mut Nats) -> Needs {
+    fn measure(nats: &mut Nats) -> Needs {
         let (at_work, disk) = (resident(nats), disk(nats));
         nats.kill();
         nats.restart();
-        Needs { at_work, started_anew: resident(nats), disk }
+        Needs { at_work, restarted: resident(nats), disk }
     }
 
     /// Additional memory for each of `count` items: after a restart, and while running.
     fn memory(&self, before: &Needs, count: u64) -> String {
-        let least = self.started_anew.saturating_sub(before.started_anew) / count;
-        let most = self.at_work.saturating_sub(before.started_anew) / count;
+        let least = self.restarted.saturating_sub(before.restarted) / count;
+        let most = self.at_work.saturating_sub(before.restarted) / count;
         format!("{least} bytes | {most} bytes")
     }
 }
@@ -253,10 +253,10 @@ fn resident(nats: &Nats) -> u64 {
 
 /// Bytes of its files in whole blocks.
 fn disk(nats: &Nats) -> u64 {
-    fn of(path: &Path) -> u64 {
+    fn bytes_below(path: &Path) -> u64 {
         use std::os::unix::fs::MetadataExt;
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-        entries.map(|entry| entry.metadata().map_or(0, |data| data.blocks() * 512) + of(&entry.path())).sum()
+        entries.map(|entry| entry.metadata().map_or(0, |data| data.blocks() * 512) + bytes_below(&entry.path())).sum()
     }
-    of(&nats.dir().join("store"))
+    bytes_below(&nats.dir().join("store"))
 }

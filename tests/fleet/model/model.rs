@@ -291,8 +291,8 @@ impl Fleet {
         let Some(epoch) = member.serves() else { return };
         let stage = member.store[message];
         if member.writes() {
-            let anew = || self.is(Flaw::MessageWithoutKey) && state.accepted(message) < 2;
-            if stage == Stage::Unknown || anew() {
+            let accepts_again = || self.is(Flaw::MessageWithoutKey) && state.accepted(message) < 2;
+            if stage == Stage::Unknown || accepts_again() {
                 steps.push(Step::Receive(at, message));
             }
             let again = matches!(stage, Stage::Started { epoch: other } if other < epoch) && self.is(Flaw::RunsAgain);

@@ -15,7 +15,7 @@ pub(crate) fn all() -> Vec<Property<Fleet>> {
         }),
         always("a commit is in the log once", |_, state| {
             let is_there = |at: usize| state.log[..at].contains(&state.log[at]);
-            (0..state.log.len()).all(|at| of(state.log[at].content).is_none() || !is_there(at))
+            (0..state.log.len()).all(|at| message_of(state.log[at].content).is_none() || !is_there(at))
         }),
         always("what has a 202 is in the log", |_, state| {
             each().all(|message| !state.clients[message].has_202 || stages(state, message).any(|_| true))
@@ -26,11 +26,13 @@ pub(crate) fn all() -> Vec<Property<Fleet>> {
             })
         }),
         always("a reply that was told is in the log", |_, state| {
-            told(state).all(|(message, reply)| stages(state, message).any(|stage| stage == Stage::Replied(reply)))
+            received_replies(state)
+                .all(|(message, reply)| stages(state, message).any(|stage| stage == Stage::Replied(reply)))
         }),
         always("the newest owner has every reply that was told", |_, state| {
-            newest(state)
-                .all(|member| told(state).all(|(message, reply)| member.store[message] == Stage::Replied(reply)))
+            newest(state).all(|member| {
+                received_replies(state).all(|(message, reply)| member.store[message] == Stage::Replied(reply))
+            })
         }),
         always("nobody is told two replies", |_, state| each().all(|message| !state.clients[message].another_reply)),
         always("a message has one reply in the log", |_, state| {
@@ -89,13 +91,13 @@ pub(crate) fn all() -> Vec<Property<Fleet>> {
                     let is_old = state
                         .log
                         .iter()
-                        .any(|record| record.epoch < state.epoch && of(record.content) == Some(message));
+                        .any(|record| record.epoch < state.epoch && message_of(record.content) == Some(message));
                     is_old && state.clients[message].has_202 && owner.store[message] == Stage::Accepted
                 })
             })
         }),
         sometimes("a takeover finds a run in the middle, and its reply says so", |_, state| {
-            told(state).any(|(message, reply)| reply.interrupted && state.sink.taken[message] == 1)
+            received_replies(state).any(|(message, reply)| reply.interrupted && state.sink.taken[message] == 1)
         }),
         sometimes("the log is forgotten under one who takes over", |_, state| {
             let reads = |member: &Member| matches!(member.role, Role::Reads { .. } | Role::Announces { .. });
@@ -119,7 +121,7 @@ fn each() -> std::ops::Range<usize> {
 }
 
 /// The message that a record is about.
-fn of(content: Content) -> Option<usize> {
+fn message_of(content: Content) -> Option<usize> {
     if let Content::Message(message, _) = content { Some(message) } else { None }
 }
 
@@ -132,7 +134,7 @@ fn stages(state: &State, message: usize) -> impl Iterator<Item = Stage> {
 }
 
 /// Replies that clients have received.
-fn told(state: &State) -> impl Iterator<Item = (usize, Reply)> {
+fn received_replies(state: &State) -> impl Iterator<Item = (usize, Reply)> {
     each().filter_map(|message| Some((message, state.clients[message].reply?)))
 }
 

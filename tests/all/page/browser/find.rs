@@ -140,7 +140,7 @@ impl Tab {
 
     /// The value of an expression with the first such element as `it`.
     #[track_caller]
-    pub(crate) fn of(&self, find: Find<'_>, expression: &str) -> Value {
+    pub(crate) fn eval_on(&self, find: Find<'_>, expression: &str) -> Value {
         let element = self.wait_for(find);
         let function = format!("function () {{ const it = this; return ({expression}); }}");
         self.on(&element, &function, &[]).unwrap_or_else(|error| panic!("{find}: {error}\n{}", self.describe()))

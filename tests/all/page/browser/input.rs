@@ -106,7 +106,7 @@ impl Tab {
 
     #[track_caller]
     pub(crate) fn focus(&self, find: Find<'_>) {
-        self.of(find, "it.focus()");
+        self.eval_on(find, "it.focus()");
     }
 
     /// Types into the focused element, key by key.

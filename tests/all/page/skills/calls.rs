@@ -11,7 +11,7 @@ fn a_skill_is_called_by_a_form() {
     std::fs::copy(root().join("examples/weather.csv"), work.join("weather.csv")).unwrap();
     tab.goto(&stage.url("#/skills/data"));
     tab.wait_for(role("form", "Call data"));
-    tab.of(role("combobox", "Chat"), "it.select()");
+    tab.eval_on(role("combobox", "Chat"), "it.select()");
     tab.focus(role("combobox", "Chat"));
     tab.insert_text("lab");
     // Files of the workspace are offered.
@@ -26,7 +26,7 @@ fn a_skill_is_called_by_a_form() {
     tab.wait_of(role("textbox", "limit"), "it.ariaInvalid === 'true'");
     assert_eq!(tab.requests_to("/skills/data/call").len(), 0);
     audit_in_both(tab, "a form with mistakes");
-    tab.of(role("textbox", "limit"), "it.select()");
+    tab.eval_on(role("textbox", "limit"), "it.select()");
     tab.focus(role("textbox", "limit"));
     tab.insert_text("2");
     tab.focus(file);
@@ -51,7 +51,7 @@ fn a_skill_is_called_by_a_form() {
     });
 
     // A failed call says who is responsible and why.
-    tab.of(file, "it.select()");
+    tab.eval_on(file, "it.select()");
     tab.focus(file);
     tab.insert_text("gone.csv");
     tab.click(role("button", "Call"));
