@@ -77,9 +77,9 @@ pub(crate) fn document<'r>(routes: impl Iterator<Item = &'r Route>) -> Map<Strin
         "webhooks": {
             "delivery": {
                 "post": {
-                    "summary": "What the receiver of a webhook is sent; docs/webhooks.md says how to check that kiso sent it",
+                    "summary": "The request to a webhook's receiver; docs/webhooks.md says how to check that kiso sent it",
                     "requestBody": { "required": true, "content": { "application/json": { "schema": letter } } },
-                    "responses": { "200": { "description": "The delivery has arrived; every other 2xx says so, too" } },
+                    "responses": { "200": { "description": "The delivery has arrived; every other 2xx status means the same" } },
                 },
             },
         },

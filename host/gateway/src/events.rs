@@ -28,7 +28,7 @@ routes! {
     /// Events of all sessions, as server-sent events
     /// `message`, `run`, `event` and `session` have ids from which a client can resume after a pause; `notify`, `live`,
     /// `deleted`, `gap`, `alive`, `unauthorized` and `shutdown` have none. docs/api.md describes each.
-    GET "/events" Chat => follow, 200 "A stream without end", 503 "Too many streams are open";
+    GET "/events" Chat => follow, 200 "A stream that does not end", 503 "Too many streams are open";
 }
 
 /// Idle time after which an event shows that the connection is alive. A comment would not do, because a browser does not pass

@@ -52,7 +52,7 @@ routes! {
         404 "There is no hook of that name",
         413 "The event or its message is too large",
         415 "The event is neither JSON, a form nor plain text",
-        422 "The template names something that the event does not have",
+        422 "The template names a field that the event does not have",
         429 "Too many events came within a minute, too many messages wait, or too many wrong signatures came from this address; Retry-After says when to try again",
         503 "The daemon is shutting down, or lacks the hook's secret",
         507 "There are too many sessions, the storage limit is reached, or the disk is full; nothing was saved";

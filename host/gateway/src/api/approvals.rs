@@ -24,10 +24,10 @@ routes! {
     GET "/approvals/{id}" Chat => one, 404 "The approval does not exist";
     /// Accept or refuse the effects of an approval; its run goes on
     POST "/approvals/{id}" Chat => answer,
-        400 "A number that it does not have, or an answer that accepts nothing and is to be remembered",
+        400 "The approval has no effect of that number, or an answer that accepts nothing cannot be remembered",
         403 "Only an administrator accepts for every session",
         404 "The approval does not exist",
-        409 "It was answered, has expired or was withdrawn",
+        409 "The approval was answered, has expired or was withdrawn",
         507 "Too many decisions are remembered";
     /// Remembered decisions
     GET "/remembered_approvals" Chat => remembered;

@@ -19,8 +19,8 @@ routes! {
     /// Reduce the grant of a component to what it has used
     /// This never grants more.
     POST "/skills/{name}/tighten" Admin => tighten,
-        200 "What it is allowed no more",
-        400 "No call of it was recorded",
+        200 "The permissions that were removed",
+        400 "No call of the skill was recorded",
         404 "The skill does not exist";
 }
 

@@ -17,7 +17,7 @@ use kiso_base::home::SessionName;
 routes! {
     /// A session as lines of JSON: the session, its messages, and its runs with tasks and usage
     GET "/sessions/{session}/export" Chat => export,
-        200 "An object a line, each with its `type`: \"session\", \"message\", \"run\", \"task\", \"usage\", and \"end\" as the last",
+        200 "One object per line, each with its `type`: \"session\", \"message\", \"run\", \"task\", \"usage\", and \"end\" as the last",
         404 "The session does not exist";
 }
 

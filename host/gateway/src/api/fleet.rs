@@ -15,7 +15,7 @@ use kiso_sandbox::effect::member::FleetStatus;
 routes! {
     /// The members of the fleet, and the owner of the home
     GET "/fleet" Admin => fleet,
-        200 "As it is now", 404 "The home is on one machine", 503 "NATS does not say";
+        200 "The current state", 404 "The home does not belong to a fleet", 503 "NATS does not answer";
 }
 
 /// Limits concurrent requests to NATS; others wait. Each occupies a thread until NATS answers.

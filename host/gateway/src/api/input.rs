@@ -16,7 +16,7 @@ use kiso_sandbox::skill::Skills;
 
 routes! {
     /// Available input of a message: pills, tags, commands, models and skills
-    GET "/input" Chat => show, 200 "As it is now";
+    GET "/input" Chat => show, 200 "The current state";
 }
 
 /// Available input of a message.

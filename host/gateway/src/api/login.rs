@@ -27,7 +27,7 @@ routes! {
         429 "Too many wrong tokens from this address; Retry-After says when to try again";
     /// Log the browser out
     /// Its event streams end.
-    POST "/logout" Chat => log_out, 204 "The login is void", 400 "The caller is not a browser that is logged in";
+    POST "/logout" Chat => log_out, 204 "The browser is logged out", 400 "The caller is not a browser that is logged in";
     /// The caller and their rights
     GET "/me" Chat => me;
 }

@@ -23,17 +23,17 @@ routes! {
     GET "/memory" Admin => show, 400 "A parameter is not valid, or there are both `q` and `before`";
     /// Change core memory by a JSON merge patch (RFC 7396)
     PATCH "/memory/core" Admin => change_core,
-        200 "The new document", 400 "The body is not what is expected, or contains a secret";
+        200 "The new document", 400 "The body is not valid, or contains a secret";
     /// Forget a passage
     DELETE "/memory/{id}" Admin => forget, 404 "The passage does not exist";
     /// Learned facts, newest first
     GET "/facts" Admin => facts, 400 "A parameter is not valid, or there are both `q` and `before`";
     /// Add a fact
-    POST "/facts" Admin => add_fact, 400 "The body is not what is expected, or contains a secret";
+    POST "/facts" Admin => add_fact, 400 "The body is not valid, or contains a secret";
     /// Replace the text of a fact
     PUT "/facts/{id}" Admin => change_fact,
         200 "The fact has a new id",
-        400 "The body is not what is expected, or contains a secret",
+        400 "The body is not valid, or contains a secret",
         404 "The fact does not exist";
     /// Forget a fact
     DELETE "/facts/{id}" Admin => forget_fact, 404 "The fact does not exist";

@@ -22,14 +22,14 @@ use kiso_store::store::{JobPriority, JobState};
 routes! {
     /// Send a message, or a command such as /status
     POST "/msg" Chat => send,
-        200 "It was a command, and this is the answer",
+        200 "The answer to a command",
         202 "The message is on disk and will be answered",
         413 "The message or the body is too large",
         429 "Too many messages are waiting, or too many wrong tokens came from this address; Retry-After says when to try again",
         503 "The daemon is shutting down",
         507 "There are too many sessions, the storage limit is reached, or the disk is full; nothing was saved";
     /// The state of a message. A repeated request within half a second waits up to a fifth of a second for a change
-    GET "/messages/{id}" Chat => job, 200 "Its job, with the reply when there is one", 404 "No such message was sent";
+    GET "/messages/{id}" Chat => job, 200 "The job of the message, with the reply if there is one", 404 "No such message was sent";
 }
 
 /// A message to send.

@@ -42,7 +42,7 @@ fn of_gateway(text: &mut Text, app: &App, now: &Snapshot) {
     text.gauge("http_connections", "Connections that are open.", count(&counters.connections));
     text.gauge("socket_connections", "Connections to the unix socket that are open.", count(&counters.sockets));
     text.gauge("event_streams", "Event streams that are open.", now.event_streams);
-    text.head("refused_total", "counter", "What was refused since the daemon began, by the code of the error.");
+    text.head("refused_total", "counter", "Refused requests since the daemon started, by the code of the error.");
     for (reason, count) in counters.refusals() {
         let _ = writeln!(text.0, "kiso_refused_total{{reason=\"{reason}\"}} {count}");
     }

@@ -20,7 +20,7 @@ routes! {
     GET "/network" Admin => list;
     /// Add a rule for a host
     /// The rule replaces the same methods of earlier rules for the same host and session. Rules of `config.toml` come first.
-    POST "/network" Admin => add, 400 "A host or a method that cannot be one", 404 "The session does not exist", 507 "Too many rules";
+    POST "/network" Admin => add, 400 "The host or a method is not valid", 404 "The session does not exist", 507 "Too many rules";
     /// Remove the rules for a host
     DELETE "/network" Admin => forget, 404 "There is no rule about the host";
 }

@@ -23,13 +23,13 @@ routes! {
     /// A caller without administrator rights can change only pills that were created without these rights.
     PUT "/pills/{name}" Chat => put,
         200 "The pill is changed",
-        201 "The pill is made",
+        201 "The pill is created",
         403 "The pill is an administrator's",
-        409 "There is already one of that name, or it is defined in config.toml",
+        409 "A pill of that name exists, or config.toml defines it",
         507 "The limit of pills is reached, or the disk is full; nothing was saved";
     /// Remove a created pill
     DELETE "/pills/{name}" Chat => remove,
-        403 "The pill is an administrator's", 404 "The pill does not exist", 409 "It is defined in config.toml";
+        403 "The pill is an administrator's", 404 "The pill does not exist", 409 "config.toml defines the pill";
 }
 
 /// A pill to create.

@@ -28,12 +28,12 @@ routes! {
     GET "/sessions/{session}/pages/{*path}" Chat => page,
         200 "The page, as PNG or JPEG",
         404 "The file does not exist",
-        422 "The file has no such page, cannot be drawn, or takes more than a command may have",
+        422 "The file has no such page, cannot be rendered, or exceeds the limits of a command",
         503 "Too many previews are being made";
     /// Text of a document of the workspace: PDF, Office, OpenDocument, EPUB, mails, and other formats that the skill `document` reads
     GET "/sessions/{session}/text/{*path}" Chat => text,
         404 "The file does not exist",
-        422 "The file cannot be read, or takes more than a command may have",
+        422 "The file cannot be read, or exceeds the limits of a command",
         503 "Too many previews are being made";
 }
 

@@ -31,7 +31,7 @@ routes! {
     GET "/providers" Admin => list;
     /// Connect a provider, or change a connected one
     /// Its key is stored encrypted and sent only to this address.
-    PUT "/providers/{name}" Admin => connect, 400 "A name, an address or a key that cannot be one, or a provider of `config.toml`", 507 "Too many providers";
+    PUT "/providers/{name}" Admin => connect, 400 "The name, the address or the key is not valid, or `config.toml` defines the provider", 507 "Too many providers";
     /// Remove a connected provider, with its key and its models
     DELETE "/providers/{name}" Admin => disconnect, 404 "No such provider is connected";
     /// The models that a provider lists
@@ -39,7 +39,7 @@ routes! {
     /// Use a model of a connected provider
     /// The model can then be chosen for each session. As the default, it is the model of every role without its own, unless
     /// `config.toml` names another one.
-    PUT "/providers/{name}/models" Admin => add_model, 400 "A name that cannot be a model's", 404 "No such provider is connected", 507 "Too many models";
+    PUT "/providers/{name}/models" Admin => add_model, 400 "The name is not valid for a model", 404 "No such provider is connected", 507 "Too many models";
     /// Remove a model of a connected provider
     DELETE "/providers/{name}/models" Admin => remove_model, 404 "There is no such model";
     /// Call a model of a provider, and report its capabilities

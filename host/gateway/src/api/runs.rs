@@ -24,12 +24,12 @@ routes! {
     /// The events of a run, in order
     GET "/runs/{run}/trace" Chat => trace, 404 "The run does not exist";
     /// Cancel a run; it stops between its steps
-    POST "/runs/{run}/cancel" Chat => cancel, 200 "It is stopping", 404 "The run does not exist", 409 "It has ended";
+    POST "/runs/{run}/cancel" Chat => cancel, 200 "The run is stopping", 404 "The run does not exist", 409 "The run has ended";
     /// Retry a run that is held because kiso was interrupted while it worked on the run
     POST "/runs/{run}/retry" Chat => retry,
-        200 "It is taken up again",
+        200 "The run is resumed",
         404 "The run does not exist",
-        409 "It is not held: it is running, or has ended";
+        409 "The run is not held: it is running, or has ended";
 }
 
 /// Filter and page of the listing of runs.

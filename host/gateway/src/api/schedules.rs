@@ -22,7 +22,7 @@ routes! {
     /// Add a schedule; it runs with the rights of the caller
     POST "/schedules" Chat => add,
         400 "The body, a time or a name is not valid",
-        409 "There is already one of that name",
+        409 "A schedule of that name exists",
         413 "The message or the body is too large",
         507 "The limit of schedules is reached, or the disk is full; nothing was saved";
     /// Change a schedule; absent fields stay unchanged
@@ -45,10 +45,10 @@ routes! {
         507 "There are too many sessions, or the disk is full; nothing was sent";
     /// Pause a schedule
     POST "/schedules/{name}/pause" Chat => pause,
-        200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "The schedule does not exist";
+        200 "The changed schedule", 403 "The schedule is an administrator's", 404 "The schedule does not exist";
     /// Resume a schedule; times missed during the pause are skipped
     POST "/schedules/{name}/resume" Chat => resume,
-        200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "The schedule does not exist";
+        200 "The changed schedule", 403 "The schedule is an administrator's", 404 "The schedule does not exist";
 }
 
 /// A schedule to add.

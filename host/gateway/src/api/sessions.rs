@@ -26,13 +26,13 @@ routes! {
     PATCH "/sessions/{session}" Chat => change, 200 "The session", 404 "The session does not exist";
     /// Delete a session with all its data, and the subagents that it spawned
     DELETE "/sessions/{session}" Admin => delete,
-        200 "The sessions that are gone",
+        200 "The deleted sessions",
         404 "The session does not exist",
         409 "A message is waiting there, or a run is working on one";
     /// Mark a session as read up to a message
     /// The mark only moves forward.
     POST "/sessions/{session}/read" Chat => read,
-        204 "It is noted; other clients are told by the event `session`",
+        204 "The mark is saved; other clients receive the event `session`",
         404 "The session does not exist";
     /// Messages: the newest page first, each page oldest first
     GET "/sessions/{session}/messages" Chat => of_session, 404 "The session does not exist";

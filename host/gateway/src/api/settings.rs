@@ -26,7 +26,7 @@ routes! {
     GET "/models" Chat => models;
     /// Call each model in `config.toml`, and report its capabilities
     POST "/models/check" Admin => check,
-        200 "What was found", 400 "config.toml is not valid", 409 "Another check is running";
+        200 "The results of the check", 400 "config.toml is not valid", 409 "Another check is running";
     /// Usage of models by day (UTC), latest first
     GET "/usage" Chat => usage;
     /// Every key of config.toml with its current value

@@ -32,7 +32,7 @@ routes! {
     /// Write a shared file; creates missing directories
     PUT "/files/{*path}" Chat => put,
         408 "The file did not arrive in time",
-        409 "A file is there already, and `replace` is not true; something else is in its place; or a run works in the session",
+        409 "The file exists and `replace` is not true, something else is in its place, or a run works in the session",
         413 "The file is larger than gateway.max_upload_mib",
         503 "Too many files are being uploaded, or the daemon is shutting down",
         507 "The shared files would be larger than engine.shared_mib, a limit of the home is reached, or the disk is full; nothing was saved";

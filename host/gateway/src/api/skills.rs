@@ -28,25 +28,25 @@ routes! {
     GET "/skills" Chat => list;
     /// Install a skill: a .wasm file of at most 128 MiB, or an Agent Skill of at most 32 MiB (a zip archive, or only its SKILL.md)
     POST "/skills" Admin => add,
-        201 "It is installed",
+        201 "The skill is installed",
         400 "The file is neither a component nor an Agent Skill, or its manifest or a parameter is not valid",
         408 "The file did not arrive in time",
-        409 "It asks for something and the request does not say what is granted; or its name is taken; or another one is being uploaded",
+        409 "The skill asks for permissions and the request does not say which are granted, its name is taken, or another skill is being uploaded",
         413 "The file is too large",
-        422 "It does not load, or its self-test failed";
+        422 "The skill does not load, or its self-test failed";
     /// Arguments of a skill, and the permissions that it requests and has
     GET "/skills/{name}" Chat => show, 404 "The skill does not exist", 422 "The skill is damaged";
     /// Remove a skill and its grant
-    DELETE "/skills/{name}" Admin => remove, 404 "The skill does not exist", 409 "It is a bundled one";
+    DELETE "/skills/{name}" Admin => remove, 404 "The skill does not exist", 409 "The skill is bundled";
     /// Replace the permissions that a skill has beyond those of every skill
     PUT "/skills/{name}/grants" Admin => grant,
-        200 "The grant as it is now",
-        400 "The body is not what is expected, or grants what the skill does not ask for",
+        200 "The current grant",
+        400 "The body is not valid, or grants something that the skill does not ask for",
         404 "The skill does not exist";
     /// Call a skill, or SKILL.FUNCTION, manually
     /// The response comes when the call has ended; `ok` tells whether it succeeded.
     POST "/skills/{name}/call" Chat => call,
-        200 "How it ended",
+        200 "The result of the call",
         400 "The session or the arguments are not valid",
         404 "The skill does not exist",
         409 "A run is working in the session",

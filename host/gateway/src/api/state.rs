@@ -26,7 +26,7 @@ routes! {
     /// Report whether messages are accepted
     GET "/health" Open => health, 503 "store.db or the directory sessions was removed or replaced in the home, the store cannot be read, or the daemon is shutting down";
     /// Figures about the daemon
-    GET "/health/details" Chat => details, 200 "As it is now";
+    GET "/health/details" Chat => details, 200 "The current state";
     /// Report whether the process responds, even if nothing else works
     GET "/health/live" Open => live;
     /// This document

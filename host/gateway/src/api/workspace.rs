@@ -28,12 +28,12 @@ routes! {
     /// Write a file of the workspace; creates the session if needed
     PUT "/sessions/{session}/files/{*path}" Chat => put,
         408 "The file did not arrive in time",
-        409 "Something is there already, and `replace` is not true; or it is a directory",
+        409 "The path exists and `replace` is not true, or it is a directory",
         413 "The file is larger than gateway.max_upload_mib",
         503 "Too many files are being uploaded, or the daemon is shutting down",
         507 "The file does not fit into the workspace or the storage limit, there are too many sessions, or the disk is full; nothing was saved";
     /// Delete a file of the workspace
-    DELETE "/sessions/{session}/files/{*path}" Chat => remove, 404 "The file does not exist", 409 "It is a directory";
+    DELETE "/sessions/{session}/files/{*path}" Chat => remove, 404 "The file does not exist", 409 "The path is a directory";
 }
 
 /// Page of the listing.

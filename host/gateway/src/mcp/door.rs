@@ -41,10 +41,10 @@ routes! {
     /// JSON-RPC 2.0, in the versions 2026-07-28 and 2025-11-25 to 2024-11-05. Errors of the protocol are JSON-RPC errors.
     POST "/mcp" Chat => post,
         200 "The result, or an error of the method; as events if the call reports progress",
-        202 "A notification, which has no answer",
+        202 "The message was a notification, which has no response",
         400 "The body is not a JSON-RPC message, or the headers do not match it",
         404 "The method (2026-07-28), the session (older versions) or the folder does not exist, or the token may not open the folder",
-        406 "The client takes neither JSON nor events",
+        406 "The client accepts neither JSON nor events",
         409 "A run works in the session, or another folder is in the way of this one";
     /// Model Context Protocol, older versions: notifications outside of requests, as events
     GET "/mcp" Chat => listen,

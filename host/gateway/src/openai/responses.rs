@@ -41,13 +41,13 @@ routes! {
     GET "/v1/responses/{id}" Chat => show, 200 "The response in its current state", 404 "The token has no response of this id";
     /// OpenAI's API: forget a response
     /// The session keeps its messages.
-    DELETE "/v1/responses/{id}" Chat => delete, 200 "It is forgotten", 404 "The token has no response of this id";
+    DELETE "/v1/responses/{id}" Chat => delete, 200 "The response is forgotten", 404 "The token has no response of this id";
     /// OpenAI's API: cancel the work on a response
     /// A response that has ended stays unchanged.
     POST "/v1/responses/{id}/cancel" Chat => cancel,
         200 "The response in its current state; it is stopping",
         404 "The token has no response of this id",
-        409 "It waits behind something else in its session and has not begun";
+        409 "The response waits in the queue of its session and has not begun";
 }
 
 /// Prefix of a response's id.
