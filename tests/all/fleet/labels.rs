@@ -58,6 +58,9 @@ fn the_home_goes_to_a_member_that_has_what_a_skill_asks_for() {
     let Some(nats) = Nats::start() else { return };
     let pi = Machine::new("pi", &nats, &nats.url(), "labels = [\"at-home\"]\n");
     let desk = Machine::new("desk", &nats, &nats.url(), "labels = [\"gpu\", \"big\"]\n");
+    // The home moves only because somebody hands it over, also on a machine whose disk is busy for seconds.
+    pi.leases(20);
+    desk.leases(20);
     add_echo(&pi.home);
     begun(&pi);
     let owner = pi.start();
