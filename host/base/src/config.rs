@@ -302,7 +302,7 @@ settings! {
     daemon: Daemon from AtOnce {
         /// Milliseconds to wait for another message of the session; messages that arrive in that time are answered together.
         debounce_ms: Int(1_500, 0, 60_000),
-        /// Runs at once; more wait. Subagents take at most three quarters of them.
+        /// Maximum number of concurrent runs; more wait. Subagents take at most three quarters of them.
         max_jobs: Int(10, 1, 100),
         /// Queued messages from people, across all sessions; more are refused.
         max_queued: Int(1_000, 1, 1_000_000),

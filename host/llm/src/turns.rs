@@ -82,7 +82,7 @@ pub(super) fn messages(request: &Request, vision: Vision) -> Vec<Message<'_>> {
     if let Some(Message::Assistant { .. }) = draft.messages.last() {
         draft.say(Cow::Borrowed(GO_ON));
     }
-    // There is no user message before the model's, or none at all.
+    // The first message must be the user's.
     if !matches!(draft.messages.first(), Some(Message::User { .. })) {
         draft.messages.insert(0, Message::saying(Cow::Borrowed(NOTHING)));
     }

@@ -61,7 +61,7 @@ pub const SESSION_SOURCE: &str = "session";
 pub struct SourceSet(BTreeSet<String>);
 
 impl SourceSet {
-    /// Stands for too many sources. It equals none of those that can be named.
+    /// Stands for too many sources. No named source equals it.
     pub const ANY: &'static str = "*";
 
     pub fn one(source: &str) -> Self {

@@ -99,7 +99,7 @@ pub(crate) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]
     for ti in (0..=t).rev() {
         for wi in (0..=w).rev() {
             let mut chosen: Option<(i32, Move)> = None;
-            // The first of equal ones stays: an answer must only depend on the input.
+            // Of equal scores, the first one is chosen: an answer must depend only on the input.
             let mut offer = |next: Option<(i32, Move)>, gain: i32, step: Move| {
                 if let Some((score, _)) = next
                     && chosen.is_none_or(|(most, _)| score + gain > most)

@@ -36,7 +36,7 @@ const CLOSING: Duration = Duration::from_secs(15);
 /// systemd kills and restarts a daemon that sends none.
 pub async fn watch(intake: Intake, store: Store, ending: watch::Receiver<bool>) {
     let Some(limit) = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero()) else { return };
-    // As sd_watchdog_enabled(3) advises, so that one message may be late.
+    // Half of the limit, as sd_watchdog_enabled(3) recommends: one message may be late.
     let mut beat = tokio::time::interval(limit / 2);
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

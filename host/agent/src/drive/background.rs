@@ -200,7 +200,7 @@ impl RunExecutor {
             let session = work.session.clone();
             label.join(&self.store.read(move |view| view.summary_label(&session)).await?);
         }
-        // As for a title; the existence of a message is not secret.
+        // A summary may mention an unreadable message, because its existence is not secret.
         for message in messages.iter_mut().filter(|message| is_sealed(&message.text)) {
             message.text = "(a message that nobody could read)".to_owned();
         }

@@ -44,7 +44,7 @@ pub struct Confinement {
     /// TCP ports that can be connected to
     #[arg(long)]
     pub port: Vec<u16>,
-    /// The parent process, with which it ends
+    /// The id of the parent process; this process ends with it
     #[arg(long)]
     pub parent: u32,
     /// Do not confine the program

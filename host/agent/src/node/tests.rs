@@ -306,7 +306,7 @@ fn files_that_the_reply_does_not_mention_are_listed() {
         reply("See pub/a.svg and pub/b.svgz.", vec![file("pub/a.svg"), titled]),
         "See pub/a.svg and pub/b.svgz.\n\nFiles:\n- pub/b.svg: Rain (image/svg+xml, 2.5 kB) /pub/7"
     );
-    // By its name, if only one file has it.
+    // A file name without its directory counts if only one file has it.
     assert_eq!(reply("**a.svg** is drawn.", vec![file("pub/a.svg")]), "**a.svg** is drawn.");
     let two = vec![file("pub/x/a.svg"), file("pub/y/a.svg")];
     assert!(

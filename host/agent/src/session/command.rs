@@ -19,7 +19,7 @@ use kiso_store::store::{ModelChoice, RunLine, RunStatus, StoreError, TaskRow, Ta
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlashCommand {
     New,
-    /// With the new model.
+    /// Contains the new model, if one is named.
     Model(Option<String>),
     Models,
     Memory,

@@ -51,7 +51,7 @@ enum State {
         priority: JobPriority,
     },
     Ready,
-    /// With new messages.
+    /// A run works; `more` are the messages that arrived since it began.
     Running {
         priority: JobPriority,
         more: Option<Arrivals>,
@@ -63,7 +63,7 @@ enum State {
 struct Arrivals {
     first_ms: i64,
     last_ms: i64,
-    /// Of the first message.
+    /// The priority of the first message.
     priority: JobPriority,
     /// Whether to process them without waiting for more.
     is_flushed: bool,
@@ -272,7 +272,7 @@ mod debounce_test {
     fn who_has_finished_does_not_wait_and_nobody_else_is_hurried() {
         let (mut turns, a, b) = (Turns::new(1_500, 10), session("a"), session("b"));
         turns.flush(&a);
-        // From another client, and not finished.
+        // A message of another client, which may still send more.
         turns.arrived(&a, Interactive, 0);
         turns.arrived(&b, Interactive, 100);
         turns.arrived(&a, Interactive, 200);

@@ -72,11 +72,11 @@ pub enum Kind {
     Listed(&'static [&'static str], &'static [&'static str]),
     /// A table of tools with the effect of each; the number is the maximum.
     Effects(usize),
-    /// One of these words, optional; and a description of its absence.
+    /// One of these words, optional; and the meaning of an absent key.
     OneOf(&'static [&'static str], &'static str),
-    /// A list of these words, optional; and a description of its absence.
+    /// A list of these words, optional; and the meaning of an absent key.
     Named(&'static [&'static str], &'static str),
-    /// Each line of a table, instead of a key: the maximum characters of its text, and a description of its absence.
+    /// Each line of a table, instead of a key: the maximum characters of its text, and the meaning of an absent table.
     Line(usize, &'static str),
 }
 

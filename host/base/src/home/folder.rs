@@ -23,7 +23,7 @@ pub const MAX_FOLDERS: usize = 8;
 pub struct SessionFolder {
     /// Its path for tasks, such as `/project`.
     pub at: String,
-    /// On this machine, without links.
+    /// Its path on this machine, without links.
     pub path: PathBuf,
     /// Whether tasks can change it, in the session's own copy. Otherwise it is read-only.
     pub write: bool,

@@ -25,7 +25,7 @@ pub enum CaFileError {
 }
 
 struct Trusted {
-    /// From files that the administrator named.
+    /// Certificates from files that the administrator named.
     added: Vec<CertificateDer<'static>>,
     /// Created on first use: most programs need no TLS.
     config: Option<Arc<ClientConfig>>,

@@ -394,7 +394,7 @@ impl FileLabels {
         self.set(&mut self.lock(), key, label, true)
     }
 
-    /// The host has rewritten a file for somebody with this label, whatever had the name before.
+    /// Records that the host has rewritten a file for somebody with this label, even if it replaced another file.
     pub fn wrote(self: &Arc<Self>, path: &Path, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() && self.is_empty() {
             return Ok(());

@@ -33,7 +33,7 @@ pub enum PackageError {
     Alone { name: String, version: String, also: String },
 }
 
-/// The component, and behind it each of the package's parts.
+/// Returns the component, followed by the package's parts.
 pub(super) fn files(package: &Package, sources: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, PackageError> {
     let (name, version) = (|| package.name.clone(), || package.version.clone());
     let (spec, expected) = (&package.spec, &package.spec.component.sha256);
@@ -126,7 +126,7 @@ pub(super) fn unpacked(method: CompressionMethod, data: &[u8], size: u64) -> Res
     Ok(Some(found))
 }
 
-/// The file at a path in an archive whose digest is known already.
+/// Reads one file of an archive whose digest was checked; `None` if the archive does not contain it.
 pub(super) fn read_file(bytes: &[u8], path: &str) -> Result<Option<Vec<u8>>, PackageError> {
     let archive = ZipArchive::from_slice(bytes).map_err(unreadable)?;
     let mut entries = archive.entries();

@@ -198,7 +198,7 @@ impl Process {
         stdout.take(MAX_CODE + 1).read_to_end(&mut code)?;
         let mut said = Vec::new();
         stderr.take(MAX_SAID).read_to_end(&mut said)?;
-        // Not earlier: the compiler ends when this is closed.
+        // Closed only now, because the compiler ends when its input is closed.
         drop(stdin);
         let status = self.child.lock().unwrap_or_else(PoisonError::into_inner).wait()?;
         Ok(Ended { status, code, said: String::from_utf8_lossy(&said).trim().to_owned() })

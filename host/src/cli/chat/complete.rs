@@ -87,7 +87,7 @@ fn list_files(begun: &str) -> Vec<String> {
     let entries = place.and_then(|place| std::fs::read_dir(place).ok()).into_iter().flatten().flatten().take(MAX_FILES);
     let path = |entry: std::fs::DirEntry| {
         let found = entry.file_name().into_string().ok()?;
-        // A name with spaces would end at the first one.
+        // Names with spaces are not offered: a path in a message ends at a space.
         let is_meant = found.starts_with(name) && (name.starts_with('.') || !found.starts_with('.'));
         if !is_meant || found.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return None;

@@ -15,10 +15,10 @@ use std::time::Duration;
 /// Between two drawings: at most ten a second, also where much happens, so that a slow line keeps up.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long the end waits for what is not drawn yet.
+/// Maximum wait at the end for output that is not drawn yet.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Milliseconds for which one frame of the spinner stands.
+/// Milliseconds between two frames of the spinner.
 pub(super) const FRAME_MS: u64 = 250;
 
 const FRAMES: [&str; 4] = ["⠋", "⠹", "⠼", "⠧"];
@@ -26,7 +26,7 @@ const FRAMES: [&str; 4] = ["⠋", "⠹", "⠼", "⠧"];
 /// Redraws the prompt: moves a line up and one down again, and prints nothing above it.
 const AGAIN: &str = "\x1b[A\n";
 
-/// The line that says what goes on. The editor reads it while it draws.
+/// The line with the current activity. The editor reads it while it draws.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StatusLine(Arc<Mutex<String>>);
 
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(line(0, 5), "", "a clock that was set back, a terminal without room");
     }
 
-    /// Keeps what it is asked to print.
+    /// Sends printed texts to the test.
     struct Paper(Sender<String>);
 
     impl ExternalPrinter for Paper {

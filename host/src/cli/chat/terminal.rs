@@ -41,7 +41,7 @@ pub(super) async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exi
     let prompt = format!("{}> ", place.session);
     let mut signals = Signals::new()?;
     let mut client = Client::start("chat", place.opened.home.socket_path(), place.session, true);
-    // From the prompt on, a person sees all messages of others.
+    // Once the prompt is shown, the person sees all messages of others.
     client.stands().await;
     let started = LineReader::start(prompt, names, history, status.clone(), paint);
     let (reader, printer) =
@@ -194,7 +194,7 @@ impl Conversation<'_> {
                 return (None, shown);
             }
             LinePaths::Within(files) => {
-                // From the last one on, so that the positions of the others stay valid.
+                // In reverse order, so that the positions of the remaining paths stay valid.
                 for PathMention { place, path } in files.into_iter().rev() {
                     match self.upload(&path).await {
                         Ok((name, note)) => {

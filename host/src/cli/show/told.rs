@@ -25,7 +25,7 @@ const LINES: usize = 3;
 /// Maximum shown lines of a command's output at its end.
 const OUTPUT_LINES: usize = 5;
 
-/// Returns the lines about an event; none if the event shows itself or does not matter to a person.
+/// Returns the lines about an event; none if the event is shown in another way or does not matter to a person.
 pub(crate) fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
     match &event.result {
         StepResult::Admitted { unknown, .. } => {

@@ -61,7 +61,6 @@ pub(super) fn add(
 
 /// Fetches a package, checks its digest, runs its tests, and installs its commands. Returns whether it was fetched: a
 /// package that is already installed in this version, with its files, is not changed.
-/// installed in this version, with its files, is left alone.
 pub(super) fn install(
     opened: &Opened,
     show: &Show,

@@ -24,13 +24,13 @@ pub(super) struct Unit {
 pub(super) enum Owner {
     /// The user's own systemd. `namespaces` says whether users may create them on this machine.
     Session { namespaces: bool },
-    /// The system's, as a user that exists only while the service runs.
+    /// A unit of the system, as a user that exists only while the service runs.
     Dynamic,
-    /// The system's, as this user.
+    /// A unit of the system, as this user.
     User(String),
 }
 
-/// Works for every owner: needs nothing more than a filter of system calls.
+/// Settings for every unit: they need only a filter of system calls.
 const FILTERED: &str = "
 # The sandbox compiles skills and commands into memory that is written and then executed, so
 # MemoryDenyWriteExecute= must not be set. Everything else that kiso never does is forbidden.
@@ -47,7 +47,7 @@ SystemCallErrorNumber=EPERM
 UMask=0077
 ";
 
-/// Needs separate namespaces for mounts.
+/// Settings that need a separate mount namespace.
 const MOUNTED: &str = "ProtectSystem=strict
 PrivateTmp=yes
 PrivateDevices=yes

@@ -55,7 +55,7 @@ pub struct Schedule {
 /// A schedule that is due, or that is fired by hand.
 #[derive(Debug, Clone)]
 pub struct DueSchedule {
-    /// As it was read; if it has changed since, it does not fire.
+    /// The schedule as it was read. It does not fire if it has changed since.
     pub schedule: Schedule,
     /// The session that does the work.
     pub session: SessionName,

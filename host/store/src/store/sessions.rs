@@ -58,9 +58,9 @@ pub struct SessionLine {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Placement {
-    /// With the others, by activity.
+    /// Listed with the others, by activity.
     Listed,
-    /// Above the others. Retention does not delete it.
+    /// Listed above the others. Retention does not delete it.
     Pinned,
     /// Separate from the others. It can be searched and continued like any other.
     Archived,

@@ -75,9 +75,9 @@ pub(crate) struct Bearer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginState {
     None,
-    /// With its issuer.
+    /// Contains the issuer of the login.
     LoggedIn(String),
-    /// With the reason.
+    /// Contains the reason.
     Unusable(String),
 }
 

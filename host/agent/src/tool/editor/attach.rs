@@ -67,7 +67,7 @@ impl Tools {
         let mut attached = AttachedFiles::default();
         let (mut room, mut room_of_pictures) = (text_room(context_budget), context_budget / PICTURES);
         let size = ShownSize::for_context(context_budget);
-        // As for a call that reads.
+        // The lock of a call that reads.
         let _held = self.workspaces.get_lock(caller.session).read_owned().await;
         let mut left_out = Vec::new();
         for (number, NamedFile { card, came_along }) in files.iter().enumerate() {

@@ -74,7 +74,7 @@ impl Tools {
             FileCall::Look(view) => (LOOK, view.path_mut()),
             FileCall::Remember { path } => (WRITE, path),
         };
-        // As for command lines.
+        // The same folders as for command lines.
         let folders = self.skills.config().visible_folders(self.skills.home(), caller.session, role);
         let folders = folders.unwrap_or_default();
         let folders: Vec<String> = folders.into_iter().map(|folder| folder.at).collect();

@@ -133,7 +133,7 @@ impl Overlay {
         self.clear(id, &header, &steps)?;
         append(&log, &[AcceptRecord::State(AcceptState::Cleared)])?;
         if let Err(error) = self.forget_waiting() {
-            tracing::warn!(at = self.at, "what is kept of an acceptance that was undone could not be dropped: {error}");
+            tracing::warn!(at = self.at, "the files of an undone acceptance could not be deleted: {error}");
         }
         Ok(Acceptance { number: id, changed_ms: now_ms(), changes: header.changes, is_undone: false, waits: false })
     }

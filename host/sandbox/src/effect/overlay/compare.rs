@@ -439,7 +439,7 @@ impl Walk<'_> {
 
     /// A name that the upper layer lacks, of a file that it has a copy of.
     fn other_name(&mut self, at: &Path, before: &Stat) -> io::Result<()> {
-        // The path may be hidden by now, which the walk has found.
+        // The walk fails if the path is hidden by now.
         let Ok(spot) = self.overlay.walk(Path::new(""), at.as_os_str(), false, &mut SeenLabels::new(None)) else {
             return Ok(());
         };

@@ -12,7 +12,7 @@ pub trait SharedAcceptances: fmt::Debug + Send + Sync {
     /// have changed since.
     fn bring(&self, of: (&Home, &SessionName), number: u64, accepted: bool, force: bool) -> io::Result<()>;
 
-    /// Paths that somebody has changed since, a line each.
+    /// Returns one line for each path that was changed since.
     fn conflicts(&self, of: (&Home, &SessionName), number: u64, accepted: bool) -> io::Result<Vec<String>>;
 }
 

@@ -252,7 +252,7 @@ impl Skills {
         let new = self.home().agent_skills_dir().join(format!(".{name}.new"));
         self.home().remove_tree(&new).map_err(|error| host(&error))?;
         write_all(&folder, &new).map_err(|error| host(&format!("{}: {error}", new.display())))?;
-        // While the two do not belong together, there is none of this name.
+        // The record is removed first: until both are replaced, no skill of this name exists.
         match fs::remove_file(&record) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(host(&format!("{}: {error}", record.display())));

@@ -24,7 +24,7 @@ pub struct IndexSearch {
     problems: Vec<IndexProblem>,
 }
 
-/// A skill of an index. Its texts are those of whoever made the index.
+/// A skill of an index. The author of the index wrote its texts.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "IndexedSkill")]
 pub(super) struct IndexedSkillView {
@@ -64,7 +64,7 @@ pub(super) enum IndexedKind {
     Package,
 }
 
-/// A key by its number, and what it is called here where it is trusted.
+/// The number of a key, and its local name if it is trusted.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Publisher")]
 pub(super) struct KeyView {

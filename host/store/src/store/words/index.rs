@@ -157,7 +157,7 @@ impl Asking<'_> {
             Word::Plain(text) => self.with_longer(text)?,
             Word::Run(run) if run.len() == 1 => self.with_longer(&run[0].to_string())?,
             Word::Run(run) => {
-                // As rare as its rarest pair.
+                // A run is as rare as its rarest pair of characters.
                 let mut rows = MANY;
                 for pair in run.windows(2) {
                     rows = rows.min(self.rows(&format!("\"{}{}\"", pair[0], pair[1]))?);

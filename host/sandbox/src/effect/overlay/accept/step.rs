@@ -38,7 +38,7 @@ pub(super) enum AcceptStep {
         inode: u64,
         kept: u64,
         before: Option<FileState>,
-        /// Whether it has a part of the changes only, so that the upper layer keeps the file.
+        /// Whether it has only a part of the changes; then the upper layer keeps the file.
         #[serde(default)]
         is_part: bool,
     },

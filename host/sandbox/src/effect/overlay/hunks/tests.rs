@@ -71,7 +71,7 @@ fn a_hunk_comes_into_the_folder_and_the_rest_goes_on_waiting() {
         rest.hunks[0].lines.iter().filter(|line| line.sign == '-').map(|line| line.text.as_str()).collect();
     assert_eq!(removed, ["30\n"]);
 
-    // Undone, all three wait again; redone, one.
+    // After an undo, all three changes wait again; after a redo, one does.
     overlay.undo_acceptance(accepted.number, false).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), text(&lines));
     let again = difference(&stage, &overlay);

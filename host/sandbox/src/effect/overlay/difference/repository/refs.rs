@@ -76,7 +76,7 @@ pub(super) enum Head {
     Detached(String),
 }
 
-/// References by their full names, such as `refs/heads/main`, with the ids that they have.
+/// Ids of references, by full name such as `refs/heads/main`.
 #[derive(Debug, Default)]
 pub(super) struct RepositoryRefs {
     pub(super) head: Head,
@@ -100,7 +100,7 @@ impl RepositoryRefs {
                 refs.all.insert(name.to_owned(), id);
             }
         }
-        // A loose one counts before one that is packed.
+        // A loose reference takes precedence over a packed one.
         refs.loose(side, "refs", 0);
         refs
     }

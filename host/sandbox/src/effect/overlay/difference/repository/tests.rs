@@ -82,7 +82,7 @@ fn commits_and_branches_are_one_line() {
     let summary = &made.repositories[0];
     let subjects: Vec<&str> = summary.newest.iter().map(|commit| commit.subject.as_str()).collect();
     assert_eq!((summary.commits, subjects), (Some(4), vec!["Change 6", "Change 4", "Change 5", "Change 3"]));
-    // A branch that is gone is looked at, whatever else may be applied.
+    // A deleted branch always needs a review.
     assert!(summary.needs_review);
     let harmless = made.harmless().unwrap();
     assert_eq!(made.count(&harmless), 1);
