@@ -308,7 +308,7 @@ impl RunExecutor {
         listener: &mut HeardListener<'_>,
     ) -> Result<Vec<Block>, DriveError> {
         let (store, id) = (self.store.clone(), log.id.clone());
-        // A resumed run may have been cancelled long ago: it starts nothing before that is known.
+        // A resumed run may have been cancelled earlier, so this is checked before it starts anything.
         let asked_before = log.seq > 0 && cancel::asked(&store, &id).await;
         let mut wanted = std::pin::pin!(cancel.wanted(asked_before, &store, &id));
         let mut cancelled = false;

@@ -78,7 +78,7 @@ struct Index {
     skills: Vec<Arc<InstalledSkill>>,
     /// Allowed tools of MCP servers.
     allowed: Arc<Vec<Arc<AllowedTool>>>,
-    /// The callable ones of them, by name. A skill with the name of a server takes precedence.
+    /// The callable tools of MCP servers, by name. A skill with the name of a server takes precedence.
     outside: HashMap<String, Arc<AllowedTool>>,
     /// The packages among the skills.
     packages: Vec<Arc<Package>>,

@@ -347,7 +347,7 @@ impl Bus {
         }
     }
 
-    /// Associated data of a value's encryption: prevents that one value is passed off as another.
+    /// Returns the associated data of a value's encryption, which prevents that one value is used in place of another.
     fn aad(&self, key: &str) -> String {
         self.subject(&format!("value.{key}"))
     }

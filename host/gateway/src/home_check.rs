@@ -61,7 +61,7 @@ impl HomeCheck {
         }
         let sessions = self.home.path().join(SESSIONS);
         let sessions = fs::metadata(sessions).map_err(|error| HomeFault::from_io(SESSIONS, error))?;
-        // Only the existence matters: workspaces of sessions are created when they are missing.
+        // Only the directory itself is checked: missing workspaces of sessions are created.
         if !sessions.is_dir() {
             return Err(HomeFault::Replaced { file: SESSIONS });
         }

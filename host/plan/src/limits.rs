@@ -87,7 +87,7 @@ impl LimitReached {
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// Those of `input_tokens` that the provider had in its cache.
+    /// The part of `input_tokens` that the provider had in its cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
     /// Millionths of a US dollar, by the prices in `config.toml` or as reported by the provider; 0 if neither is known.

@@ -229,7 +229,7 @@ pub async fn digest(
     Ok(digest)
 }
 
-/// Returns a text with its date for a prompt: of two contradicting ones, the later one is true.
+/// Returns a text with its date for a prompt, so that a model can prefer the later of two contradicting texts.
 pub fn with_day(text: &str, at_ms: i64) -> String {
     format!("{text} ({})", day(at_ms))
 }

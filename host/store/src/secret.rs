@@ -99,8 +99,8 @@ impl Secrets {
         Secrets { environment, ..Secrets::default() }
     }
 
-    /// Adds a secret from a user's message. It replaces an earlier one of the same name; [`Secrets::displaced`] returns what to
-    /// keep of that one.
+    /// Adds a secret from a user's message. It replaces an earlier one of the same name; [`Secrets::displaced`] returns the
+    /// part of the earlier one that is kept.
     pub fn add_session(&mut self, name: String, value: SecretValue) {
         log_redaction::add(&name, &value);
         self.session.insert(name, value);

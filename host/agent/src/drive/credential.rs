@@ -69,7 +69,7 @@ impl RunContext<'_> {
             return Ok(());
         }
         match save(&kept).await {
-            // As many as there is space for. The others are known to this run only, so that they are not stored anywhere.
+            // The space is full. Credentials that do not fit are known only to this run, and are not stored anywhere.
             Err(VaultError::Store(StoreError::Quota { what, max })) => {
                 tracing::warn!("not every credential of the message is kept: {what} (at most {max})");
                 for one in &kept {

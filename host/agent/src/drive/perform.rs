@@ -153,8 +153,8 @@ impl RunContext<'_> {
         }
         let in_use = self.agent_skills_in_use(run);
         skills.retain(|card| allows(&in_use, &wire_name(&card.name), &card.category));
-        // Before the planner is called: the environment of every skill that it may choose. The plan then replaces it by that of
-        // its own skills.
+        // Before the planner is called, this is the environment of every skill that it may choose. The plan replaces it with the
+        // environment of its own skills.
         let names = skills.iter().map(|card| card.name.as_str());
         let mut skill_environment = vec![self.drive.tools.commands()];
         skill_environment.extend(self.drive.tools.environment(names, &self.secrets));

@@ -31,7 +31,7 @@ use kiso_store::store::RunId;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::OnceCell;
 
-/// Maximum number of facts for the actor, by confidence: they are in each of its requests.
+/// Maximum number of facts in each request of the actor; those with the highest confidence are chosen.
 const STATED: usize = 20;
 
 /// A run that is being performed.

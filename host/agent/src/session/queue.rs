@@ -137,7 +137,7 @@ impl Clock {
     }
 
     /// Converts a time of the system's clock, which is `now`, to this clock. A future time was stored before the clock was set
-    /// back: its age is unknown, so it counts as now.
+    /// back. Its age is unknown, so it is treated as now.
     fn past_ms(self, now: i64, wall_ms: i64) -> i64 {
         self.now_ms().saturating_sub(now.saturating_sub(wall_ms).max(0))
     }

@@ -124,7 +124,7 @@ pub struct CallContext {
     pub context_budget: usize,
     /// Maximum size of its result in tokens.
     pub result_tokens: usize,
-    /// Label of the call's arguments: of everything that they were decided from.
+    /// Label of the call's arguments: the label of all data that decided them.
     pub label: Label,
     /// Label of everything that the tool has read.
     pub read: ReadLabel,

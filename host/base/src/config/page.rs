@@ -76,7 +76,7 @@ mod tests {
         assert!(page.contains("| `level` | string | `\"info\"` | error, warn, info, debug, trace |"), "{page}");
     }
 
-    /// The documented keys of a table are those that are read: when it meets an unknown key, the reader lists the keys it knows.
+    /// The documented keys of a table are the keys that the reader knows. It lists them when it finds an unknown key.
     #[test]
     fn named_tables_list_the_keys_that_are_read() {
         for (table, text) in NAMED.iter().filter(|table| !table.is_of_lines()).zip([

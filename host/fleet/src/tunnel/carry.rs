@@ -46,7 +46,7 @@ struct Pump<'a> {
     sent: u64,
     credited: u64,
     written: u64,
-    /// The last value of `written` that the other side was told.
+    /// The last value of `written` that was sent to the other side.
     told: u64,
     /// Received bytes that were not passed on yet; at most a window.
     waiting: VecDeque<u8>,

@@ -154,7 +154,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
 /// The file at `/`.
 const INDEX: &str = "index.html";
 
-/// Styles of all screens, in order; they are sent as one file, so that nothing is drawn with a part of them.
+/// Styles of all screens, in order. They are sent as one file, so that the page is never drawn with only some of them.
 const STYLES: (&str, [&str; 6]) =
     ("style.css", ["base.css", "sessions.css", "chat.css", "composer.css", "vendor/uplot.css", "markdown.css"]);
 

@@ -194,7 +194,7 @@ async fn an_attempt_that_broke_off_is_taken_back() {
     let (answer, heard) = stage.ask().await;
     let answer = answer.unwrap();
     assert_eq!((answer.text.as_str(), heard.as_str()), ("two", "one|two"));
-    // Its cost is added to that of the answer.
+    // The cost of the failed call is added to the cost of the answer.
     assert_eq!(
         answer.usage,
         Usage { input_tokens: 500, output_tokens: 11, cost_micros: 320 + 202, ..Usage::default() }

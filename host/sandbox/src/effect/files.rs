@@ -51,7 +51,7 @@ pub struct FileLabels {
     /// The number of dropped labels.
     drops: AtomicU64,
     state: Mutex<State>,
-    /// The labels of the files that the session shares with others. Its reads there get those labels, too.
+    /// The labels of shared files. A session that reads them gets these labels, too.
     shared: OnceLock<Arc<FileLabels>>,
 }
 
@@ -269,7 +269,7 @@ impl FileLabels {
         }
     }
 
-    /// The label of a file or link with these attributes: of its content and of its attributes.
+    /// Returns the label of the content and the attributes of a file or link with these attributes.
     pub(super) fn of_stat(&self, found: &Stat) -> LabelId {
         self.attributes(found)
     }
@@ -420,7 +420,7 @@ impl FileLabels {
     /// Sets a label. It replaces the present one if `is_gone`, that is, if nothing is left that the present one describes.
     fn set(&self, state: &mut State, key: LabelKey, label: LabelId, is_gone: bool) -> io::Result<()> {
         let label = if label.is_ordinary() { LabelId::default() } else { label };
-        // Somebody may be writing to it at this moment.
+        // A process may be writing to the file at this moment.
         let replaces = is_gone && !state.tainted.contains_key(&key);
         let label = if replaces { label } else { state.log.get(key).join(label) };
         self.put(state, key, label)

@@ -130,7 +130,7 @@ impl LabelCell {
         LabelId(self.0.label.load(SeqCst))
     }
 
-    /// Records that it has read data with this label.
+    /// Records that the process has read data with this label.
     pub fn join(&self, label: LabelId) {
         let mut now = self.get();
         loop {

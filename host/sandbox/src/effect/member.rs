@@ -42,7 +42,7 @@ pub struct FleetStatus {
     pub fleet: String,
     /// Whether it has a home: whether `kiso fleet begin` was run.
     pub begun: bool,
-    /// The member that owns the home; null where nobody does at the moment.
+    /// The member that owns the home; null if no member owns it at the moment.
     pub owner: Option<String>,
     /// Grows with each owner.
     pub epoch: u64,
@@ -57,7 +57,7 @@ pub struct FleetStatus {
     pub other_keys: Vec<String>,
 }
 
-/// A member, by what it last said of itself.
+/// A member, as it last described itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "FleetMember")]
 pub struct MemberStatus {
@@ -66,13 +66,13 @@ pub struct MemberStatus {
     pub version: String,
     /// Whether it owns the home.
     pub owns: bool,
-    /// Whether it would have taken the home over.
+    /// Whether it was ready to take over the home.
     pub stands_by: bool,
-    /// The labels that tell its machine from others: its `fleet.labels`.
+    /// The labels of its machine: its `fleet.labels`.
     pub labels: Vec<String>,
-    /// Milliseconds since it said so, by the clock of NATS; it says it every five seconds.
+    /// Milliseconds since its last report, by the clock of NATS; a member reports every five seconds.
     pub ago_ms: u64,
-    /// Milliseconds by which its clock was ahead of that of NATS.
+    /// Milliseconds that its clock was ahead of the clock of NATS.
     pub ahead_ms: i64,
 }
 

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Hosts that one piece of work can want; what it wants beyond these is refused.
+/// Maximum number of hosts that one piece of work can request. Requests for more hosts are refused.
 const MAX_WANTED: usize = 20;
 
 /// The hosts that may be reached. The default allows none, and asks nobody.

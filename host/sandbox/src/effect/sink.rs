@@ -97,7 +97,7 @@ impl SinkCall {
         problems
     }
 
-    /// The parts that may not be sent there, whoever decided it.
+    /// Returns the parts that may not be sent to the destination, regardless of who decided to send them.
     fn where_to(&self) -> Vec<String> {
         let words = self.args.iter().map(|arg| (arg.name.as_str(), &arg.label));
         let kept =
@@ -106,7 +106,7 @@ impl SinkCall {
             .collect()
     }
 
-    /// The label of everything that goes there.
+    /// Returns the label of all data that goes to the destination.
     fn label(&self) -> Label {
         Label::join_all(self.args.iter().map(|arg| &arg.label)).joined(&self.decision)
     }
@@ -126,7 +126,7 @@ fn covers(accepted: &str, destination: &str) -> bool {
     }
 }
 
-/// The source of data, in words.
+/// Describes the source of data.
 fn describe(label: &Label) -> String {
     let whose = label.integrity.words();
     let from: Vec<_> = label.sources.iter().filter(|source| *source != SESSION_SOURCE).collect();
@@ -212,7 +212,8 @@ impl Permit {
         }))
     }
 
-    /// The permit of a skill that a command line calls. Its arguments are those of the process.
+    /// Returns the permit of a skill that a command line calls. Its arguments have the label of everything that the process has
+    /// read.
     pub fn of_process(&self, tool: &str, read: &LabelCell, named: BTreeSet<String>) -> Self {
         let (inner, label) = (&self.0, read.get());
         let words =

@@ -66,11 +66,11 @@ struct Inner {
 /// The state after work that was cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CutOff {
-    /// Nothing of it remains; it may be done again.
+    /// No change remains; the step may be repeated.
     Nothing,
-    /// Its files are as they were, but it had reached something outside of the sandbox.
+    /// The files are restored, but the step had an effect outside of the sandbox.
     Outside,
-    /// Files of it remain: they were too large to keep, or were changed by somebody else since.
+    /// Changed files remain: their old content was too large to keep, or somebody else has changed them since.
     Files,
 }
 

@@ -66,7 +66,7 @@ pub fn find_source(source: &str) -> Option<&'static PackageFolder> {
     find(source.strip_prefix(SOURCE)?)
 }
 
-/// The files that a manifest in this folder (`python/`) can name: its own, and those of the others below `../`.
+/// Returns the files that a manifest in this folder (`python/`) can name: its own, and the files of other folders below `../`.
 fn bundled_files(folder: &str) -> Vec<(String, Cow<'static, [u8]>)> {
     let path = |path: &str| path.strip_prefix(folder).map_or_else(|| format!("../{path}"), str::to_owned);
     BUNDLED_FILES.iter().map(|(name, bytes)| (path(name), Cow::Borrowed(*bytes))).collect()
@@ -272,7 +272,7 @@ mod tests {
         new.remove_files(&home);
         assert_eq!((file(&old).as_deref(), file(&new)), (Some("1"), None));
         assert!(old.package.empty_dir(&home).unwrap().is_dir() && new.package.empty_dir(&home).is_err());
-        // Written again, as if its files had been lost.
+        // Writes the files again, as after a loss.
         new.write(&home, &unpacked).unwrap();
         new.write(&home, &unpacked).unwrap();
         new.remove_other_files(&home).unwrap();

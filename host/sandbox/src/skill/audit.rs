@@ -20,7 +20,7 @@ const SPARE: u64 = 4;
 pub struct AuditView {
     pub skill: String,
     pub version: String,
-    /// SHA-256 of its component. What another one of its name used is not counted.
+    /// SHA-256 of its component. The use by another component of the same name is not counted.
     pub digest: String,
     /// The interfaces that it imports.
     pub imports: Vec<String>,

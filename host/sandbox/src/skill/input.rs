@@ -65,8 +65,8 @@ pub struct DeclaredSecrets {
     pub injected: BTreeSet<String>,
 }
 
-/// Whether a call can read and write values on disk. A self-test and `kiso skill test` cannot: they run code that nobody has
-/// approved.
+/// Whether a call can read and write values on disk. A self-test and `kiso skill test` cannot, because they run code that
+/// nobody has approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keep {
     Disk(KvOwner),

@@ -69,7 +69,7 @@ pub struct AgentSkillView {
     pub metadata: Map<String, Value>,
     /// The tools that it leaves while it is in use; null where it takes none away.
     pub allowed_tools: Option<Vec<String>>,
-    /// Whether models are not told of it, so that it comes into use by its name alone.
+    /// Whether it is hidden from models, so that it is used only when somebody names it.
     pub by_name_only: bool,
     /// Its folder, as command lines see it.
     pub place: String,

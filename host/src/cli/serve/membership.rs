@@ -197,7 +197,7 @@ impl Membership {
     }
 }
 
-/// Connects to NATS. A member that is started by a person reports errors; one that has lost NATS waits for it.
+/// Connects to NATS. A member that a person starts reports errors; a member that has lost its connection waits for NATS.
 fn connected(home: &Home, settings: &BusSettings) -> Result<Bus, FleetError> {
     loop {
         match Bus::connect(settings.clone(), Seal::derive(home.key(), &settings.fleet)) {

@@ -62,8 +62,8 @@ pub fn find(text: &str) -> Vec<Credential> {
     found
 }
 
-/// Returns the credentials that are recognized by their form, in order and without overlap; not those that are only found by a
-/// label.
+/// Returns the credentials that are recognized by their form, in order and without overlap. Credentials that only a label
+/// reveals are not included.
 pub(super) fn by_form(text: &str) -> Vec<(Range<usize>, String)> {
     let mut spans = format::spans(text);
     spans.sort_by_key(|(range, _)| range.start);

@@ -136,7 +136,7 @@ fn in_words(error: impl fmt::Display) -> String {
 /// The part of a write-ahead log that was not read yet.
 struct WalTail {
     path: PathBuf,
-    /// The salts of the log; other ones mean that it was restarted.
+    /// The salts of the log. They change when the log is restarted.
     generation: Option<[u8; 8]>,
     /// The position of the next frame.
     at: u64,

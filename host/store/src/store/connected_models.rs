@@ -46,7 +46,7 @@ impl View<'_> {
     pub fn connected(&self) -> Result<ConnectedModels, StoreError> {
         let providers = self.connected_providers()?.into_iter().map(|row| {
             let ConnectedProviderRow { name, kind, base_url, sealed, .. } = row;
-            // It was validated when it was connected. One that this version refuses is left out.
+            // Validated when it was connected. A provider that this version refuses is left out.
             connected_provider(&name, kind, &base_url, sealed.is_some()).ok()
         });
         let providers: Vec<Provider> = providers.flatten().collect();

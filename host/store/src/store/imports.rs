@@ -82,7 +82,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Returns the id for an imported run: its own, unless this store already has it.
+    /// Returns the id for an imported run: the id in the file, unless this store already has it.
     pub fn free_run_id(&self, id: &RunId, at_ms: i64) -> Result<RunId, StoreError> {
         match self.has_run(id)? {
             false => Ok(id.clone()),

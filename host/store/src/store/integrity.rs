@@ -50,8 +50,8 @@ impl View<'_> {
     }
 }
 
-/// Refuses to create a store, or to fill an empty one, if there are sessions of another store: that one was lost, which would go
-/// unnoticed with an empty one.
+/// Refuses to create a store, or to fill an empty one, if there are sessions of another store: the loss of that store would
+/// otherwise go unnoticed.
 pub(super) fn check_not_lost(path: &Path) -> Result<(), StoreError> {
     if std::fs::metadata(path).is_ok_and(|found| found.len() > 0) {
         return Ok(());

@@ -48,7 +48,7 @@ pub struct UsedThing {
 }
 
 impl UsedThing {
-    /// Whether it stands for further ones that were not stored.
+    /// Whether this entry represents further uses that were not stored.
     pub fn is_more(&self) -> bool {
         self.how == MORE
     }

@@ -30,7 +30,7 @@ impl Batch {
             None => true,
         });
         if opens {
-            // Their prompts are among those of the entry that opens them.
+            // The entry that opens them contains their prompts.
             events.iter_mut().filter(|(event, _)| !event.clear).for_each(|(event, _)| event.prompts.clear());
         }
         self.events.push((entry, projection));

@@ -71,7 +71,7 @@ const SHOWN: usize = 1_500;
 /// Maximum number of sections in a search result.
 const MAX_HITS: usize = 20;
 
-/// Number of bytes of a section that are embedded: a section has one topic, which it states at its beginning.
+/// Number of bytes at the beginning of a section that are embedded: a section has one topic, and states it first.
 const MEANT: usize = 2_000;
 
 /// A part of a page under one heading.

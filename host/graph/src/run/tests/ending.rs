@@ -189,7 +189,7 @@ fn tokens_run_out_inside_the_action_loop() {
     assert_eq!(way(&event), [(Node::Action, Why::LimitReached, Node::Output)]);
     assert_eq!(live.run.board()[0].state, TaskState::Failed);
     assert!(live.finish().reply.contains("limits.max_tokens_per_run"));
-    // Reached by the last answer: it is complete, so it is delivered.
+    // The last answer reaches the limit. It is complete, so it is delivered.
     let mut live = Live::medium(limits);
     live.feed(act_on(paid(99)));
     live.feed(StepResult::CallsStarted);

@@ -86,9 +86,9 @@ impl Drop for EntryChange {
 /// The state of a name before it is given to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Naming {
-    /// The name was free, which its user has learned.
+    /// The name was free, and the process has learned this.
     New,
-    /// Any state, which the user has not learned.
+    /// The name may have been taken, and the process has not learned whether it was.
     Replaces,
 }
 
@@ -282,7 +282,7 @@ impl FileLabels {
         [label(EntryLabel::Way), label(EntryLabel::Displaced)]
     }
 
-    /// An entry is as it was before, and so are its labels.
+    /// Records that an entry is restored, and restores its labels.
     pub(crate) fn put_back_entry(&self, dir: impl AsFd, name: &OsStr, labels: [LabelId; 2]) -> io::Result<()> {
         if self.is_empty() && labels == [LabelId::default(); 2] {
             return Ok(());

@@ -34,7 +34,7 @@ pub(crate) trait LayerWriter {
 }
 
 impl Overlay {
-    /// Opens the last of the directories in the upper layer. Makes it there with its parents if it is missing.
+    /// Opens the last of the directories in the upper layer. If it is missing there, creates it with its parents.
     pub(super) fn raise_dir<W: LayerWriter>(
         &self,
         dirs: &mut [MergedDir],

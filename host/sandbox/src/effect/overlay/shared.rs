@@ -349,7 +349,7 @@ impl SharedAcceptances for SharedHistory {
                 true => overlay.redo_acceptance(number),
                 false => overlay.undo_acceptance(number, force),
             },
-            // It is in that state, or was never done.
+            // The acceptance already has that state, or was never made.
             _ => return Ok(()),
         };
         done.map(drop).map_err(io::Error::other)

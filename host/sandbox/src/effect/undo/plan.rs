@@ -152,7 +152,7 @@ fn moved(change: &FileChange) -> impl Iterator<Item = &SessionPath> {
 }
 
 impl FileChange {
-    /// Whether one of its paths existed before it.
+    /// Whether this path existed before the change.
     pub(super) fn is_of_something_at(&self, path: &SessionPath) -> bool {
         match self {
             Self::Made { .. } | Self::Returned { .. } | Self::Shared { .. } => false,

@@ -55,7 +55,7 @@ enum AgentOrigin<'a> {
     Fetched(&'a FetchedFile),
     /// A client sent it. Its earlier source is not known.
     Upload,
-    /// It is in a project, which is its source.
+    /// It is in this project.
     Project(&'a str),
 }
 

@@ -54,7 +54,7 @@ pub(super) fn render(looks: Looks, text: &str, list: Option<Option<u64>>, out: &
     }
 }
 
-/// The prefix of lines: of the first one, and of those that follow.
+/// The prefixes of the first line and of the lines after it.
 struct Stand {
     first: Option<String>,
     rest: String,

@@ -1,4 +1,4 @@
-//! Acceptances that are cut off, that meet a folder that somebody has changed, and that are of some changes only.
+//! Interrupted acceptances, acceptances into a folder that has changed, and partial acceptances.
 
 use super::super::tests::{Action, Numbers, Stage, copy, in_overlay, plainly, plant, shown};
 use super::super::walk::SeenLabels;
@@ -305,7 +305,7 @@ fn an_undo_that_fails_half_way_leaves_the_folder_as_it_was_accepted() {
     assert!(refused.to_string().contains("a was made in the folder meanwhile; it is as it was"), "{refused}");
     assert_eq!(shown(&folder), after);
     fs::remove_file(folder.join("a")).unwrap();
-    // Its directories are others than those that were accepted, and count as unchanged.
+    // Its directories are not the accepted ones any more, and count as unchanged.
     overlay.undo_acceptance(id, false).unwrap();
     assert_eq!(shown(&folder), before);
     overlay.redo_acceptance(id).unwrap();

@@ -1,4 +1,4 @@
-//! Hunks that are accepted one by one, and requests that are refused.
+//! Acceptances of single hunks, and refused requests.
 
 use super::{HunkError, TextChange};
 use crate::effect::overlay::tests::{Action, Stage, in_overlay};

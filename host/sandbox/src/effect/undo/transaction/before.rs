@@ -106,7 +106,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Records that threads may still be using this file or directory when the work is cut off. They hold it as long as they do.
+    /// Records that threads may still use this file or directory after the work is cut off. They keep the handle until they end.
     pub fn busy(&self, file: &Arc<File>) {
         let mut state = self.lock();
         if state.busy.iter().any(|busy| std::ptr::eq(busy.as_ptr(), Arc::as_ptr(file))) {

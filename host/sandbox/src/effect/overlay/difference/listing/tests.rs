@@ -59,7 +59,7 @@ fn files_that_are_sorted_by_their_kind_are_a_line_for_each_kind() {
     );
     assert_eq!(difference.listed(&FolderSelection::All, false).len(), difference.changes.len());
 
-    // A group is accepted by what it is made of.
+    // A group is accepted by a selection of its members.
     let group = listed.iter().find_map(|line| match line {
         ListedChange::Group(group) if group.dir == Path::new("pdf") => Some(group),
         _ => None,
