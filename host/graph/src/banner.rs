@@ -95,7 +95,7 @@ enum ScanState {
     Close,
     /// After a banner and a space, before the rest of its line.
     Gap,
-    /// In the line after a removed one; if it is empty, it is removed, too.
+    /// In the line after a removed line. If it is empty, it is removed, too.
     Below,
 }
 
@@ -186,11 +186,11 @@ impl Stripper {
 
 /// Classification of a line's beginning.
 enum Head {
-    /// It may still become a banner.
+    /// The text may still become a banner.
     Open,
-    /// It is text.
+    /// The text is not a banner.
     Text,
-    /// It is this banner and one more character, unless the text has ended.
+    /// The text is this banner, followed by one more character unless it has ended.
     Banner(Banner),
 }
 

@@ -63,7 +63,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Creates the outcome of a run with the texts `said` and the `reports`. There is always a reply. It says why a run is not
-    /// done, unless that was `told` before.
+    /// done, unless `told` says that the user already knows.
     pub(super) fn new<'a>(
         ending: Ending,
         said: &[ReplyText],

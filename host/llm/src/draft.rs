@@ -150,8 +150,8 @@ impl<'a> Draft<'a> {
         Ok(Completion { text, calls, cut, stop, usage, counted, model, ..Completion::default() })
     }
 
-    /// Removes everything after the call in which the answer was cut off. Returns whether there is such a call; it is the last
-    /// one then.
+    /// Removes everything after the call in which the answer was cut off. If this returns true, that call is the last
+    /// one.
     fn end_at_cut(&mut self) -> bool {
         // A call without a name is useless.
         self.calls.pop_if(|call| call.name.trim().is_empty());

@@ -64,7 +64,7 @@ impl RunExecutor {
         if asked {
             stopped.cancel();
         }
-        // Ending a run cannot crash the process. Any other run may do so as soon as it is read.
+        // Ending a run cannot crash the process. Any other run may crash it as soon as the run is read.
         if !cancel.is_cancelled() && !self.ours.holds(id) {
             let resumed = id.clone();
             self.store.write(move |tx| tx.count_resumed(&resumed)).await?;

@@ -197,8 +197,8 @@ impl Reading<'_> {
         wrong.into_iter().for_each(|(span, message)| self.wrong(span, message));
     }
 
-    /// Checks that every model string names something, and that each model has settings only once. A provider that is there but
-    /// invalid is reported only as that.
+    /// Checks that every model string names something, and that each model has settings only once. A provider whose table is
+    /// invalid is reported only for its table.
     fn model_strings(&mut self) {
         let mut settings = Vec::new();
         for (path, span, string) in std::mem::take(&mut self.models) {

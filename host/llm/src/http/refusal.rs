@@ -135,8 +135,8 @@ impl Refusal {
     }
 }
 
-/// Returns the equivalent status of an error object. Its code may be one, and its type may be a name of either format. Unknown
-/// ones count as a failure of the provider, so that the call is retried.
+/// Returns the HTTP status that an error object corresponds to. The object may contain a status as its code, or a type in the
+/// words of either format. An unknown error counts as a failure of the provider, so that the call is retried.
 fn status_of(error: &Value) -> u16 {
     let error = error.get("error").filter(|error| !error.is_null()).unwrap_or(error);
     let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());

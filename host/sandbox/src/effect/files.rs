@@ -385,7 +385,7 @@ impl FileLabels {
         self.set(&mut self.lock(), content_key(&to), label, true)
     }
 
-    /// Records that a file has its old content again, which had this label.
+    /// Records that the old content of a file was restored, which has this label.
     pub fn put_back(&self, file: impl AsFd, label: LabelId) -> io::Result<()> {
         if self.is_empty() {
             return Ok(());

@@ -70,7 +70,7 @@ pub struct PackageSpec {
 pub struct ComponentSource {
     /// The publisher's address of the component, or of an archive that contains it.
     pub url: String,
-    /// Other archives that contain it, such as those of a package manager.
+    /// Describes other archives that contain the component, such as those of a package manager.
     pub also: String,
     /// SHA-256 of the component, in hexadecimal.
     pub sha256: String,

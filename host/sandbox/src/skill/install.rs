@@ -272,7 +272,7 @@ impl Skills {
         };
         let kept = kept.filter(|had| *had < manifest.needs.workspace);
         if derived {
-            // It has no needs: it may be granted what it imports.
+            // Without a manifest, the grant may cover everything that the component imports.
             beyond = RequestedGrant::default();
         }
         let seen = old.as_ref().map(seen);

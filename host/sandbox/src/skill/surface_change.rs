@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Lines of a text, such as that of a `SKILL.md`, that are shown. The text about a component is shown completely: it has at most
+/// Maximum number of shown lines of a text, such as a `SKILL.md`. The text about a component is shown completely: it has at most
 /// 32 KiB.
 const MAX_TEXT_LINES: usize = 400;
 

@@ -44,7 +44,7 @@ impl ListArgs {
                 }
             }
         }
-        // Agent Skills of projects that command lines see, as long as nobody has decided about them.
+        // Agent Skills of mounted projects that wait for a decision.
         for mount in &opened.config.mounts {
             let Ok(found) = opened.skills.project_skills(&mount.path) else { continue };
             let open: Vec<_> = found.iter().filter(|skill| skill.state.is_open()).collect();

@@ -112,7 +112,7 @@ pub(super) fn install(
         folder.write(&opened.home, &unpacked).map_err(unwritten)?;
         if let Err(failure) = start_and_install(opened, show, (folder, origin), &unpacked, how) {
             show.rest();
-            // If this version was installed before, it lacked its files, so none of them are lost here.
+            // An earlier installation of this version had no files, so none are lost here.
             folder.remove_files(&opened.home);
             return Err(failure);
         }

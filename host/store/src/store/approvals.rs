@@ -115,8 +115,8 @@ impl View<'_> {
         Ok(query.exists((id, session.as_str()))?)
     }
 
-    /// Returns cards, latest first: waiting ones or all, of one session or of all, with numbers below `before`. Those of a
-    /// session include cards of its subagents that its messages show.
+    /// Returns cards, latest first: waiting ones or all, of one session or of all, with numbers below `before`. The cards of
+    /// a session include those of its subagents that its messages show.
     pub fn approvals(
         &self,
         session: Option<&SessionName>,

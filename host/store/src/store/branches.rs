@@ -373,8 +373,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Adds the branches of an export, whose messages and runs exist already, and puts the last used one into use. `of` contains
-    /// the branches of messages, and those of breaks by the message before them.
+    /// Adds the branches of an export, whose messages and runs already exist, and selects the branch that was used last. `of`
+    /// contains the branch of each message, and the branch of each break by the message before it.
     pub fn import_branches(
         &self,
         session: &SessionName,

@@ -113,8 +113,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Adds a chunk, up to [`MAX_CHUNKS`]. Returns false if the same text exists, ignoring case and white space. A chunk of a
-    /// turn that another version has replaced becomes this one.
+    /// Adds a chunk, up to [`MAX_CHUNKS`]. Returns false if the same text exists, ignoring case and white space. If the
+    /// existing text is of a turn that another version has replaced, its chunk becomes this one.
     pub fn add_chunk(
         &self,
         text: &str,

@@ -1,7 +1,8 @@
 //! Finds messages by words and tags: an index (FTS5) of all messages in the clear, updated by triggers.
 //!
-//! Sealed messages are not in it, nor are messages from before the index existed, which [`Tx::index_messages`] adds step by step.
-//! Callers with the home's key find those, too: they are searched one by one.
+//! The index does not contain sealed messages. Messages from before the index existed are added step by step by
+//! [`Tx::index_messages`]. A caller with the home's key finds both kinds, too: messages outside of the index are searched one by
+//! one.
 
 use super::sessions::{message, session_name};
 use super::words::{Index, IndexQuery, Words, indexed_grams};

@@ -265,7 +265,7 @@ impl LabelLog {
         Ok(())
     }
 
-    /// Before names had labels of their own, that of a file was its name's as well.
+    /// Labels the names of a log from an earlier version, in which a file's label was also the label of its name.
     fn name_all(&mut self) -> io::Result<()> {
         self.ready()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -396,7 +396,7 @@ impl Walk<'_> {
         Ok((files, changed))
     }
 
-    /// Other names of files that were changed under one of their names.
+    /// Adds the other names of files that were changed under one name.
     fn other_names(&mut self) -> io::Result<()> {
         let Some(dir) = self.overlay.shared_dir() else { return Ok(()) };
         let mut wanted = BTreeMap::new();

@@ -266,7 +266,7 @@ pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refus
     match action {
         Action::Write { path, text, empties, is_first } => {
             let access = FileAccess { writes: true, makes: true, is_first: *is_first, empties: *empties };
-            // A link in the place of a file that is to be new is there.
+            // If the file must be new, a link at its path counts as an existing entry.
             let OpenSlot::Write(slot) = overlay.open_slot(guest_path(path, !is_first), access, &writer, label)? else {
                 return Err(Refusal("a directory".to_owned()));
             };

@@ -24,12 +24,12 @@ pub(super) trait Journal {
     fn changing(&self, change: FileChange) -> io::Result<()>;
 }
 
-/// The reason for taking a change back.
+/// The reason to revert a change.
 #[derive(Clone, Copy)]
 pub(super) enum Reverting<'a> {
-    /// Work that was cut off is rolled back, if the state is as in the log.
+    /// Interrupted work is rolled back if the state is as in the log.
     Work,
-    /// A person wants it in any case. `is_as_it_was`: nothing has changed since, by the plan.
+    /// A person requests it. `is_as_it_was` says that nothing has changed since, according to the plan.
     Undo { journal: &'a dyn Journal, is_as_it_was: bool },
 }
 

@@ -315,7 +315,7 @@ fn nothing_outside_is_reached_that_is_refused() {
     assert_eq!(stage.undo.roll_back_step(&stage.session, "r", 5).unwrap(), CutOff::Nothing);
 }
 
-/// An undo that is cut off after any of its changes is taken back; so is a redo.
+/// An undo or a redo that is interrupted after any of its changes is rolled back.
 #[test]
 fn an_undo_that_is_cut_off_anywhere_is_taken_back() {
     for seed in seeds().take(5) {

@@ -350,7 +350,7 @@ fn identity(skill: &AgentSkill) -> Identity<'_> {
     Identity { version: skill.version(), digest: &skill.digest, source: Some(&skill.source) }
 }
 
-/// The name that it is installed under: its own if that is valid, else that of its folder.
+/// Returns the name to install a skill under: its own name if it has one, otherwise the name of its folder.
 fn named(said: &mut Frontmatter, folder: Option<&str>) -> Result<SkillName, String> {
     let own = said.name.clone().filter(|name| !name.trim().is_empty());
     if own.is_none() {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The folders of a project in which programs look for skills.
 const FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];
 
-/// Skills of one project that are read.
+/// Maximum number of skills that are read from one project.
 const MAX_SKILLS: usize = 200;
 
 /// The beginning of the source of such a skill, before the directory.
@@ -24,7 +24,7 @@ const SCHEME: &str = "project:";
 /// A skill of a project, or a trusted one that is not in the project any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectSkill {
-    /// Its name, or that of its folder if it cannot be read.
+    /// Its name, or the name of its folder if it cannot be read.
     pub name: String,
     /// Its folder, relative to the project.
     pub place: String,

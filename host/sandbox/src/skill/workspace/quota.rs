@@ -95,7 +95,7 @@ impl SpaceUsage {
         self
     }
 
-    /// Measures the directories, unless somebody has done so since it had been done this many times.
+    /// Measures the directories, unless another call has measured them since the count of measurements was `times`.
     ///
     /// Charges that are not on disk yet are added, and so are those that are allowed meanwhile. Some of them may have been found
     /// on disk, too; they count twice until the next measuring.

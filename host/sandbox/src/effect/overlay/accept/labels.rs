@@ -22,7 +22,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PathLabels {
     path: SessionPath,
-    /// The labels of the entry: of its file, and of those who replaced earlier ones.
+    /// The labels of the entry: the label of its file, and the label of everybody who replaced earlier entries.
     before: [Label; 2],
     after: Label,
 }

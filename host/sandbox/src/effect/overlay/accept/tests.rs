@@ -37,7 +37,7 @@ fn an_acceptance_that_is_cut_off_leaves_the_folder_as_it_was_or_is_complete() {
         let after = shown(&plain);
         let mut step = 0;
         loop {
-            // Opening it is what a process does that comes after the one that was killed.
+            // Opens the overlay as the process after the killed one does.
             let overlay = stage.open(&name);
             assert_eq!(shown(&folder), before, "program {seed}, cut off behind step {step}");
             let difference = overlay.difference(&stage.labels()).unwrap();

@@ -1,7 +1,7 @@
 //! The changes of an acceptance in the form of the upper layer: kept while they are accepted, so that they can wait again after
 //! an undo.
 //!
-//! They keep their inodes, so the runs that made them can be undone then, one by one.
+//! The files keep their inodes, so that the runs that changed them can then be undone one by one.
 
 use super::super::base::Bases;
 use super::super::{BASES, Overlay};

@@ -98,7 +98,7 @@ fn is_directory(overlay: &Overlay, path: &Path) -> bool {
     spot.is_ok_and(|spot| spot.entry.is_some_and(|(_, found)| found.is_dir()))
 }
 
-/// The directory of the folder that a repository was, if there was one.
+/// Returns the directory of the repository in the folder that this one extends or replaces, if there is one.
 fn original(overlay: &Overlay, path: &Path) -> io::Result<Option<PathBuf>> {
     let spot = overlay.walk(Path::new(""), path.as_os_str(), false, &mut SeenLabels::new(None))?;
     let extended = match &spot.entry {

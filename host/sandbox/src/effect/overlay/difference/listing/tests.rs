@@ -1,4 +1,4 @@
-//! Many alike changes are one line, and none of those that a person must see are in it.
+//! Many similar changes are one line, which contains no change that a person must see.
 
 use super::digits;
 use crate::effect::overlay::tests::{Action, Stage, in_overlay};
@@ -43,7 +43,7 @@ fn files_that_are_sorted_by_their_kind_are_a_line_for_each_kind() {
         rename(&overlay, &format!("in/{number}.jpg"), &format!("in/y{number}.jpg"));
     }
     rename(&overlay, "in/a.txt", "mixed/a.txt");
-    // It collides, so it is not in the group of its kind.
+    // This change collides, so the group of its kind does not contain it.
     fs::write(folder.join("in/107.pdf"), "somebody else's text").unwrap();
     let difference = overlay.difference(&stage.labels()).unwrap();
     let listed = difference.listed(&FolderSelection::All, true);
