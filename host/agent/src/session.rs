@@ -18,6 +18,8 @@ pub mod live;
 pub mod local_file;
 pub mod queue;
 pub mod removal;
+pub mod search;
 pub mod turns;
+pub mod version;
 pub mod wake;
 pub mod workspace;

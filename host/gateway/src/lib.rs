@@ -58,7 +58,7 @@ pub use self::message::whole_message;
 pub use self::reply::{ReplyWriter, TurnAnswer, standing};
 pub use self::socket::lines::{Lines, NoLine};
 pub use self::socket::{Socket, SocketError};
-pub use self::wire::{Letter, Message, open_message, shown};
+pub use self::wire::{Letter, Message, open_message, plain_message, shown};
 
 /// Shared state of all requests.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ pub(crate) use self::path::{Path, Segments};
 use super::App;
 use super::error::ApiError;
 use super::trouble::RunTrouble;
-use kiso_agent::drive::SEALED_RUN;
+use kiso_agent::session::search::message_text;
 use kiso_base::home::SessionName;
 use kiso_base::json;
 use kiso_plan::block::Block;
@@ -240,11 +240,13 @@ pub fn shown(mut run: RunLine) -> RunLine {
 
 /// Decrypts a message for its owner. If that fails, the text says so.
 pub fn open_message(vault: &Vault, session: SessionName, message: store::Message) -> Message {
+    let text = message_text(vault, &message.text);
+    plain_message(session, store::Message { text, ..message })
+}
+
+/// Returns a message whose text is decrypted already.
+pub fn plain_message(session: SessionName, message: store::Message) -> Message {
     let store::Message { id, role, text, at_ms, run, tags } = message;
-    let text = match vault.open_text(SEALED_RUN, &text) {
-        Ok(text) => text.into_owned(),
-        Err(_) => "(sealed with the key of another home)".to_owned(),
-    };
     Message {
         id,
         session,

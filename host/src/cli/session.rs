@@ -9,14 +9,15 @@ use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets};
 use clap::Subcommand;
 use kiso_agent::drive::clean_title;
 use kiso_agent::session::removal::{NotRemoved, remove};
+use kiso_agent::session::search::{FoundMessage, SearchPage, excerpt, find_messages};
 use kiso_base::clock::{minute, now_ms};
 use kiso_base::home::SessionName;
 use kiso_base::role::Role;
-use kiso_gateway::{Message, open_message};
+use kiso_gateway::{Message, open_message, plain_message};
 use kiso_sandbox::effect::member::{ANY_MACHINE, MACHINE_LABEL, is_machine_label};
 use kiso_sandbox::skill::Quiet;
 use kiso_store::secret::Vault;
-use kiso_store::store::{MessageRole, ModelChoice, Placement, SessionLine};
+use kiso_store::store::{MessageRole, ModelChoice, Placement, Search, SessionLine};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -36,6 +37,16 @@ pub(super) enum SessionCommand {
     /// Show a session and its last messages
     Show {
         session: String,
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// Find messages that contain all of these words and #tags, newest first
+    Search {
+        #[arg(required = true)]
+        words: Vec<String>,
+        /// Search only in this session
+        #[arg(long)]
+        session: Option<String>,
         #[command(flatten)]
         page: PageArgs,
     },
@@ -107,6 +118,10 @@ impl SessionCommand {
             SessionCommand::Import(args) => args.execute(shared),
             SessionCommand::List { page, archived } => list(&opened, page, *archived, shared.json),
             SessionCommand::Show { session, page } => show(&opened, &existing(&opened, session)?, page, shared.json),
+            SessionCommand::Search { words, session, page } => {
+                let session = session.as_ref().map(|name| existing(&opened, name)).transpose()?;
+                search(&opened, &words.join(" "), session.as_ref().map(|session| &session.name), page, shared.json)
+            }
             SessionCommand::Rename { session, title } => {
                 rename(&opened, &existing(&opened, session)?.name, &title.join(" "), shared.json)
             }
@@ -241,6 +256,43 @@ fn show(opened: &Opened, session: &SessionLine, page: &PageArgs, json: bool) -> 
         tell(message, json);
     }
     page.more(messages.len(), messages.first().map(|message| message.id));
+    Ok(Exit::Done)
+}
+
+fn search(
+    opened: &Opened,
+    words: &str,
+    session: Option<&SessionName>,
+    page: &PageArgs,
+    json: bool,
+) -> Result<Exit, Failure> {
+    let Some(search) = Search::parse(words) else {
+        return Err(Failure::new(Exit::Usage, "a search needs a word or a #tag"));
+    };
+    let (before, vault) = (page.before_id()?, Vault::open(&opened.home));
+    let (found, next) = opened.store.read_blocking(|view| {
+        let part = SearchPage { session, before, limit: page.limit as usize };
+        find_messages(view, &vault, &search, &part, |_| Ok(true))
+    })?;
+    if found.is_empty() && next.is_none() && !json {
+        errln!("no message contains all of these words");
+    }
+    for FoundMessage { session, message } in found {
+        if json {
+            outln!("{}", typed("message", &plain_message(session, message)));
+            continue;
+        }
+        let who = match message.role {
+            MessageRole::User => "you",
+            MessageRole::Assistant => "kiso",
+        };
+        let head = format!("{}  {:20}  {who:4}", minute(message.at_ms), session.as_str());
+        row(&head, &excerpt(&search, &message.text));
+    }
+    // A page can be short and still have a next one, because the bytes that one page reads are limited.
+    if let Some(next) = next {
+        errln!("for more, add --before {next}");
+    }
     Ok(Exit::Done)
 }
 

@@ -1,7 +1,7 @@
 //! Slash commands: answered at once by the host, without a model, in the same way in every channel.
 
-use super::folder_command;
 use super::workspace::{self, FilePath};
+use super::{folder_command, search, version};
 use crate::drive::{DriveError, EarlierWork, FolderFailure, RevertedAcceptance, RunExecutor, UndoFailure};
 use kiso_base::clock::{minute, now_ms};
 use kiso_base::config::Config;
@@ -38,6 +38,10 @@ pub enum SlashCommand {
     Trust(Vec<String>),
     /// Another version of the last turn, which the intake handles.
     Revise(RevisedText),
+    /// The words to search for.
+    Search(String),
+    /// The number of a version, or nothing.
+    Version(String),
     /// The unknown word.
     Unknown(String),
 }
@@ -53,7 +57,7 @@ pub enum RevisedText {
 }
 
 /// Name, arguments, and description.
-pub const COMMANDS: [(&str, &str, &str); 17] = [
+pub const COMMANDS: [(&str, &str, &str); 19] = [
     ("new", "", "clear the context: earlier messages are kept, but no longer sent to the model"),
     (
         "model",
@@ -67,6 +71,8 @@ pub const COMMANDS: [(&str, &str, &str); 17] = [
     ("trace", "", "show what the last message did"),
     ("retry", " [undo]", "answer the last message again; `undo` first restores the files that its run changed"),
     ("edit", " TEXT", "replace the last message by TEXT, and answer that"),
+    ("version", " [NUMBER]", "list the versions of the last turn, or continue from another one"),
+    ("search", " WORDS", "find earlier messages of this session"),
     ("undo", " [RUN] [force]", "restore the files to before the last run, or before RUN"),
     ("redo", " [RUN] [force]", "take an undo back"),
     ("diff", " [accept|discard [PATH…]]", "show what runs changed in this session's folders, apply it, or drop it"),
@@ -122,6 +128,8 @@ impl SlashCommand {
             "trust" => SlashCommand::Trust(words()),
             "retry" => SlashCommand::Revise(RevisedText::Same { undo: argument == "undo" }),
             "edit" => SlashCommand::Revise(RevisedText::New(argument.to_owned())),
+            "version" => SlashCommand::Version(argument.to_owned()),
+            "search" => SlashCommand::Search(argument.to_owned()),
             // "/tmp is full" is about a path, but "/modle x" is a mistyped command.
             word if !argument.is_empty() && near_names(word, COMMANDS.iter().map(|(name, ..)| *name)).is_empty() => {
                 return None;
@@ -186,6 +194,8 @@ impl CommandContext<'_> {
                 Ok(folder_command::answer(self.drive, self.session, &words, (self.caller, self.by_person)).await)
             }
             SlashCommand::Trust(files) => self.trust(files).await,
+            SlashCommand::Search(words) => search::answer(self.drive, self.session, &words).await,
+            SlashCommand::Version(number) => version::answer(self.drive, self.session, &number).await,
             SlashCommand::Revise(_) => {
                 Ok("Only a daemon replaces a turn: start `kiso serve`, and use `kiso chat` or the page.".to_owned())
             }

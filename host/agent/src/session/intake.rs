@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
 pub use self::event::InboundEvent;
-pub use self::version::{Revision, show_version};
+pub use self::version::Revision;
 
 /// Maximum size of a message in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;

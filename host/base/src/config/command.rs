@@ -16,9 +16,9 @@ pub struct Command {
 }
 
 /// kiso's own commands. A test of the session compares this list with the commands that work.
-pub const COMMAND_NAMES: [&str; 17] = [
-    "new", "model", "models", "memory", "status", "cancel", "trace", "retry", "edit", "undo", "redo", "diff",
-    "approve", "refuse", "trust", "skills", "help",
+pub const COMMAND_NAMES: [&str; 19] = [
+    "new", "model", "models", "memory", "status", "cancel", "trace", "retry", "edit", "version", "search", "undo",
+    "redo", "diff", "approve", "refuse", "trust", "skills", "help",
 ];
 
 /// Characters of a description.

@@ -11,18 +11,16 @@ use crate::App;
 use crate::auth::Who;
 use crate::document::routes;
 use crate::error::ApiError;
-use crate::wire::{JsonResult, Message, Page, Query, open_message, page_size};
+use crate::wire::{JsonResult, Message, Page, Query, page_size, plain_message};
+use kiso_agent::session::search::{SearchPage, find_messages};
 use kiso_base::home::SessionName;
-use kiso_store::store::{PAGE_BYTES, Search};
+use kiso_store::store::Search;
 
 routes! {
     /// Messages with all of these words and #tags, newest first
     /// The search uses an index; `next` leads to older messages, even if the page is not full.
     GET "/search" Chat => search;
 }
-
-/// Bytes of text that one request reads; the next page continues from there.
-const MAX_READ: usize = 64 << 20;
 
 /// Maximum length in characters of a query.
 const MAX_QUESTION: usize = 200;
@@ -51,33 +49,24 @@ pub(super) async fn search(
     let Some(search) = search else {
         return Err(ApiError::bad_request(format!("`q` needs a word, and has at most {MAX_QUESTION} characters")));
     };
-    let of = asked.session;
-    let (limit, before) = (page_size(asked.limit)? as usize, asked.before);
-    if let Some(session) = &of {
+    let (limit, before, session) = (page_size(asked.limit)? as usize, asked.before, asked.session);
+    if let Some(session) = &session {
         who.check_session(&app, session).await?;
     }
     let vault = app.0.drive.vault.clone();
     let read = app.0.drive.store.read(move |view| {
-        let mut found = Vec::new();
-        let (mut read, mut kept) = (0, 0);
-        let (mut may_read, mut failed) = (HashMap::new(), None);
-        let next = view.messages_with(&search, of.as_ref(), before, |candidate| {
-            let message = open_message(&vault, candidate.session.clone(), candidate.message.clone());
-            read += message.text.len();
-            let known = may_read.get(&candidate.session).copied();
-            let mine = known.map_or_else(|| who.may_read(view, &candidate.session), Ok).unwrap_or_else(|error| {
-                failed = Some(error);
-                false
-            });
-            may_read.insert(candidate.session.clone(), mine);
-            if mine && search.fits(&candidate, &message.text) {
-                kept += message.text.len();
-                found.push(message);
+        let page = SearchPage { session: session.as_ref(), before, limit };
+        let mut known = HashMap::new();
+        find_messages(view, &vault, &search, &page, |session| match known.get(session) {
+            Some(permitted) => Ok(*permitted),
+            None => {
+                let permitted = who.may_read(view, session)?;
+                known.insert(session.clone(), permitted);
+                Ok(permitted)
             }
-            found.len() < limit && kept < PAGE_BYTES && read < MAX_READ && failed.is_none()
-        })?;
-        failed.map_or(Ok((found, next)), Err)
+        })
     });
-    let (items, next) = read.await?;
+    let (found, next) = read.await?;
+    let items = found.into_iter().map(|found| plain_message(found.session, found.message)).collect();
     Ok(Json(Page { items, next: next.map(|id| id.to_string()) }))
 }

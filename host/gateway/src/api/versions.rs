@@ -11,7 +11,8 @@ use crate::document::routes;
 use crate::error::ApiError;
 use crate::wire::{AcceptedMessage, Admission, Body, JsonResult, Path, Queued};
 use kiso_agent::drive::UndoFailure;
-use kiso_agent::session::intake::{IntakeError, IntakeOutcome, Revision, show_version};
+use kiso_agent::session::intake::{IntakeError, IntakeOutcome, Revision};
+use kiso_agent::session::version::show_version;
 use kiso_base::home::SessionName;
 use kiso_sandbox::effect::undo::{ChangeLine, UndoChoice, UndoError, UndoKind};
 use kiso_store::store::RunId;
@@ -140,5 +141,6 @@ pub(super) async fn replace(
 }
 
 pub(super) async fn show(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ShownSession> {
-    Ok(Json(ShownSession { session: show_version(&app.0.drive, id).await? }))
+    let session = show_version(&app.0.drive, id).await?.map_err(IntakeError::from)?;
+    Ok(Json(ShownSession { session }))
 }

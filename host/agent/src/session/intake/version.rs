@@ -3,14 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use super::{Inbound, Intake, IntakeError, IntakeOutcome, sealed};
-use crate::drive::RunExecutor;
 use crate::session::command::RevisedText;
+use crate::session::version::move_passages;
 use crate::session::wake::Wake;
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_plan::plan::CallerScope;
-use kiso_store::memory;
-use kiso_store::store::{BranchChange, NewVersion, NotReplaced, Store, StoreError, Tx, VersionAdmission};
+use kiso_store::store::{NewVersion, NotReplaced, VersionAdmission};
 
 /// A request for another version of a turn.
 #[derive(Debug, Clone)]
@@ -100,28 +99,4 @@ impl Intake {
             Err(error) => Err(error),
         }
     }
-}
-
-/// Switches to the branch with this message.
-pub async fn show_version(drive: &RunExecutor, message: i64) -> Result<SessionName, IntakeError> {
-    let store: &Store = &drive.store;
-    let write = store.write(move |tx| {
-        let shown = tx.show_version(message)?;
-        if let Ok((session, change)) = &shown {
-            move_passages(tx, session, change)?;
-        }
-        Ok(shown)
-    });
-    Ok(write.await??.0)
-}
-
-/// Keeps memory in line with the branch: it contains only the passages of the branch's summaries.
-fn move_passages(tx: &Tx<'_>, session: &SessionName, change: &BranchChange) -> Result<(), StoreError> {
-    for text in &change.dropped {
-        memory::forget_summary(tx, session, text)?;
-    }
-    for kept in &change.restored {
-        memory::keep_summary(tx, session, None, &kept.text, &kept.label, now_ms())?;
-    }
-    Ok(())
 }
