@@ -1,12 +1,8 @@
-//! Words that make a sentence hard to read. Each area of the repository has none of them, or no more than the list below says.
+//! Words that make a sentence hard to read. No file of the repository has one.
 
 use super::sources;
 use crate::harness::root;
-use std::collections::BTreeMap;
 use std::path::Path;
-
-/// Areas that were not read again yet, with the number of lines that have such words. A number may only become smaller.
-const UNREAD: &[(&str, usize)] = &[];
 
 /// Names of functions that say nothing about what the function does.
 const FUNCTIONS: [&str; 7] = ["of", "told", "said", "at", "among", "called", "given"];
@@ -16,7 +12,7 @@ const TEXTS: [&str; 6] = [" anew", "it is looked", "it is seen whether", "of wha
 
 #[test]
 fn sentences_are_plain() {
-    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut found = Vec::new();
     for (dir, endings) in [
         ("host", &[".rs", ".toml", ".sql", ".js", ".css"][..]),
         ("skills", &[".rs", ".toml", ".md"]),
@@ -50,31 +46,10 @@ fn sentences_are_plain() {
             {
                 continue;
             }
-            let area = area(&name, dir);
-            let lines = found.entry(area).or_default();
-            lines.extend(flagged(&path).into_iter().map(|(number, line)| format!("{name}:{number}: {line}")));
+            found.extend(flagged(&path).into_iter().map(|(number, line)| format!("{name}:{number}: {line}")));
         }
     }
-    let mut wrong = Vec::new();
-    for (area, lines) in &found {
-        let most = UNREAD.iter().find(|(unread, _)| unread == area).map_or(0, |(_, most)| *most);
-        if lines.len() > most {
-            wrong.push(format!("{area}: {} lines, {most} are allowed:\n{}", lines.len(), lines.join("\n")));
-        } else if lines.len() < most {
-            wrong.push(format!("{area}: {} lines; lower the number in the list, {most}", lines.len()));
-        }
-    }
-    for (area, _) in UNREAD.iter().filter(|(area, _)| !found.contains_key(area)) {
-        wrong.push(format!("{area}: there is no such area"));
-    }
-    assert!(wrong.is_empty(), "write subject, verb and object, with the field's term:\n{}", wrong.join("\n"));
-}
-
-/// The most exact area in the list that a file belongs to; otherwise `dir`.
-fn area(name: &str, dir: &'static str) -> &'static str {
-    let is_below = |area: &str| name.strip_prefix(area).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let listed = UNREAD.iter().map(|(area, _)| *area).filter(|area| is_below(area)).max_by_key(|area| area.len());
-    listed.unwrap_or(dir)
+    assert!(found.is_empty(), "write subject, verb and object, with the field's term:\n{}", found.join("\n"));
 }
 
 /// The lines of a file with such words.
