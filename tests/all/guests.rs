@@ -119,6 +119,46 @@ fn guest_calc() {
         .says(&["to: ", "kelvin"]);
 }
 
+#[test]
+fn guest_later() {
+    // later.rs tests each mode. This test checks that the command line takes it as any other command.
+    let home = Home::new();
+    home.add("later");
+    let text = home.kiso(&["skill", "run", "later", "text=hi"]).ok().stdout.clone();
+    let given: Value = serde_json::from_str(&text).expect("it prints what it read");
+    assert_eq!((&given["args"]["text"], &given["workspace"]), (&json!("hi"), &json!("/work")));
+    home.kiso(&["skill", "run", "later", "mode=exit7"]).exit(1).says(&["exit code 7"]);
+    home.kiso(&["skill", "run", "later", "mode=print"]).exit(5).says(&["256 KiB", "output_kib"]);
+}
+
+#[test]
+fn guest_flow() {
+    let home = Home::new();
+    let file = guest("flow");
+    home.kiso(&["skill", "add", file.to_str().unwrap()]).ok().prints(&["loaded flow", "plain functions", "flow.later"]);
+    for (tool, args, expected) in [
+        ("flow.add", json!({ "a": 2, "b": 40 }), json!(42)),
+        ("flow.later", json!({ "text": "now" }), json!("now, later")),
+        ("flow.divide", json!({ "a": 1, "b": 8 }), json!(0.125)),
+        ("flow.spell", json!({ "text": "é", "times": 3 }), json!("ééé")),
+        ("flow.rows", json!({ "count": 2 }), json!(["row 0", "row 1"])),
+        ("flow.value", json!({ "text": "a value" }), json!("a value")),
+        ("flow.ended", json!({ "fails": false }), json!(["the only row"])),
+    ] {
+        let object = home.call(tool, &args);
+        assert_eq!((&object["ok"], &object["data"]), (&json!(true), &expected), "{tool} {args}: {object}");
+    }
+    for (tool, args, why) in [
+        ("flow.divide", json!({ "a": 1, "b": 0 }), "divided by zero"),
+        ("flow.ended", json!({ "fails": true }), "the source dried up"),
+    ] {
+        let object = home.call(tool, &args);
+        assert_eq!((&object["ok"], &object["error"]["code"]), (&json!(false), &json!("failed")), "{object}");
+        assert!(object["error"]["message"].as_str().unwrap().contains(why), "{object}");
+    }
+    assert_eq!(home.call("flow.endless", &json!({}))["error"]["limit"]["limit"], "output");
+}
+
 /// A component without a manifest can be granted its imports; before that, it may read `/work` and reaches no host.
 #[test]
 fn guest_probe() {

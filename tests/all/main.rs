@@ -55,6 +55,7 @@ mod job_limit;
 mod lab;
 mod labels;
 mod languages;
+mod later;
 mod life;
 mod listed_folders;
 mod load;

@@ -226,6 +226,8 @@ settings! {
         compile_timeout_s: Int(120, 1, 86_400),
         /// Memory in MiB for compiling a skill.
         compile_memory_mib: Int(1_024, 64, 65_536),
+        /// Whether components of WASI 0.3 are loaded. Components of WASI 0.2 always are.
+        wasi_0_3: Bool(true),
     }
 
     /// Which skills can be installed.

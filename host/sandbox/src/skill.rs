@@ -14,7 +14,9 @@ mod caller;
 mod capability;
 pub mod channel;
 mod checked_call;
+mod command_entry;
 pub mod compiler;
+mod concurrency;
 mod ctx;
 pub mod deflated;
 mod digest;
@@ -49,6 +51,7 @@ pub mod server;
 mod shown;
 pub mod signature;
 mod source;
+mod streamed;
 mod surface;
 mod surface_change;
 pub mod trap;
@@ -96,8 +99,8 @@ pub(crate) mod sandbox {
     pub(crate) use super::cache::CodeCache;
     pub(crate) use super::digest::Digest;
     pub(crate) use super::workspace::{
-        ChargedFiles, CommandRequests, DirId, OverlayError, Quota, Room, Root, Roots, add_to_linker as charge_files,
-        from_root, target,
+        ChargedFiles, CommandRequests, DirId, Listings, OverlayError, Quota, Room, Root, Roots,
+        add_to_linker as charge_files, from_root, target,
     };
 }
 

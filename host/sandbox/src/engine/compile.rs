@@ -35,6 +35,15 @@ pub(crate) fn settings(memory_reservation: u64) -> Config {
     engine
 }
 
+/// The settings for components of WASI 0.3, whose functions may wait for several things at once. The other components have an engine
+/// without concurrency: their calls are faster there, and the code that was compiled for it stays valid.
+#[allow(dead_code, reason = "the build script includes this file too, and compiles none of them")]
+pub(crate) fn concurrent_settings(memory_reservation: u64) -> Config {
+    let mut engine = settings(memory_reservation);
+    engine.concurrency_support(true);
+    engine
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

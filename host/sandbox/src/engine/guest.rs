@@ -36,6 +36,13 @@ pub(crate) fn store<T: 'static>(engine: &Engine, data: T, guest: fn(&mut T) -> &
     store.limiter(move |data| &mut guest(data).meter);
     let transfer = guest(store.data_mut()).meter.budget().transfer_bytes();
     store.set_hostcall_fuel(transfer);
+    let budget = guest(store.data_mut()).meter.budget();
+    let (entries, handles) = (budget.concurrent_entries(), budget.component_handles());
+    // Only an engine for WASI 0.3 has this table.
+    if let Some(table) = store.concurrent_resource_table() {
+        table.set_max_capacity(entries);
+        store.set_max_component_handles(handles);
+    }
     store.set_epoch_deadline(1);
     store
 }

@@ -176,6 +176,9 @@ pub const MAX_LISTINGS: usize = 100;
 /// Handles that a process of an exec task may always hold: deleting a tree takes two for each level that may be made.
 const MIN_HANDLES: u64 = 512;
 
+/// Most entries of the engine's table of a component of WASI 0.3. Half of them may be calls that wait, each with a stack of its own.
+pub const MAX_ENTRIES: usize = 2_048;
+
 /// Linear memories in one instance: a component of several modules has one for each.
 pub const MEMORIES: usize = 8;
 
@@ -233,6 +236,18 @@ impl Budget {
             BudgetKind::Skill | BudgetKind::Server => self.open_files,
             BudgetKind::Exec { .. } => self.open_files.max(MIN_HANDLES),
         }
+    }
+
+    /// Handles of every kind that a component of WASI 0.3 may hold at once. A file that is read takes four: itself, its stream, the
+    /// stream's end, and what waits for them.
+    pub fn component_handles(&self) -> usize {
+        usize::try_from(self.handles().saturating_mul(4)).unwrap_or(usize::MAX)
+    }
+
+    /// Entries of the engine's table of a component of WASI 0.3: each end of a stream or a future, each call that has not returned, and
+    /// each call that waits.
+    pub fn concurrent_entries(&self) -> usize {
+        usize::try_from(self.handles().saturating_mul(8)).unwrap_or(usize::MAX).min(MAX_ENTRIES)
     }
 
     /// Most bytes that an instance may hand to the host at once. A list whose items all point at the same bytes would otherwise

@@ -2,7 +2,7 @@
 //! task needs many small instances where a call of a skill needs one large one.
 
 use super::embedded::{InPlace, PageAligned};
-use crate::engine::compile::EXEC_RESERVATION;
+use crate::engine::compile::{self, EXEC_RESERVATION};
 use crate::engine::pooled;
 use crate::engine::ticker::Ticker;
 use crate::skill::deflated::DeflatedBytes;
@@ -135,7 +135,7 @@ fn settings(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
         .table_keep_resident(64 << 10)
         .async_stack_keep_resident(64 << 10)
         .max_unused_warm_slots(16);
-    let mut engine = pooled(EXEC_RESERVATION, STACK_BYTES, pool);
+    let mut engine = pooled(compile::settings(EXEC_RESERVATION), STACK_BYTES, pool);
     engine.with_custom_code_memory(Some(Arc::new(InPlace)));
     Ok(engine)
 }

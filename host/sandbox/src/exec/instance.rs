@@ -16,7 +16,7 @@ use crate::effect::published::PublishedFiles;
 use crate::effect::sink::MountSink;
 use crate::engine::guest::{self, Guest};
 use crate::engine::limits::{HEADER_BYTES, Limit, LimitHit};
-use crate::skill::sandbox::{ChargedFiles, Quota, Roots, charge_files};
+use crate::skill::sandbox::{ChargedFiles, Listings, Quota, Roots, charge_files};
 use crate::skill::{HttpGate, Skills};
 use kiso_base::config::Exec as ExecConfig;
 use std::collections::{BTreeMap, HashSet};
@@ -132,7 +132,7 @@ pub(super) struct ProcessCtx {
     channels: BTreeMap<u32, Channel>,
     /// Whether `inherited` hands channels over, so that a pipe ends when the process closes its end.
     hands_over: bool,
-    listings: Vec<u32>,
+    listings: Listings,
     plain_dirs: HashSet<u32>,
 }
 
@@ -176,8 +176,8 @@ impl ChargedFiles for ProcessCtx {
         &mut self.plain_dirs
     }
 
-    fn listings(&mut self) -> &mut Vec<u32> {
-        &mut self.listings
+    fn listings(&self) -> &Listings {
+        &self.listings
     }
 
     fn listings_hit(&self) -> LimitHit {
@@ -264,7 +264,7 @@ pub(super) fn store(
         gate,
         channels: given.channels,
         hands_over: streams == Streams::Shell,
-        listings: Vec::new(),
+        listings: Listings::default(),
         plain_dirs: HashSet::new(),
     };
     let mut store = guest::store(task.engine.wasmtime(), ctx, |ctx| &mut ctx.guest);

@@ -89,9 +89,10 @@ where
     O: StdoutStream + 'static,
 {
     let EntryPoint::Command(pre) = entry else { unreachable!("the shell starts commands only") };
+    let pool = sandbox.pool(pre.engine());
     let _slot = match waits {
-        true => sandbox.enter().await,
-        false => sandbox.try_enter().ok_or_else(|| {
+        true => pool.enter().await,
+        false => pool.try_enter().ok_or_else(|| {
             let message = "it cannot run beside the other skills of this line: all places are taken; the setting is [engine] max_calls in config.toml";
             SkillError::new(given.skill.as_str(), Blame::Caller, ErrorCode::Busy, message)
         })?,
@@ -124,7 +125,7 @@ where
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
         wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
         capabilities.workspace.roots.push(Root::new(DirId::from_path(&streams.tmp).map_err(|e| unusable(&e))?, "/tmp"));
-        capabilities.workspace.touched.root(&streams.tmp, "/tmp");
+        capabilities.workspace.touches(&streams.tmp, "/tmp");
         if !streams.goes_on {
             give_folder_cwd(&mut wasi, (&streams.overlays, &streams.cwd), perms);
         }
@@ -151,11 +152,8 @@ where
             let unusable =
                 |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{SKILLS_MOUNT} cannot be opened: {e}"));
             wasi.preopened_dir(skills, SKILLS_MOUNT, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-            capabilities
-                .workspace
-                .roots
-                .push(Root::new(DirId::from_path(skills).map_err(|e| unusable(&e))?, SKILLS_MOUNT));
-            capabilities.workspace.touched.root(skills, SKILLS_MOUNT);
+            capabilities.workspace.roots.push(Root::new(DirId::from_path(skills).map_err(|e| unusable(&e))?, SKILLS_MOUNT));
+            capabilities.workspace.touches(skills, SKILLS_MOUNT);
         }
     }
     for (path, at) in &streams.support {
@@ -171,13 +169,9 @@ where
     }
     let refused = capabilities.http.gate.refused.clone();
     let ctx = context(given, capabilities, wasi, &hit)?;
-    let mut store = limited(sandbox, ctx);
+    let mut store = limited(pool, ctx);
     let started = Instant::now();
-    let run = async {
-        let instance = pre.instantiate_async(&mut store).await?;
-        instance.wasi_cli_run().call_run(&mut store).await
-    };
-    let result = tokio::time::timeout(budget.timeout, run).await;
+    let result = tokio::time::timeout(budget.timeout, pre.run(&mut store)).await;
     let used = LimitUse {
         millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         memory_bytes: store.data().guest.meter.peak_bytes(),

@@ -39,7 +39,7 @@ use super::input::CallInput;
 use super::usage::{self, CapabilityUse, GrantUse};
 use super::wit::ImportSpec;
 use super::wit::since_v0_1::kiso::skill::types::Failure;
-use super::workspace::ChargedFiles;
+use super::workspace::DetachedFiles;
 use crate::engine::limits::HitCell;
 use kiso_plan::code::ErrorCode;
 use kiso_store::store::{SkillUse, StoreError};
@@ -50,7 +50,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use toml::Spanned;
 use wasmtime::component::Linker;
-use wasmtime_wasi::WasiCtxBuilder;
+use wasmtime_wasi::{WasiCtxBuilder, WasiView};
 use wasmtime_wasi_http::WasiHttpView;
 
 list::capabilities! {
@@ -85,6 +85,11 @@ pub trait Capability: Sized + Send + 'static {
     /// Defines its functions, once per engine. `state` returns its value in the state of a call.
     fn link<T: GuestState>(linker: &mut Linker<T>, state: fn(&mut T) -> &mut Self) -> wasmtime::Result<()>;
 
+    /// Defines its functions of WASI 0.3, once per engine that has them. They are views of those of [`Capability::link`].
+    fn link_wasi_0_3<T: GuestState>(_: &mut Linker<T>) -> wasmtime::Result<()> {
+        Ok(())
+    }
+
     /// Makes its value for one call, before the component is instantiated. Must not wait for anything.
     fn prepare(call: &CallInput<'_>, allowed: &Self::Allowed, hit: &HitCell) -> Result<Self, SkillError>;
 
@@ -116,8 +121,8 @@ pub trait Grantable: Capability {
 
     /// The options of `kiso skill grant` for it.
     const FLAGS: &'static [Flag];
-    /// The import by which a component without a manifest can be granted [`Grantable::implied`].
-    const IMPLIED_BY: Option<&'static str> = None;
+    /// The imports by which a component without a manifest can be granted [`Grantable::implied`].
+    const IMPLIED_BY: &'static [&'static str] = &[];
 
     /// Checks the value in a manifest, which declares these secrets. An error is a byte of the manifest and a message.
     fn check_need(written: Self::Toml, declared: &[&str]) -> Result<Self::Need, (usize, String)>;
@@ -294,7 +299,7 @@ impl<N: GrantByName> Grantable for N {
 }
 
 /// The state of a call, as capabilities see it.
-pub trait GuestState: WasiHttpView + ChargedFiles + Send {
+pub trait GuestState: WasiView + WasiHttpView + DetachedFiles + Send {
     fn capabilities(&mut self) -> &mut Capabilities;
 }
 
@@ -350,10 +355,17 @@ mod tests {
             ("kiso:skill/kv@0.2.0-draft", true, false),
             ("wasi:http/types@0.2.12", false, true),
             ("wasi:http/incoming-handler@0.2.12", true, false),
-            ("wasi:filesystem/types@0.3.0", true, false),
+            ("wasi:filesystem/types@0.3.0", false, true),
+            ("wasi:filesystem/types@0.3.2", false, true),
+            ("wasi:filesystem/types@0.3.0-rc-2026-01-06", true, false),
+            ("wasi:filesystem/types@0.4.0", true, false),
+            ("wasi:http/client@0.3.0", false, true),
+            ("wasi:http/handler@0.3.0", true, false),
+            ("wasi:io/streams@0.3.0", true, false),
         ] {
             assert_eq!(is_offered(import, drafts), offered, "{import}, drafts: {drafts}");
         }
-        assert_eq!(offers(), "kiso:skill@0.1, wasi:cli/imports@0.2 and wasi:http/outgoing-handler@0.2");
+        let offered = "kiso:skill@0.1, wasi:cli/imports@0.2, wasi:cli/imports@0.3, wasi:http/client@0.3 and wasi:http/outgoing-handler@0.2";
+        assert_eq!(offers(), offered);
     }
 }

@@ -206,7 +206,8 @@ impl ChannelComponent {
         let (pre, owner) = self.loaded().await?;
         let host_error = |error: &dyn std::fmt::Display| SkillError::host(self.name.as_str(), error);
         let sandbox = self.skills.sandbox().map_err(|error| host_error(&error))?;
-        let _slot = sandbox.enter().await;
+        let pool = sandbox.pool(pre.engine());
+        let _slot = pool.enter().await;
         let engine = &self.skills.config().engine;
         let none = Secrets::default();
         let nothing = Manifest::derived(self.name.clone(), "channel".to_owned(), Value::Null);
@@ -236,7 +237,7 @@ impl ChannelComponent {
         let mut capabilities = Capabilities::prepare(&given, &allowed, &hit)?;
         capabilities.http.reach(&self.host, &given.http);
         let ctx = context(given, capabilities, WasiCtx::builder(), &hit)?;
-        let mut store = limited(sandbox, ctx);
+        let mut store = limited(pool, ctx);
         let run = async {
             let messenger = pre.instantiate_async(&mut store).await?;
             ask(&mut store, &messenger, &self.config, request).await
@@ -264,7 +265,7 @@ impl ChannelComponent {
         let sandbox = self.skills.sandbox().map_err(|error| SkillError::host(name, error))?;
         let (component, from) = match &self.source {
             ChannelSource::Bundled(bundled) => {
-                let component = match cache::of_binary(sandbox.engine(), bundled) {
+                let component = match cache::of_binary(sandbox.plain().engine(), bundled) {
                     Some(component) => component,
                     None => {
                         let wasm = bundled.wasm.unpack();
@@ -283,7 +284,8 @@ impl ChannelComponent {
             }
         };
         imports_what_channels_have(&component).map_err(bad)?;
-        let pre = sandbox.linker().instantiate_pre(&component).and_then(MessengerPre::new);
+        let linker = sandbox.pool(component.engine()).linker();
+        let pre = linker.instantiate_pre(&component).and_then(MessengerPre::new);
         let pre = pre.map_err(|error| bad(format!("it is no channel of kiso:channel@0.1: {error}")))?;
         Ok((pre, KvOwner::new(&self.name, from.as_deref())))
     }

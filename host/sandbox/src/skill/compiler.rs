@@ -80,6 +80,7 @@ impl Compiler {
             reservation_mib: config.max_memory_mib,
             seconds: config.compile_timeout_s,
             memory_mib: config.compile_memory_mib,
+            concurrent: false,
         };
         Self { program, limits, slots: Arc::new(Semaphore::new(AT_ONCE)) }
     }
@@ -87,6 +88,12 @@ impl Compiler {
     /// A compiler for an engine whose memories have this much address space.
     pub(crate) fn with_reservation(&self, mib: u64) -> Self {
         let limits = child::CompileLimits { reservation_mib: mib, ..self.limits.clone() };
+        Self { program: self.program.clone(), limits, slots: self.slots.clone() }
+    }
+
+    /// A compiler for the engine of WASI 0.3.
+    pub(super) fn concurrent(&self) -> Self {
+        let limits = child::CompileLimits { concurrent: true, ..self.limits.clone() };
         Self { program: self.program.clone(), limits, slots: self.slots.clone() }
     }
 

@@ -1,14 +1,14 @@
 //! The state of one call in wasmtime's store.
 
 use super::capability::{Capabilities, GuestState};
-use super::workspace::{ChargedFiles, ControlFile, DirectoryUse, Quota, Roots};
+use super::workspace::{ChargedFiles, ControlFile, DetachedFiles, DirectoryUse, Listings, Quota, Roots};
 use crate::effect::label::LabelCell;
 use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
 use crate::engine::guest::Guest;
-use crate::engine::limits::LimitHit;
+use crate::engine::limits::{Budget, HitCell, LimitHit};
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use wasmtime_wasi::{WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
@@ -43,8 +43,8 @@ impl ChargedFiles for Ctx {
         &mut self.capabilities.workspace.plain_dirs
     }
 
-    fn listings(&mut self) -> &mut Vec<u32> {
-        &mut self.capabilities.workspace.listings
+    fn listings(&self) -> &Listings {
+        &self.capabilities.workspace.listings
     }
 
     fn listings_hit(&self) -> LimitHit {
@@ -71,8 +71,22 @@ impl ChargedFiles for Ctx {
         self.capabilities.workspace.control.as_mut()
     }
 
-    fn touched(&mut self) -> Option<&mut DirectoryUse> {
-        Some(&mut self.capabilities.workspace.touched)
+    fn touched(&self) -> Option<&Arc<Mutex<DirectoryUse>>> {
+        Some(&self.capabilities.workspace.touched)
+    }
+}
+
+impl DetachedFiles for Ctx {
+    fn limits(&self) -> (&Budget, &HitCell) {
+        self.capabilities.workspace.limits()
+    }
+
+    fn take_control(&mut self) -> Option<ControlFile> {
+        self.capabilities.workspace.control.take()
+    }
+
+    fn put_control(&mut self, control: Option<ControlFile>) {
+        self.capabilities.workspace.control = control;
     }
 }
 

@@ -1,6 +1,7 @@
 //! The functions of a compiled component, and the tools that they become.
 
 use super::capability::is_offered;
+use super::command_entry::CommandEntry;
 use super::engine::Sandbox;
 use super::instance::{EntryPoint, Function};
 use super::loader::Shape;
@@ -11,7 +12,6 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use wasmtime::component::Component;
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
-use wasmtime_wasi::p2::bindings::CommandPre;
 
 /// Links a compiled component and finds its entry point; for plain functions also the schema of each.
 pub(super) fn entry(
@@ -20,7 +20,8 @@ pub(super) fn entry(
     shape: Shape,
 ) -> Result<(EntryPoint, Vec<(String, Value)>), String> {
     imports_what_is_offered(component)?;
-    let pre = sandbox.linker().instantiate_pre(component).map_err(|e| describe("it does not fit this host", &e))?;
+    let linker = sandbox.pool(component.engine()).linker();
+    let pre = linker.instantiate_pre(component).map_err(|e| describe("it does not fit this host", &e))?;
     match shape {
         Shape::Skill => {
             let version = skill_run(component)?;
@@ -29,7 +30,8 @@ pub(super) fn entry(
             Ok((EntryPoint::Skill(pre), Vec::new()))
         }
         Shape::Command => {
-            let pre = CommandPre::new(pre).map_err(|e| describe("its `wasi:cli/run` cannot be called", &e))?;
+            let pre = CommandEntry::new(component, pre);
+            let pre = pre.map_err(|e| describe("its `wasi:cli/run` cannot be called", &e))?;
             Ok((EntryPoint::Command(pre), Vec::new()))
         }
         Shape::Functions => {
@@ -39,8 +41,7 @@ pub(super) fn entry(
                 let unusable =
                     |why: NoSchema| format!("its function {} takes or returns {why}", brief(&function.tool, 80));
                 for result in function.ty.results() {
-                    // This only checks that the result has a schema; models see only the arguments.
-                    values::schema(&result, &mut room).map_err(unusable)?;
+                    values::check_result(&result, &mut room).map_err(unusable)?;
                 }
                 schemas
                     .push((function.tool.clone(), values::object(function.ty.params(), &mut room).map_err(unusable)?));

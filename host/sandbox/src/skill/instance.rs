@@ -1,11 +1,13 @@
 //! One call: a fresh instance with its limits, run to its end, and its result in words.
 
 use super::capability::{Capabilities, EffectiveGrant, Grant, RefusedRequest};
+use super::command_entry::{CommandEntry, rest};
 use super::ctx::Ctx;
-use super::engine::Sandbox;
+use super::engine::{GuestPool, Sandbox};
 use super::error::SkillError;
 use super::fair::GuestTurn;
 use super::input::CallInput;
+use super::streamed;
 use super::trap;
 use super::usage::CallUse;
 use super::values;
@@ -24,9 +26,8 @@ use serde_json::Value;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 use wasmtime::component::types::ComponentFunc;
-use wasmtime::component::{ComponentExportIndex, InstancePre, ResourceTableError, Val};
-use wasmtime::{CallHook, Store as Instances, Trap, UpdateDeadline};
-use wasmtime_wasi::p2::bindings::CommandPre;
+use wasmtime::component::{Accessor, ComponentExportIndex, InstancePre, ResourceTableError, Val};
+use wasmtime::{CallHook, Engine, Store as Instances, Trap, UpdateDeadline};
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder};
 
@@ -34,9 +35,20 @@ use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder};
 #[derive(Clone)]
 pub(super) enum EntryPoint {
     Skill(SkillPre<Ctx>),
-    Command(CommandPre<Ctx>),
+    Command(CommandEntry),
     Functions { pre: InstancePre<Ctx>, functions: Vec<Function> },
     SelfTest { pre: InstancePre<Ctx>, index: ComponentExportIndex },
+}
+
+impl EntryPoint {
+    /// The engine that it was compiled for.
+    fn engine(&self) -> &Engine {
+        match self {
+            Self::Skill(pre) => pre.instance_pre().engine(),
+            Self::Command(pre) => pre.engine(),
+            Self::Functions { pre, .. } | Self::SelfTest { pre, .. } => pre.engine(),
+        }
+    }
 }
 
 /// One exported function.
@@ -86,7 +98,8 @@ pub(super) async fn call(
     given: CallInput<'_>,
     allowed: &EffectiveGrant,
 ) -> CallEnd {
-    let _slot = sandbox.enter().await;
+    let pool = sandbox.pool(entry.engine());
+    let _slot = pool.enter().await;
     let started = Instant::now();
     let hit = HitCell::default();
     let budget = given.budget.clone();
@@ -117,13 +130,16 @@ pub(super) async fn call(
         Ok(ctx) => ctx,
         Err(error) => return CallEnd::early(error),
     };
-    let mut store = limited(sandbox, ctx);
+    let mut store = limited(pool, ctx);
 
     let run = async {
         match entry {
             EntryPoint::Skill(pre) => run_skill(&mut store, pre, &request).await,
             EntryPoint::Command(pre) => run_command(&mut store, pre, &stdout).await,
-            EntryPoint::Functions { pre, functions } => run_function(&mut store, pre, functions, &tool, &args).await,
+            EntryPoint::Functions { pre, functions } => {
+                let call = FunctionCall { functions, tool: &tool, args: &args, budget: &budget, hit: &hit };
+                run_function(&mut store, pre, call, pool.is_concurrent()).await
+            }
             EntryPoint::SelfTest { pre, index } => run_self_test(&mut store, pre, *index).await,
         }
     };
@@ -175,10 +191,10 @@ pub(super) async fn call(
 }
 
 /// A store with the limits that every call has.
-pub(super) fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
-    let mut store = guest::store(sandbox.engine(), ctx, |ctx| &mut ctx.guest);
+pub(super) fn limited(pool: &GuestPool, ctx: Ctx) -> Instances<Ctx> {
+    let mut store = guest::store(pool.engine(), ctx, |ctx| &mut ctx.guest);
     // A guest that spins yields its thread at every tick, so that the timeout of the call takes effect.
-    let (turn, turns) = (Arc::new(GuestTurn::default()), sandbox.turns().here());
+    let (turn, turns) = (Arc::new(GuestTurn::default()), pool.turns().here());
     let of_guest = turn.clone();
     store.epoch_deadline_callback(move |_| {
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(of_guest.clone().next(turns.clone()))))
@@ -285,11 +301,10 @@ async fn run_skill(
 
 async fn run_command(
     store: &mut Instances<Ctx>,
-    pre: &CommandPre<Ctx>,
+    pre: &CommandEntry,
     stdout: &OutputBuffer,
 ) -> Result<types::Reply, GuestStop> {
-    let instance = pre.instantiate_async(&mut *store).await?;
-    let code = match instance.wasi_cli_run().call_run(store).await {
+    let code = match pre.run(store).await {
         Ok(Ok(())) => 0,
         Ok(Err(())) => 1,
         Err(error) => match error.downcast_ref::<I32Exit>() {
@@ -307,13 +322,22 @@ async fn run_command(
     Ok(types::Reply { text, data, files: Vec::new() })
 }
 
+/// A call of a plain function.
+struct FunctionCall<'a> {
+    functions: &'a [Function],
+    tool: &'a str,
+    args: &'a Value,
+    budget: &'a Budget,
+    hit: &'a HitCell,
+}
+
 async fn run_function(
     store: &mut Instances<Ctx>,
     pre: &InstancePre<Ctx>,
-    functions: &[Function],
-    tool: &str,
-    args: &Value,
+    call: FunctionCall<'_>,
+    is_concurrent: bool,
 ) -> Result<types::Reply, GuestStop> {
+    let FunctionCall { functions, tool, args, budget, hit } = call;
     let bad = |message: String| GuestStop::failure(ErrorCode::BadArgs, message);
     let function =
         functions.iter().find(|f| f.tool == tool).ok_or_else(|| bad(format!("there is no function {tool}")))?;
@@ -325,7 +349,17 @@ async fn run_function(
     let instance = pre.instantiate_async(&mut *store).await?;
     let callee = instance.get_func(&mut *store, function.index).ok_or_else(|| wasmtime::format_err!("no function"))?;
     let mut results = vec![Val::Bool(false); function.ty.results().len()];
-    callee.call_async(store, &params, &mut results).await?;
+    if is_concurrent {
+        let called = async |guest: &Accessor<Ctx>| {
+            callee.call_concurrent(guest, &params, &mut results).await?;
+            streamed::gather(guest, &mut results, budget, hit).await?;
+            rest(guest).await;
+            wasmtime::error::Ok(())
+        };
+        store.run_concurrent(called).await??;
+    } else {
+        callee.call_async(store, &params, &mut results).await?;
+    }
     let value = match results.first() {
         // An error that the function returned is the call's failure, not its answer.
         Some(Val::Result(Err(error))) => {
@@ -401,6 +435,9 @@ impl GuestStop {
         let root = error.root_cause().to_string();
         if root.contains("fuel allocated for hostcalls") {
             return SkillError::limit(skill, budget.hit(Limit::Transfer));
+        }
+        if root.contains("store handle limit exceeded") {
+            return SkillError::limit(skill, budget.hit(Limit::OpenFiles));
         }
         if root.contains("total size of fields exceeds limit") {
             return SkillError::limit(skill, budget.hit(Limit::Headers));

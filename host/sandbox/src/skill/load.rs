@@ -1,7 +1,9 @@
 //! Loads a skill's file from the cache, or compiles it.
 
 use super::compiler::CompileError;
+use super::concurrency::needs_concurrency;
 use super::digest::Digest;
+use super::engine::{GuestPool, Sandbox};
 use super::entry::entry;
 use super::error::SkillError;
 use super::instance::EntryPoint;
@@ -71,7 +73,7 @@ impl Skills {
         let read = blocking(move || {
             let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
             if let ComponentLocation::Binary(bundled) = &of.place
-                && let Some(component) = cache::of_binary(sandbox.engine(), bundled)
+                && let Some(component) = cache::of_binary(sandbox.plain().engine(), bundled)
             {
                 return Ok(Ok(component));
             }
@@ -103,20 +105,35 @@ impl Skills {
         let read = blocking(move || {
             let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
             let digest = Digest::compute(&wasm);
-            let cached = sandbox.code().read(&digest);
-            Ok((cached, digest, wasm))
+            if let Some(component) = sandbox.plain().code().read(&digest) {
+                return Ok(Ok(component));
+            }
+            let pool = pool(sandbox, &wasm)?;
+            match pool.is_concurrent().then(|| pool.code().read(&digest)).flatten() {
+                Some(component) => Ok(Ok(component)),
+                None => Ok(Err((pool.is_concurrent(), digest, wasm))),
+            }
         });
-        let (cached, digest, wasm) = read.await?;
-        if let Some(component) = cached {
-            return Ok(component);
-        }
+        let (is_concurrent, digest, wasm) = match read.await? {
+            Ok(component) => return Ok(component),
+            Err(missing) => missing,
+        };
         self.observer().compiling(name);
         tracing::debug!(%digest, "skill.compile");
-        let code = self.0.compiler.compile(wasm, |elapsed| self.observer().still_compiling(name, elapsed)).await?;
+        let compiler = &self.0.compiler;
+        let waiting = |elapsed| self.observer().still_compiling(name, elapsed);
+        let code = match is_concurrent {
+            true => compiler.concurrent().compile(wasm, waiting).await?,
+            false => compiler.compile(wasm, waiting).await?,
+        };
         let skills = self.clone();
         blocking(move || {
             let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
-            sandbox.code().keep(&digest, code).map_err(|e| unusable(&format!("{e:#}")))
+            let pool = match is_concurrent {
+                true => concurrent(sandbox)?,
+                false => sandbox.plain(),
+            };
+            pool.code().keep(&digest, code).map_err(|e| unusable(&format!("{e:#}")))
         })
         .await
     }
@@ -127,6 +144,17 @@ impl Skills {
         let compiled = self.component(name, wasm.to_vec()).await;
         compiled.map_err(|error| error.into_skill_error(name).version(&manifest.version))
     }
+}
+
+/// The pool that a component needs.
+fn pool<'a>(sandbox: &'a Sandbox, wasm: &[u8]) -> Result<&'a GuestPool, NotLoaded> {
+    if needs_concurrency(wasm) { concurrent(sandbox) } else { Ok(sandbox.plain()) }
+}
+
+fn concurrent(sandbox: &Sandbox) -> Result<&GuestPool, NotLoaded> {
+    let pool = sandbox.concurrent().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
+    let off = "it is built for WASI 0.3, which wasi_0_3 = false in [engine] of config.toml turns off";
+    pool.ok_or_else(|| NotLoaded::Component(off.to_owned()))
 }
 
 /// The error for code that this engine does not accept. Code that fits no slot of the pool can never be instantiated.

@@ -261,7 +261,7 @@ impl Outside {
 fn shape(component: &Outside) -> Option<Shape> {
     if component.has(|n| version_of(n, "skill").is_some()) {
         Some(Shape::Skill)
-    } else if component.has(|n| n.starts_with("wasi:cli/run@0.2.")) {
+    } else if component.has(|n| wit::run_version(n).is_some()) {
         Some(Shape::Command)
     } else if component.has(|n| !n.starts_with("wasi:")) {
         Some(Shape::Functions)

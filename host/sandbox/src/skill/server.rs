@@ -4,7 +4,7 @@
 //! no files, no kept values, no secrets.
 
 use super::capability::{Capabilities, is_offered};
-use super::ctx::Ctx;
+use super::command_entry::CommandEntry;
 use super::entry::entry;
 use super::error::SkillError;
 use super::grant::{EffectiveGrant, Grant};
@@ -25,7 +25,6 @@ use std::time::SystemTime;
 use tokio::sync::Mutex;
 use wasmtime::component::Component;
 use wasmtime_wasi::cli::{StdinStream, StdoutStream};
-use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::{I32Exit, WasiCtx};
 
 /// An administrator's settings for a server that is a component.
@@ -50,7 +49,7 @@ pub struct ServerComponent {
     /// The name in errors and limits.
     name: SkillName,
     grant: ServerGrant,
-    loaded: Mutex<Option<(FileStamp, CommandPre<Ctx>)>>,
+    loaded: Mutex<Option<(FileStamp, CommandEntry)>>,
 }
 
 impl std::fmt::Debug for ServerComponent {
@@ -99,7 +98,8 @@ impl ServerComponent {
         let name = self.name.as_str();
         let pre = self.loaded().await?;
         let sandbox = self.skills.sandbox().map_err(|error| SkillError::host(name, error))?;
-        let _slot = sandbox.enter().await;
+        let pool = sandbox.pool(pre.engine());
+        let _slot = pool.enter().await;
         let (engine, none) = (&self.skills.config().engine, Secrets::default());
         let nothing = Manifest::derived(self.name.clone(), "server".to_owned(), Value::Null);
         let allowed = EffectiveGrant::new(&nothing, Some(&Grant::nothing()), engine, false);
@@ -135,12 +135,8 @@ impl ServerComponent {
         for (variable, value) in &self.grant.env {
             wasi.env(variable, value.expose());
         }
-        let mut store = limited(sandbox, context(given, capabilities, wasi, &hit)?);
-        let run = async {
-            let instance = pre.instantiate_async(&mut store).await?;
-            instance.wasi_cli_run().call_run(&mut store).await
-        };
-        let ended = match tokio::time::timeout(budget.timeout, run).await {
+        let mut store = limited(pool, context(given, capabilities, wasi, &hit)?);
+        let ended = match tokio::time::timeout(budget.timeout, pre.run(&mut store)).await {
             Ok(ended) => ended,
             Err(_) => return Err(SkillError::limit(name, budget.hit(Limit::Time))),
         };
@@ -166,7 +162,7 @@ impl ServerComponent {
         values.fold(text.to_owned(), |text, (name, value)| text.replace(value, &format!("[secret {name}]")))
     }
 
-    async fn loaded(&self) -> Result<CommandPre<Ctx>, SkillError> {
+    async fn loaded(&self) -> Result<CommandEntry, SkillError> {
         let mut loaded = self.loaded.lock().await;
         let stamp = self.stamp();
         if let (Some((known, pre)), Some(stamp)) = (loaded.as_ref(), stamp)
@@ -180,7 +176,7 @@ impl ServerComponent {
         Ok(pre)
     }
 
-    async fn load_now(&self) -> Result<CommandPre<Ctx>, SkillError> {
+    async fn load_now(&self) -> Result<CommandEntry, SkillError> {
         let name = self.name.as_str();
         let bad = |message: String| SkillError::new(name, Blame::Skill, ErrorCode::BadComponent, message);
         let path = self.grant.path.clone();

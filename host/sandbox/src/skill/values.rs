@@ -12,7 +12,9 @@
 //! | flags | array of names |
 //! | variant | {"case": value}, or "case" where it has no value |
 //! | result | {"ok": value} or {"err": value} |
+//! | stream, future | in results only: [`streamed`](super::streamed) |
 
+use super::streamed::is_readable;
 use serde_json::{Map, Number, Value, json};
 use wasmtime::component::{Type, Val};
 
@@ -29,11 +31,13 @@ const MAX_NAME_BYTES: usize = super::surface::MAX_BYTES;
 pub(super) struct SchemaRoom {
     parts: usize,
     name_bytes: usize,
+    /// Whether the schema is that of a result, which may contain streams and futures.
+    is_result: bool,
 }
 
 impl Default for SchemaRoom {
     fn default() -> Self {
-        Self { parts: MAX_PARTS, name_bytes: MAX_NAME_BYTES }
+        Self { parts: MAX_PARTS, name_bytes: MAX_NAME_BYTES, is_result: false }
     }
 }
 
@@ -111,8 +115,18 @@ pub(super) fn schema(ty: &Type, room: &mut SchemaRoom) -> Result<Value, NoSchema
         Type::Result(result) => Ok(
             json!({ "oneOf": [tagged("ok", result.ok().as_ref(), room)?, tagged("err", result.err().as_ref(), room)?] }),
         ),
+        Type::Stream(stream) if room.is_result && is_readable(stream.ty().as_ref()) => Ok(json!({})),
+        Type::Future(future) if room.is_result && is_readable(future.ty().as_ref()) => Ok(json!({})),
         other => Err(NoSchema::NoForm(format!("{other:?}").split('(').next().unwrap_or_default().to_lowercase())),
     }
+}
+
+/// Checks that a result of this type has a JSON form. Models only see the schemas of arguments.
+pub(super) fn check_result(ty: &Type, room: &mut SchemaRoom) -> Result<(), NoSchema> {
+    room.is_result = true;
+    let found = schema(ty, room);
+    room.is_result = false;
+    found.map(drop)
 }
 
 /// The schema of an object whose members have these types.

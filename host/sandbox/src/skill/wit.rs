@@ -33,13 +33,18 @@ pub(super) const DRAFT: Version = Version { name: "0.2.0-draft", compatible: Non
 /// WASI, which wasmtime implements.
 pub(super) const WASI: Version = Version { name: "0.2", compatible: Some("0.2.") };
 
+/// The version of WASI with asynchronous functions.
+pub(super) const WASI_0_3: Version = Version { name: "0.3", compatible: Some("0.3.") };
+
 /// The versions of `kiso:skill`, oldest first.
 pub(super) const VERSIONS: [Version; 2] = [V0_1, DRAFT];
 
 impl Version {
     /// Whether the version behind an `@` is this one or compatible with it.
     pub fn takes(&self, version: &str) -> bool {
-        self.compatible.map_or(version == self.name, |begins| version.starts_with(begins))
+        // A candidate of a release is compatible with nothing.
+        let follows = |begins| version.starts_with(begins) && !version.contains('-');
+        self.compatible.map_or(version == self.name, follows)
     }
 
     pub const fn is_draft(&self) -> bool {
@@ -78,6 +83,11 @@ impl ImportSpec {
     pub const fn wasi(interface: &'static str, world: &'static str) -> Self {
         Self { interface, version: WASI, world }
     }
+
+    /// An interface of WASI 0.3, in one of its worlds.
+    pub const fn wasi_0_3(interface: &'static str, world: &'static str) -> Self {
+        Self { interface, version: WASI_0_3, world }
+    }
 }
 
 /// The version of an interface of `kiso:skill` in a name, such as "kiso:skill/skill@0.1.0"; `None` for another interface or an
@@ -85,6 +95,17 @@ impl ImportSpec {
 pub(super) fn version_of(name: &str, interface: &str) -> Option<Version> {
     let version = name.strip_prefix(SKILL)?.strip_prefix('/')?.strip_prefix(interface)?.strip_prefix('@')?;
     VERSIONS.into_iter().find(|known| known.takes(version))
+}
+
+/// Whether an interface is one of WASI 0.3.
+pub(super) fn is_wasi_0_3(name: &str) -> bool {
+    name.starts_with("wasi:") && name.split_once('@').is_some_and(|(_, version)| WASI_0_3.takes(version))
+}
+
+/// The version of WASI whose `wasi:cli/run` an export is.
+pub(super) fn run_version(name: &str) -> Option<Version> {
+    let version = name.strip_prefix("wasi:cli/run@")?;
+    [WASI, WASI_0_3].into_iter().find(|known| known.takes(version))
 }
 
 /// A component that exports `skill.run`, in one of the versions; `T` is the state of a call.

@@ -2,12 +2,16 @@
 
 mod asked;
 mod control;
+mod detached;
 mod directory_use;
 mod entry_operation;
 mod files;
 mod filesystem;
 mod home_space;
 mod labelled;
+mod later;
+mod later_listing;
+mod later_types;
 mod listing;
 mod measure;
 mod note;
@@ -20,9 +24,11 @@ mod undoable;
 
 pub(crate) use self::control::{CommandRequests, ControlFile};
 pub(crate) use self::directory_use::{DirectoryUse, READ, WRITE};
-pub(crate) use self::files::ChargedFiles;
+pub(crate) use self::files::{ChargedFiles, DetachedFiles};
 pub(crate) use self::filesystem::add_to_linker;
 pub(crate) use self::home_space::{HomeSpace, SessionSpace};
+pub(crate) use self::later::add_to_linker as add_wasi_0_3_to_linker;
+pub(crate) use self::listing::Listings;
 pub use self::note::media_type;
 pub(crate) use self::note::{NoteError, note};
 pub(crate) use self::overlaid::{OverlayError, from_root};

@@ -3,6 +3,7 @@
 
 use super::{Capability, Doc, GuestState};
 use crate::engine::limits::HitCell;
+use crate::engine::stdio;
 use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
 use crate::skill::wit::since_v0_1::kiso::skill::types;
@@ -43,6 +44,25 @@ impl Capability for Basics {
         ImportSpec::wasi("wasi:sockets/tcp-create-socket", WORLD),
         ImportSpec::wasi("wasi:sockets/udp", WORLD),
         ImportSpec::wasi("wasi:sockets/udp-create-socket", WORLD),
+        ImportSpec::wasi_0_3("wasi:cli/environment", WORLD),
+        ImportSpec::wasi_0_3("wasi:cli/exit", WORLD),
+        ImportSpec::wasi_0_3("wasi:cli/stderr", WORLD),
+        ImportSpec::wasi_0_3("wasi:cli/stdin", WORLD),
+        ImportSpec::wasi_0_3("wasi:cli/stdout", WORLD),
+        ImportSpec::wasi_0_3("wasi:cli/terminal-input", WORLD),
+        ImportSpec::wasi_0_3("wasi:cli/terminal-output", WORLD),
+        ImportSpec::wasi_0_3("wasi:cli/terminal-stderr", WORLD),
+        ImportSpec::wasi_0_3("wasi:cli/terminal-stdin", WORLD),
+        ImportSpec::wasi_0_3("wasi:cli/terminal-stdout", WORLD),
+        ImportSpec::wasi_0_3("wasi:cli/types", WORLD),
+        ImportSpec::wasi_0_3("wasi:clocks/monotonic-clock", WORLD),
+        ImportSpec::wasi_0_3("wasi:clocks/system-clock", WORLD),
+        ImportSpec::wasi_0_3("wasi:clocks/types", WORLD),
+        ImportSpec::wasi_0_3("wasi:random/insecure", WORLD),
+        ImportSpec::wasi_0_3("wasi:random/insecure-seed", WORLD),
+        ImportSpec::wasi_0_3("wasi:random/random", WORLD),
+        ImportSpec::wasi_0_3("wasi:sockets/ip-name-lookup", WORLD),
+        ImportSpec::wasi_0_3("wasi:sockets/types", WORLD),
     ];
     const DOC: Doc = Doc {
         about: "read its input and arguments, write its output, read the clock, draw random numbers; sockets answer \"access-denied\"",
@@ -53,6 +73,11 @@ impl Capability for Basics {
     fn link<T: GuestState>(linker: &mut Linker<T>, state: fn(&mut T) -> &mut Self) -> wasmtime::Result<()> {
         wasmtime_wasi::p2::add_to_linker_async(linker)?;
         types::add_to_linker::<T, HasSelf<Self>>(linker, state)
+    }
+
+    fn link_wasi_0_3<T: GuestState>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+        wasmtime_wasi::p3::add_to_linker(linker)?;
+        stdio::add_to_linker(linker)
     }
 
     fn prepare(_: &CallInput<'_>, _: &(), _: &HitCell) -> Result<Self, SkillError> {

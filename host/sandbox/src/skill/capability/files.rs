@@ -11,12 +11,12 @@ use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
 use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::ImportSpec;
-use crate::skill::workspace::{self, ControlFile, DirId, DirectoryUse, Quota, READ, Root, Roots, WRITE};
+use crate::skill::workspace::{self, ControlFile, DirId, DirectoryUse, Listings, Quota, READ, Root, Roots, WRITE};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use wasmtime::component::Linker;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
@@ -61,11 +61,11 @@ pub struct WorkspaceFiles {
     /// The directories that the guest sees.
     pub roots: Roots,
     /// The directories that it used.
-    pub touched: DirectoryUse,
+    pub touched: Arc<Mutex<DirectoryUse>>,
     /// The label of everything that the call has read.
     pub label: LabelCell,
-    /// Handles of directory listings that may still be open.
-    pub listings: Vec<u32>,
+    /// The directory listings that are open.
+    pub listings: Listings,
     /// Handles of directories that are outside of all folders.
     pub plain_dirs: HashSet<u32>,
     /// Whether its operations may block the thread that runs it.
@@ -88,6 +88,16 @@ impl WorkspaceFiles {
         self.hit.set(self.budget.hit(Limit::Listings))
     }
 
+    /// The limits of the call, and where a limit that was reached is recorded.
+    pub fn limits(&self) -> (&Budget, &HitCell) {
+        (&self.budget, &self.hit)
+    }
+
+    /// Shows the guest a directory whose use is recorded.
+    pub fn touches(&self, dir: &Path, at: &'static str) {
+        self.touched.lock().unwrap_or_else(PoisonError::into_inner).root(dir, at);
+    }
+
     /// The call's access to `/work`.
     pub fn permissions(&self) -> Option<FsPerms> {
         self.access.permissions()
@@ -98,8 +108,12 @@ const WORLD: &str = "wasi:cli/imports";
 const TYPES: &str = "wasi:filesystem/types";
 
 impl Capability for WorkspaceFiles {
-    const IMPORTS: &'static [ImportSpec] =
-        &[ImportSpec::wasi("wasi:filesystem/preopens", WORLD), ImportSpec::wasi(TYPES, WORLD)];
+    const IMPORTS: &'static [ImportSpec] = &[
+        ImportSpec::wasi("wasi:filesystem/preopens", WORLD),
+        ImportSpec::wasi(TYPES, WORLD),
+        ImportSpec::wasi_0_3("wasi:filesystem/preopens", WORLD),
+        ImportSpec::wasi_0_3(TYPES, WORLD),
+    ];
     const DOC: Doc = Doc {
         about: "see the session's workspace as `/work`, and write there",
         asked: "workspace = \"none\"`, `\"read\"` (default) or `\"write\"",
@@ -109,6 +123,10 @@ impl Capability for WorkspaceFiles {
     fn link<T: GuestState>(linker: &mut Linker<T>, _: fn(&mut T) -> &mut Self) -> wasmtime::Result<()> {
         // Their state is accessed through `ChargedFiles`, as that of exec's processes is.
         workspace::add_to_linker(linker)
+    }
+
+    fn link_wasi_0_3<T: GuestState>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+        workspace::add_wasi_0_3_to_linker(linker)
     }
 
     fn prepare(call: &CallInput<'_>, access: &Workspace, hit: &HitCell) -> Result<Self, SkillError> {
@@ -128,8 +146,8 @@ impl Capability for WorkspaceFiles {
             quota: Arc::new(quota),
             label: call.permit.read().clone(),
             roots,
-            touched,
-            listings: Vec::new(),
+            touched: Arc::new(Mutex::new(touched)),
+            listings: Listings::default(),
             plain_dirs: HashSet::new(),
             blocks: false,
             published: None,
@@ -152,7 +170,7 @@ impl Capability for WorkspaceFiles {
     }
 
     fn used(&self) -> CapabilityUse {
-        self.touched.used().clone()
+        self.touched.lock().unwrap_or_else(PoisonError::into_inner).used().clone()
     }
 }
 
@@ -170,7 +188,7 @@ impl Grantable for WorkspaceFiles {
         Flag { name: "read", value: None, help: "Also read /work", requires: None, conflicts_with: Some("write") },
         Flag { name: "write", value: None, help: "Also read and write /work", requires: None, conflicts_with: None },
     ];
-    const IMPLIED_BY: Option<&'static str> = Some(TYPES);
+    const IMPLIED_BY: &'static [&'static str] = &[TYPES];
 
     fn check_need(written: Workspace, _: &[&str]) -> Result<Workspace, (usize, String)> {
         Ok(written)

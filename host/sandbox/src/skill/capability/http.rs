@@ -1,4 +1,4 @@
-//! `wasi:http/outgoing-handler`: requests to granted hosts.
+//! `wasi:http/outgoing-handler`, in WASI 0.3 `wasi:http/client`: requests to granted hosts.
 
 mod channel_host;
 mod gate;
@@ -79,10 +79,15 @@ impl HttpGrant {
 }
 
 const OUTGOING: &str = "wasi:http/outgoing-handler";
+const CLIENT: &str = "wasi:http/client";
 
 impl Capability for OutgoingHttp {
-    const IMPORTS: &'static [ImportSpec] =
-        &[ImportSpec::wasi("wasi:http/types", OUTGOING), ImportSpec::wasi(OUTGOING, OUTGOING)];
+    const IMPORTS: &'static [ImportSpec] = &[
+        ImportSpec::wasi("wasi:http/types", OUTGOING),
+        ImportSpec::wasi(OUTGOING, OUTGOING),
+        ImportSpec::wasi_0_3("wasi:http/types", CLIENT),
+        ImportSpec::wasi_0_3(CLIENT, CLIENT),
+    ];
     const DOC: Doc = Doc {
         about: "send HTTP requests to granted hosts",
         asked: "http = [{ host = \"example.org\", methods = [\"GET\"] }]",
@@ -93,6 +98,11 @@ impl Capability for OutgoingHttp {
     fn link<T: GuestState>(linker: &mut Linker<T>, _: fn(&mut T) -> &mut Self) -> wasmtime::Result<()> {
         // Its state is accessed through `WasiHttpView`.
         wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
+    }
+
+    fn link_wasi_0_3<T: GuestState>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+        // The gate is one for both versions: `HttpGate` implements `WasiHttpHooks`.
+        wasmtime_wasi_http::p3::add_to_linker(linker)
     }
 
     fn prepare(call: &CallInput<'_>, allowed: &Self::Allowed, _: &HitCell) -> Result<Self, SkillError> {
@@ -165,7 +175,7 @@ impl Grantable for OutgoingHttp {
             conflicts_with: None,
         },
     ];
-    const IMPLIED_BY: Option<&'static str> = Some(OUTGOING);
+    const IMPLIED_BY: &'static [&'static str] = &[OUTGOING, CLIENT];
 
     fn check_need(written: Self::Toml, declared: &[&str]) -> Result<Self::Need, (usize, String)> {
         let checked = written.into_iter().map(|need| {

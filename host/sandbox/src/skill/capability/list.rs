@@ -103,6 +103,13 @@ macro_rules! capabilities {
                 Ok(())
             }
 
+            /// Defines the functions of WASI 0.3 of all capabilities.
+            pub(in crate::skill) fn link_wasi_0_3<T: GuestState>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+                $($Open::link_wasi_0_3(linker)?;)*
+                $($Grantable::link_wasi_0_3(linker)?;)*
+                Ok(())
+            }
+
             /// Prepares each capability for a call.
             pub(in crate::skill) fn prepare(call: &CallInput<'_>, allowed: &EffectiveGrant, hit: &HitCell) -> Result<Self, SkillError> {
                 Ok(Self {
@@ -171,8 +178,8 @@ macro_rules! capabilities {
         impl Needs {
             /// The needs of a component without a manifest, from its imports.
             pub fn implied(imports: &[String]) -> Self {
-                let imported = |by: Option<&str>| {
-                    by.is_some_and(|by| imports.iter().any(|import| import.split('@').next() == Some(by)))
+                let imported = |by: &[&str]| {
+                    imports.iter().any(|import| by.contains(&import.split('@').next().unwrap_or_default()))
                 };
                 let mut needs = Self::default();
                 $(if imported($Grantable::IMPLIED_BY) {

@@ -22,6 +22,9 @@ pub struct CompileLimits {
     /// Memory in MiB
     #[arg(long)]
     pub memory_mib: u64,
+    /// Compile for the engine of WASI 0.3
+    #[arg(long)]
+    pub concurrent: bool,
 }
 
 /// Exit code for a component that cannot be compiled; standard error says why.
@@ -32,13 +35,15 @@ const ADDRESS_SPACE_MIB: u64 = 2 << 10;
 
 impl CompileLimits {
     /// The arguments for the command.
-    pub fn to_args(&self) -> [String; 3] {
-        let Self { reservation_mib, seconds, memory_mib } = self;
-        [
+    pub fn to_args(&self) -> Vec<String> {
+        let Self { reservation_mib, seconds, memory_mib, concurrent } = self;
+        let mut args = vec![
             format!("--reservation-mib={reservation_mib}"),
             format!("--seconds={seconds}"),
             format!("--memory-mib={memory_mib}"),
-        ]
+        ];
+        args.extend(concurrent.then(|| "--concurrent".to_owned()));
+        args
     }
 
     /// Asks the system to enforce the limits on this process.
@@ -81,7 +86,8 @@ fn compile(limits: &CompileLimits) -> Result<(), String> {
         true => preview1::wrap(&wasm)?,
         false => wasm,
     };
-    let engine = Engine::new(&compile::settings(limits.reservation_mib << 20)).map_err(|e| format!("{e:#}"))?;
+    let settings = if limits.concurrent { compile::concurrent_settings } else { compile::settings };
+    let engine = Engine::new(&settings(limits.reservation_mib << 20)).map_err(|e| format!("{e:#}"))?;
     let code = engine.precompile_component(&wasm).map_err(|e| format!("{e:#}"))?;
     io::stdout().lock().write_all(&code).map_err(|e| format!("the code could not be written: {e}"))
 }

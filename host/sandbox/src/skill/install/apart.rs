@@ -6,6 +6,7 @@ use crate::effect::sink::Permit;
 use crate::engine::limits::{Budget, HitCell};
 use crate::engine::output::OutputBuffer;
 use crate::skill::as_command::{self, CommandStreams};
+use crate::skill::concurrency::needs_concurrency;
 use crate::skill::digest::Digest;
 use crate::skill::error::SkillError;
 use crate::skill::grant::{EffectiveGrant, Workspace};
@@ -91,7 +92,13 @@ impl Skills {
     /// Removes the compiled code of a file that is not going to be installed.
     pub fn forget_code(&self, candidate: &InstallCandidate) {
         if let Ok(sandbox) = self.sandbox() {
-            sandbox.code().forget(&Digest::compute(&candidate.parsed.wasm));
+            let digest = Digest::compute(&candidate.parsed.wasm);
+            sandbox.plain().code().forget(&digest);
+            if needs_concurrency(&candidate.parsed.wasm)
+                && let Ok(Some(pool)) = sandbox.concurrent()
+            {
+                pool.code().forget(&digest);
+            }
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn is_there(error: &FsError) -> bool {
 impl<T: ChargedFiles> Filesystem<'_, T> {
     /// The target of a path.
     pub(super) fn place(&mut self, fd: &Resource<Descriptor>, path: &str) -> FsResult<Result<EntryPath, PlaceError>> {
-        let Descriptor::Dir(dir) = self.0.ctx().table.get(fd)? else { return Ok(Err(PlaceError::Io)) };
+        let Descriptor::Dir(dir) = self.0.filesystem().table.get(fd)? else { return Ok(Err(PlaceError::Io)) };
         let dir = dir.dir.clone();
         Ok(EntryPath::find(&dir, path, self.0.roots()))
     }

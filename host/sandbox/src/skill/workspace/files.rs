@@ -2,30 +2,30 @@
 
 use super::control::ControlFile;
 use super::directory_use::DirectoryUse;
+use super::listing::Listings;
 use super::quota::Quota;
 use super::structure::Roots;
 use crate::effect::label::LabelCell;
 use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
 use crate::effect::sink::MountSink;
-use crate::engine::limits::LimitHit;
+use crate::engine::limits::{Budget, HitCell, LimitHit};
 use std::collections::HashSet;
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use wasmtime::component::Resource;
-use wasmtime_wasi::WasiView;
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView, WasiFilesystemView};
 
 /// A store's data whose file access is charged to a quota.
-pub trait ChargedFiles: WasiView + 'static {
+pub trait ChargedFiles: WasiFilesystemView + 'static {
     /// The quota for writes.
     fn quota(&self) -> &Arc<Quota>;
 
     /// The label of everything that the guest has read.
     fn label(&self) -> &LabelCell;
 
-    /// Handles of directory listings that may still be open.
-    fn listings(&mut self) -> &mut Vec<u32>;
+    /// The directory listings that are open.
+    fn listings(&self) -> &Listings;
 
     /// Handles of directories that are outside of all folders.
     fn plain_dirs(&mut self) -> &mut HashSet<u32>;
@@ -67,9 +67,21 @@ pub trait ChargedFiles: WasiView + 'static {
     }
 
     /// The record of the directories that the guest uses; `None` if it is not needed.
-    fn touched(&mut self) -> Option<&mut DirectoryUse> {
+    fn touched(&self) -> Option<&Arc<Mutex<DirectoryUse>>> {
         None
     }
+}
+
+/// A store's data whose file operations can run apart from the store, as those of WASI 0.3 do. For these,
+/// [`ChargedFiles::may_change`] and [`ChargedFiles::machine`] are the defaults: such a guest sees no directory outside of the session.
+pub trait DetachedFiles: ChargedFiles {
+    /// The limits of the guest, and where a limit that was reached is recorded.
+    fn limits(&self) -> (&Budget, &HitCell);
+
+    /// Takes the file through which the guest requests commands, until it is put back.
+    fn take_control(&mut self) -> Option<ControlFile>;
+
+    fn put_control(&mut self, control: Option<ControlFile>);
 }
 
 /// The host's side of `wasi:filesystem/types` for the guest with this data.
@@ -84,14 +96,9 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
 
 /// Records a guest's operation at a path that begins in one of its directories, if a record is kept.
 pub(super) fn note<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, path: &str, how: &str, is_dir: bool) {
-    if ctx.touched().is_none() {
-        return;
-    }
-    let Ok(Descriptor::Dir(dir)) = ctx.ctx().table.get(fd) else { return };
-    let dir = dir.dir.clone();
-    if let Some(touched) = ctx.touched() {
-        touched.note(&dir, path, how, is_dir);
-    }
+    let Some(touched) = ctx.touched().cloned() else { return };
+    let Ok(Descriptor::Dir(dir)) = ctx.filesystem().table.get(fd) else { return };
+    touched.lock().unwrap_or_else(PoisonError::into_inner).note(&dir.dir, path, how, is_dir);
 }
 
 /// The guest's control file, if this handle is one.
@@ -102,7 +109,7 @@ pub(super) fn control<'a, T: ChargedFiles>(
     if ctx.control().is_none() {
         return Ok(None);
     }
-    let Descriptor::File(file) = ctx.ctx().table.get(fd)? else { return Ok(None) };
+    let Descriptor::File(file) = ctx.filesystem().table.get(fd)? else { return Ok(None) };
     let file = file.file.clone();
     Ok(ctx.control().filter(|control| control.is(&file)))
 }

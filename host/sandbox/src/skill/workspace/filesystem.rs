@@ -10,7 +10,6 @@ use super::files::{ChargedFiles, Filesystem, control, note};
 use super::labelled::{LabelledReads, LabelledWrites};
 use super::listing::DirectoryListing;
 use super::stream::{ChargedStream, LastingStream};
-use crate::engine::limits::MAX_LISTINGS;
 use std::marker::PhantomData;
 use wasmtime::component::{HasData, Linker, Resource};
 use wasmtime_wasi::filesystem::Descriptor;
@@ -20,7 +19,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 
-struct HasFilesystem<T>(PhantomData<fn() -> T>);
+pub(super) struct HasFilesystem<T>(PhantomData<fn() -> T>);
 
 impl<T: ChargedFiles> HasData for HasFilesystem<T> {
     type Data<'a> = Filesystem<'a, T>;
@@ -65,9 +64,9 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         hole: u64,
         labelled: Option<LabelledWrites>,
     ) -> FsResult<Resource<DynOutputStream>> {
-        let inner = self.0.ctx().table.delete(stream)?;
+        let inner = self.0.filesystem().table.delete(stream)?;
         let charged: DynOutputStream = Box::new(ChargedStream::new(inner, self.0.quota().clone(), hole, labelled));
-        Ok(self.0.ctx().table.push(charged)?)
+        Ok(self.0.filesystem().table.push(charged)?)
     }
 }
 
@@ -85,12 +84,12 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     fn read_via_stream(&mut self, fd: Fd, offset: Filesize) -> FsResult<Resource<DynInputStream>> {
         if let Some(control) = control(self.0, &fd).map_err(FsError::trap)? {
             let answer = control.reads();
-            return Ok(self.0.ctx().table.push(answer)?);
+            return Ok(self.0.filesystem().table.push(answer)?);
         }
         let stream = self.wasi().read_via_stream(again(&fd), offset)?;
-        let inner = self.0.ctx().table.delete(stream)?;
+        let inner = self.0.filesystem().table.delete(stream)?;
         let lasting: DynInputStream = Box::new(LastingStream(inner));
-        let stream = self.0.ctx().table.push(lasting)?;
+        let stream = self.0.filesystem().table.push(lasting)?;
         LabelledReads::wrap(self, &fd, stream)
     }
 
@@ -104,7 +103,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     fn write_via_stream(&mut self, fd: Fd, offset: Filesize) -> FsResult<Resource<DynOutputStream>> {
         if let Some(control) = control(self.0, &fd).map_err(FsError::trap)? {
             let request = control.writes();
-            return Ok(self.0.ctx().table.push(request)?);
+            return Ok(self.0.filesystem().table.push(request)?);
         }
         if self.is_null(&fd)? {
             return self.wasi().write_via_stream(fd, offset);
@@ -265,14 +264,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
 
     async fn read_directory(&mut self, fd: Fd) -> FsResult<Resource<DirectoryEntryStream>> {
         // A listing holds all its names in the host's memory until it is dropped.
-        let mut open = std::mem::take(self.0.listings());
-        let table = self.0.ctx().table;
-        open.retain(|rep| table.get(&DirectoryListing::handle(*rep)).is_ok());
-        let full = open.len() >= MAX_LISTINGS;
-        *self.0.listings() = open;
-        if full {
-            return Err(FsError::trap(self.0.listings_hit()));
-        }
+        let Some(slot) = self.0.listings().open() else { return Err(FsError::trap(self.0.listings_hit())) };
         note(self.0, &fd, ".", READ, true);
         let listing = match self.overlaid(&fd)? {
             Some(dir) => self.names_overlaid(&dir)?,
@@ -280,12 +272,11 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
                 let look = self.look(&fd)?;
                 let stream = self.wasi().read_directory(fd).await;
                 self.saw_names(look);
-                let stream = self.0.ctx().table.delete(stream?)?;
+                let stream = self.0.filesystem().table.delete(stream?)?;
                 DirectoryListing::new(stream.into_iter().collect())
             }
         };
-        let listing = self.0.ctx().table.push(listing)?;
-        self.0.listings().push(listing.rep());
+        let listing = self.0.filesystem().table.push(listing.with_slot(slot))?;
         Ok(Resource::new_own(listing.rep()))
     }
 

@@ -33,14 +33,14 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
 
     /// An open file or directory.
     fn file_or_dir(&mut self, fd: &Fd) -> FsResult<Arc<File>> {
-        Ok(match self.0.ctx().table.get(fd)? {
+        Ok(match self.0.filesystem().table.get(fd)? {
             Descriptor::Dir(dir) => dir.dir.clone(),
             Descriptor::File(file) => file.file.clone(),
         })
     }
 
     pub(super) fn file(&mut self, fd: &Fd) -> FsResult<Option<Arc<File>>> {
-        Ok(match self.0.ctx().table.get(fd)? {
+        Ok(match self.0.filesystem().table.get(fd)? {
             Descriptor::File(file) if !is_null(&file.file) => Some(file.file.clone()),
             Descriptor::File(_) | Descriptor::Dir(_) => None,
         })
@@ -143,7 +143,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         }
         let Some(opening) = opening else { return Ok(()) };
         kept(opening.opened(&opened, (&dir, path.as_ref(), follows(follow)), made, self.0.label()))?;
-        let is_to_write = match self.0.ctx().table.get(fd)? {
+        let is_to_write = match self.0.filesystem().table.get(fd)? {
             Descriptor::File(file) => file.open_mode.contains(wasmtime_wasi::filesystem::OpenMode::WRITE),
             Descriptor::Dir(_) => false,
         };
@@ -310,9 +310,9 @@ impl LabelledReads {
     ) -> FsResult<Resource<DynInputStream>> {
         let (Some(labels), Some(file)) = (guest.labels(), guest.file(fd)?) else { return Ok(stream) };
         let (moment, cell) = (labels.now(), guest.0.label().clone());
-        let inner = guest.0.ctx().table.delete(stream)?;
+        let inner = guest.0.filesystem().table.delete(stream)?;
         let stream: DynInputStream = Box::new(Self { inner, labels, moment, cell, file });
-        Ok(guest.0.ctx().table.push(stream)?)
+        Ok(guest.0.filesystem().table.push(stream)?)
     }
 
     /// A writer records its label first, so data that was read has its label by now.

@@ -1,12 +1,42 @@
 //! Listings of directories, sorted by name: the order in the directory would show its earlier content.
 
 use super::files::{ChargedFiles, Filesystem};
+use crate::engine::limits::MAX_LISTINGS;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DirectoryEntry, DirectoryEntryStream, HostDirectoryEntryStream};
 
 /// A listing that a guest reads. It replaces wasmtime's own stream in the table.
-pub(super) struct DirectoryListing(std::vec::IntoIter<FsResult<DirectoryEntry>>);
+pub(super) struct DirectoryListing {
+    entries: std::vec::IntoIter<FsResult<DirectoryEntry>>,
+    /// Its place among the guest's listings, until it is dropped.
+    _slot: Option<ListingSlot>,
+}
+
+/// The number of directory listings that a guest holds open. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Listings(Arc<AtomicUsize>);
+
+/// A place among them.
+#[derive(Debug)]
+pub(super) struct ListingSlot(Listings);
+
+impl Listings {
+    /// A place for one more listing; `None` if the guest holds as many as it may.
+    pub(super) fn open(&self) -> Option<ListingSlot> {
+        let one_more = |open: usize| (open < MAX_LISTINGS).then_some(open + 1);
+        self.0.fetch_update(Relaxed, Relaxed, one_more).ok()?;
+        Some(ListingSlot(self.clone()))
+    }
+}
+
+impl Drop for ListingSlot {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Relaxed);
+    }
+}
 
 impl DirectoryListing {
     pub(super) fn new(mut entries: Vec<FsResult<DirectoryEntry>>) -> Self {
@@ -14,7 +44,17 @@ impl DirectoryListing {
             (Ok(one), Ok(other)) => one.name.cmp(&other.name),
             (one, other) => one.is_err().cmp(&other.is_err()),
         });
-        Self(entries.into_iter())
+        Self { entries: entries.into_iter(), _slot: None }
+    }
+
+    /// The same listing, which holds its place.
+    pub(super) fn with_slot(self, slot: ListingSlot) -> Self {
+        Self { _slot: Some(slot), ..self }
+    }
+
+    /// The next entry.
+    pub(super) fn next(&mut self) -> FsResult<Option<DirectoryEntry>> {
+        self.entries.next().transpose()
     }
 
     pub(super) fn handle(rep: u32) -> Resource<Self> {
@@ -27,11 +67,11 @@ impl<T: ChargedFiles> HostDirectoryEntryStream for Filesystem<'_, T> {
         &mut self,
         stream: Resource<DirectoryEntryStream>,
     ) -> FsResult<Option<DirectoryEntry>> {
-        self.0.ctx().table.get_mut(&DirectoryListing::handle(stream.rep()))?.0.next().transpose()
+        self.0.filesystem().table.get_mut(&DirectoryListing::handle(stream.rep()))?.next()
     }
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {
-        self.0.ctx().table.delete(Resource::<DirectoryListing>::new_own(stream.rep()))?;
+        self.0.filesystem().table.delete(Resource::<DirectoryListing>::new_own(stream.rep()))?;
         Ok(())
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn is_null(file: &Arc<File>) -> bool {
 impl<T: ChargedFiles> Filesystem<'_, T> {
     /// Whether a descriptor is the device.
     pub(super) fn is_null(&mut self, fd: &Resource<Descriptor>) -> FsResult<bool> {
-        Ok(matches!(self.0.ctx().table.get(fd)?, Descriptor::File(file) if is_null(&file.file)))
+        Ok(matches!(self.0.filesystem().table.get(fd)?, Descriptor::File(file) if is_null(&file.file)))
     }
 
     /// Opens the device, if a path from one of the guest's directories leads to it.
@@ -38,12 +38,12 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
             "null" => "/dev",
             _ => return Ok(None),
         };
-        let Descriptor::Dir(dir) = self.0.ctx().table.get(fd)? else { return Ok(None) };
+        let Descriptor::Dir(dir) = self.0.filesystem().table.get(fd)? else { return Ok(None) };
         let id = DirId::from_fd(&*dir.dir)?;
         if !self.0.roots().iter().any(|root| root.at == at && root.id == id) {
             return Ok(None);
         }
         let Some(null) = NULL.as_ref() else { return Ok(None) };
-        Ok(Some(self.0.ctx().table.push(Descriptor::File(null.clone()))?))
+        Ok(Some(self.0.filesystem().table.push(Descriptor::File(null.clone()))?))
     }
 }

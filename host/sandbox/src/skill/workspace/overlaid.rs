@@ -94,7 +94,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         if self.0.plain_dirs().contains(&fd.rep()) {
             return Ok(None);
         }
-        let found = match self.0.ctx().table.get(fd)? {
+        let found = match self.0.filesystem().table.get(fd)? {
             Descriptor::Dir(dir) => overlays.find(&*dir.dir),
             Descriptor::File(_) => return Ok(None),
         };
@@ -161,13 +161,13 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
             false => (FsPerms::ReadOnly, OpenMode::READ),
         };
         let dir = Dir::new(File::from(dir), perms, mode, self.0.blocks());
-        Ok(self.0.ctx().table.push(Descriptor::Dir(dir))?)
+        Ok(self.0.filesystem().table.push(Descriptor::Dir(dir))?)
     }
 
     /// Drops such a handle, and returns the result of the operation.
     pub(super) fn leave<V>(&mut self, fd: Fd, done: FsResult<V>) -> FsResult<V> {
         self.0.plain_dirs().remove(&fd.rep());
-        self.0.ctx().table.delete(fd)?;
+        self.0.filesystem().table.delete(fd)?;
         done
     }
 

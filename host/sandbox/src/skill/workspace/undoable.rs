@@ -29,7 +29,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
 
     /// A directory of the guest that it may change.
     fn writable(&mut self, fd: &Fd) -> FsResult<Option<Arc<File>>> {
-        Ok(match self.0.ctx().table.get(fd)? {
+        Ok(match self.0.filesystem().table.get(fd)? {
             Descriptor::Dir(dir) if !dir.perms.write_not_permitted() => Some(dir.dir.clone()),
             _ => None,
         })
@@ -38,7 +38,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     /// Records that bytes are about to be written: anywhere in the file, or at its end.
     pub(super) fn keep_bytes(&mut self, fd: &Fd, adds: bool) -> FsResult<()> {
         let Some(work) = self.work() else { return Ok(()) };
-        let file = match self.0.ctx().table.get(fd)? {
+        let file = match self.0.filesystem().table.get(fd)? {
             Descriptor::File(file) if !file.perms.write_not_permitted() => file.file.clone(),
             _ => return Ok(()),
         };
@@ -70,7 +70,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     /// Records that the file was opened and is new.
     pub(super) fn keep_made(&mut self, fd: &Fd) {
         let Some(work) = self.work() else { return };
-        if let Ok(Descriptor::File(file)) = self.0.ctx().table.get(fd) {
+        if let Ok(Descriptor::File(file)) = self.0.filesystem().table.get(fd) {
             work.opened(&file.file);
         }
     }
