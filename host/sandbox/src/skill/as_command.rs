@@ -152,7 +152,10 @@ where
             let unusable =
                 |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{SKILLS_MOUNT} cannot be opened: {e}"));
             wasi.preopened_dir(skills, SKILLS_MOUNT, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-            capabilities.workspace.roots.push(Root::new(DirId::from_path(skills).map_err(|e| unusable(&e))?, SKILLS_MOUNT));
+            capabilities
+                .workspace
+                .roots
+                .push(Root::new(DirId::from_path(skills).map_err(|e| unusable(&e))?, SKILLS_MOUNT));
             capabilities.workspace.touches(skills, SKILLS_MOUNT);
         }
     }
