@@ -71,7 +71,7 @@ fn an_entry_is_refused_as_the_folder_would_be() {
         ("/", "it is the whole machine"),
         (outer.as_str(), "it holds kiso's own home, or is in it"),
         (user.as_str(), "add force = true"),
-        (keys.to_str().unwrap(), "holds keys, or the data of a browser; to list it all the same, add force = true"),
+        (keys.to_str().unwrap(), "holds keys, or the data of a browser; to list it anyway, add force = true"),
     ] {
         home.config(&format!("model = \"reflex\"\n[folders.a]\npath = {path:?}\n"));
         home.kiso(&["config", "check"]).exit(3).says(&["config.toml:3:1: folders.a.path: ", why]);

@@ -51,7 +51,7 @@ pub(crate) fn rows() {
             println!("| the same, each asking `GET /messages/ID` once a millisecond | | {polled:.0}/s | {ratio} |");
         }
         let ratio = served.resident() as f64 / resident as f64;
-        println!("| kiso: resident memory behind them | | {} KiB | {ratio:.2} × before |", served.resident() >> 10);
+        println!("| kiso: resident memory after them | | {} KiB | {ratio:.2} × before |", served.resident() >> 10);
         served.end();
     });
 }

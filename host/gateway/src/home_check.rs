@@ -25,7 +25,7 @@ pub(crate) enum HomeFault {
     Removed { file: &'static str },
     #[error("{file} was replaced by another file in kiso's home")]
     Replaced { file: &'static str },
-    #[error("{file} cannot be looked up in kiso's home: {error}")]
+    #[error("failed to check {file} in kiso's home: {error}")]
     Unknown { file: &'static str, error: io::Error },
     #[error("store.db is damaged ({detail})")]
     Damaged { detail: String },

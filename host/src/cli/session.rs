@@ -438,7 +438,7 @@ fn set_model(opened: &Opened, session: &SessionName, model: &str, json: bool) ->
 fn set_runs_on(opened: &Opened, session: &SessionName, label: &str, json: bool) -> Result<Exit, Failure> {
     let chosen = (label != ANY_MACHINE).then(|| label.to_owned());
     if chosen.as_deref().is_some_and(|label| !is_machine_label(label)) {
-        return Err(Failure::new(Exit::Usage, format!("{label:?} is not a label of machines: {MACHINE_LABEL}")));
+        return Err(Failure::new(Exit::Usage, format!("{label:?} is not a valid machine label: {MACHINE_LABEL}")));
     }
     let (of, kept) = (session.clone(), chosen.clone());
     opened.store.write_blocking(move |tx| tx.set_runs_on(&of, kept.as_deref()))?;

@@ -23,7 +23,7 @@ const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 /// Interval between checks whether the daemon is idle.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Milliseconds from one upkeep to the next. Deleted data was kept for days, so the exact time does not matter.
+/// Milliseconds from one upkeep to the next. Data is deleted after days, so the exact time does not matter.
 const EVERY_MS: i64 = 60 * MINUTE_MS;
 
 /// Notices of the feed deleted in one transaction; a notice has about twenty bytes.

@@ -28,7 +28,8 @@ fn is_check(argument: &str) -> bool {
     }
 }
 
-/// A line of a check as GNU's print it: the name without quotes, and escaped with a backslash in front where it has a newline.
+/// Converts a result line of `--check` to the form of GNU's checksum tools: the name has no quotes; if it contains a newline,
+/// it is escaped and the line begins with a backslash.
 #[cfg(any(test, target_os = "wasi"))]
 fn report(line: &str) -> String {
     let Some((name, result)) = line.rsplit_once(": ") else { return line.to_owned() };

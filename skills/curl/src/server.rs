@@ -1,4 +1,4 @@
-//! A server on loopback with what curl and wget are tested against.
+//! The HTTP server on loopback for the tests of curl and wget.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -223,7 +223,7 @@ fn scan(masked: &Masked, until: Option<usize>) -> Scanned {
                 _ => command_may_start = false,
             },
             Token::Word(text, _) => {
-                // `case x in` is followed by patterns, and by `esac` where a command might start.
+                // Patterns follow `case x in`, but so can `esac`, which is only found where a command may start.
                 command_may_start = text == "in" && open.last().is_some_and(|open| open.0 == "case");
             }
         }

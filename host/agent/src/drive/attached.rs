@@ -26,7 +26,7 @@ use ring::digest::{SHA256, digest};
 use std::collections::HashSet;
 
 /// Maximum number of tokens in the transcript of a recording, for models that do not accept audio.
-const MAX_WORDS: usize = 2_000;
+const MAX_TRANSCRIPT_TOKENS: usize = 2_000;
 
 impl RunExecutor {
     /// Returns the transcript of a recording in a workspace, or the reason for a failure; `None` without a model for
@@ -112,7 +112,7 @@ impl RunContext<'_> {
             Some(head) if head.starts_with(b"ID3") || head[0] == 0xff && head[1] & 0xe0 == 0xe0 => "audio/mpeg",
             _ => return false,
         };
-        let words = self.heard(path, MAX_WORDS, &mut attached.label).await.map(|heard| heard.text);
+        let words = self.heard(path, MAX_TRANSCRIPT_TOKENS, &mut attached.label).await.map(|heard| heard.text);
         let digest = HEXLOWER.encode(digest(&SHA256, &sound).as_ref());
         let (session, kept) = (self.session.clone(), digest.clone());
         let kept = self.drive.store.write(move |tx| {

@@ -91,7 +91,7 @@ pub enum ScheduleError {
         "it would come every {found_s} seconds; at least {min_s} must lie between two times (schedule.min_interval_s)"
     )]
     TooOften { found_s: i64, min_s: u64 },
-    #[error("{text:?} is over: nothing would come")]
+    #[error("{text:?} is in the past; write a later time")]
     Past { text: String },
     #[error("the message is empty")]
     Empty,
@@ -101,7 +101,7 @@ pub enum ScheduleError {
     Model { model: String, known: String },
     #[error("a schedule cannot tell its reply to its own session {session}")]
     OwnSession { session: SessionName },
-    #[error("the schedule {name:?} is an administrator's, and only one may change or run it")]
+    #[error("the schedule {name:?} is an administrator's; only an administrator may change or run it")]
     Forbidden { name: String },
     #[error("the message of the time before is still waiting; this time was skipped")]
     StillWaiting,

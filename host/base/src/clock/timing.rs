@@ -82,7 +82,7 @@ pub enum TimingError {
     Field { field: &'static str, value: String, why: String, takes: &'static str },
     #[error("{text:?} is not an interval: write a number and s, m, h or d, such as \"@every 10m\", up to 366d")]
     Interval { text: String },
-    #[error("{text:?} is not a time: write \"at 2030-01-31 08:00\", which is meant in the time zone")]
+    #[error("{text:?} is not a time: write \"at 2030-01-31 08:00\", a time in the time zone of the schedule")]
     Time { text: String },
     #[error("the cron expression {text:?} never comes: there is no such day")]
     Never { text: String },

@@ -29,7 +29,7 @@ pub(super) fn check(config: &Config, text: &str, home: &Home) -> Result<(), Vec<
             Ok(_) | Err(FolderRefusal::Missing(_)) => {}
             Err(refusal @ FolderRefusal::Sensitive { .. }) => {
                 let why = refusal.without_advice();
-                let message = format!("folders.{}.path: {why}; to list it all the same, add force = true", folder.name);
+                let message = format!("folders.{}.path: {why}; to list it anyway, add force = true", folder.name);
                 refuse("folders", &folder.name, "path", message);
             }
             Err(refusal) => refuse("folders", &folder.name, "path", format!("folders.{}.path: {refusal}", folder.name)),

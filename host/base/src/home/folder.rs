@@ -49,7 +49,7 @@ pub enum FolderRefusal {
     #[error("{} cannot be opened as a folder: {why}", path.display())]
     Protected { path: PathBuf, why: &'static str },
     /// It can be opened with a confirmation.
-    #[error("{} {why}; to open it all the same, add --force", path.display())]
+    #[error("{} {why}; to open it anyway, add --force", path.display())]
     Sensitive { path: PathBuf, why: &'static str },
     #[error("{at} cannot be the path of a folder: {why}")]
     Path { at: String, why: &'static str },

@@ -11,7 +11,7 @@ pub enum TextError {
     NotText { path: PathBuf, at: usize },
     #[error("{} has more than {most} bytes, the most that it may have: shorten it", path.display())]
     TooLarge { path: PathBuf, most: u64 },
-    #[error("{} is not a file: it is to be a Markdown file", path.display())]
+    #[error("{} is not a file: it must be a Markdown file", path.display())]
     NotAFile { path: PathBuf },
     #[error("failed to read {}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },

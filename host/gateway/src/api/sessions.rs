@@ -159,7 +159,7 @@ pub(super) async fn change(
     }
     if !runs_on.as_deref().is_none_or(|label| label == ANY_MACHINE || is_machine_label(label)) {
         return Err(ApiError::bad_request(format!(
-            "`runs_on` must be \"any\" for all machines, or a label of machines: {MACHINE_LABEL}"
+            "`runs_on` must be \"any\" for all machines, or a machine label: {MACHINE_LABEL}"
         )));
     }
     let title = match title {

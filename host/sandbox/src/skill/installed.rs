@@ -51,7 +51,7 @@ pub struct InstalledSkill {
     owner: OnceLock<KvOwner>,
 }
 
-/// The place of the component's bytes.
+/// Where the component's bytes are stored.
 #[derive(Debug, Clone)]
 pub enum ComponentLocation {
     /// Inside the binary.

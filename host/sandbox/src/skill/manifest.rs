@@ -198,7 +198,7 @@ impl Manifest {
             return Err(source.error_at(of_key("effects"), format!("`effects` names at most {MAX_EFFECTS} tools")));
         }
         if let Some(label) = skill.runs_on.as_ref().filter(|label| !is_machine_label(label.get_ref())) {
-            let message = format!("`runs_on` must be a label of machines: {MACHINE_LABEL}, such as \"gpu\"");
+            let message = format!("`runs_on` must be a machine label: {MACHINE_LABEL}, such as \"gpu\"");
             return Err(source.error_at(label.span().start, message));
         }
         let args = args_schema(&skill.args, rules).map_err(|e| source.error_at(e.offset, e.message))?;

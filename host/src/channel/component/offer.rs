@@ -156,7 +156,7 @@ impl ComponentChannel {
             self.choose_as_owner(choice, sender).await?
         };
         if self.rest().is_none() {
-            // Services wait only a few seconds for the answer; the letter itself shows the outcome.
+            // Services accept the answer for a few seconds only; the sent message shows the outcome as well.
             let answered = self.guest.answer(&sender.sender, &message.id, &said).await;
             answered.unwrap_or_else(|failure| self.heed(&failure));
         }

@@ -72,7 +72,7 @@ fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
         let with =
             channel.token_env.as_ref().map_or_else(String::new, |variable| format!(" with the token in {variable}"));
         let state = error.map_or_else(|| "no errors".to_owned(), |error| printable_line(&error));
-        outln!("{}  {}  reaches {}{with}  {state}", channel.name, channel.component, channel.url);
+        outln!("{}  {}  connects to {}{with}  {state}", channel.name, channel.component, channel.url);
         for sender in &senders {
             let called = sender.name.as_ref().map_or_else(String::new, |name| format!(" ({})", printable_line(name)));
             let standing = match sender.standing {

@@ -104,7 +104,7 @@ fn rendered(opened: &Opened, name: &str, event: &Path, headers: &[String], as_js
         outln!("{}", json!({ "type": "rendered", "hook": name, "ignored": !fits, "text": text }));
     } else {
         if !fits {
-            errln!("the hook ignores this event, because one of its conditions (only) does not hold");
+            errln!("the hook ignores this event, because a condition in `only` is not met");
         }
         outln!("{}", printable(&text));
     }

@@ -108,7 +108,7 @@ fn print_agent_skill(skill: &AgentSkill, keys: &[TrustedKey]) {
         outln!("{}: {}", printable_line(key), printable_line(value));
     }
     if let Some(tools) = &skill.allowed_tools {
-        outln!("leaves these tools while it is in use: {}", printable_line(&tools.join(", ")));
+        outln!("allows only these tools while it is in use: {}", printable_line(&tools.join(", ")));
     }
     if skill.by_name_only {
         outln!("models are not told of it; @{} in a message brings it into use", skill.name);

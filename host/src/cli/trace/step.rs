@@ -142,7 +142,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
         }
         StepResult::Compressed { reference, summary, calls } => {
             let who = calls.first().map(|call| model(call, took)).unwrap_or_default();
-            outln!("{head}  summarizer{who}: the beginning of the loop is stored in ref:{reference}");
+            outln!("{head}  summarizer{who}: the beginning of the action loop was archived as ref:{reference}");
             shortened(summary, &more);
         }
         StepResult::Assessed { text, call } => {

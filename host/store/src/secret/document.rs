@@ -28,7 +28,7 @@ impl Secrets {
             return Ok(value);
         }
         let mut clean = self.redacted(&value)?;
-        // The result is stored, and must be readable then.
+        // Stored JSON is parsed again later, and the parser refuses deeper values.
         json::flatten(&mut clean, json::MAX_RESULT);
         serde_json::from_value(clean)
     }

@@ -44,7 +44,7 @@ const LISTED: &str =
     "c.id, c.text, c.source, s.name, c.at_ms FROM memory_chunks c LEFT JOIN sessions s ON s.id = c.session";
 
 impl View<'_> {
-    /// Whether anything is stored, or was said in another run than this one.
+    /// Returns whether there are any facts, any memory chunks, or any runs other than `run`.
     pub fn has_past(&self, run: &RunId) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM facts) OR EXISTS (SELECT 1 FROM memory_chunks)

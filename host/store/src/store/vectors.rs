@@ -18,7 +18,7 @@ pub const MAX_DIMENSIONS: usize = 4_096;
 /// Number of passages that are compared by their vectors, after the comparison of signs.
 const CANDIDATES: usize = 256;
 
-/// A direction in a model's space of meanings. Only vectors of the same model can be compared.
+/// An embedding. Only vectors of the same model can be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vector(Vec<i8>);
 

@@ -16,7 +16,7 @@ const PIECE: u64 = 64 << 10;
 
 /// The body of an answer.
 pub struct Stream {
-    // Before the body, which it is a child of.
+    // Declared before `body`, so that it is dropped first: this stream is a child resource of the body.
     stream: Option<InputStream>,
     body: Option<IncomingBody>,
     /// The longest wait for a piece. The host ends a longer one without its reason.

@@ -200,7 +200,7 @@ impl Builder {
             attributes.map(|attribute| (attribute.name.local.to_string(), attribute.value.to_string())).collect();
         let element = Element { name: name.to_owned(), attributes, children: Vec::new() };
         let Some(id) = self.append(Node::Element(element)) else { return TokenSinkResult::Continue };
-        // Deeper elements are siblings of one another.
+        // Elements below the maximum depth become siblings instead of children.
         if !(is_void(name) || tag.self_closing && is_foreign(name)) && self.open.len() < limits::BOX_DEPTH {
             self.open.push(id);
         }

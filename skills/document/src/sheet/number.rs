@@ -11,7 +11,7 @@ pub fn write(value: f64) -> String {
     if shortest.bytes().filter(u8::is_ascii_digit).count() <= 15 {
         return shortest;
     }
-    // 0.1 + 0.2 is kept as 0.30000000000000004.
+    // A file stores 0.1 + 0.2 as 0.30000000000000004, and Excel shows 0.3.
     match format!("{value:.14e}").parse::<f64>() {
         Ok(rounded) if rounded != 0.0 && (rounded.abs() < 1e-5 || rounded.abs() >= 1e15) => {
             let text = format!("{rounded:E}");

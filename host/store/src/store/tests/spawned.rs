@@ -195,7 +195,7 @@ fn a_time_is_skipped_while_the_one_before_waits_and_receipts_have_an_end() {
     assert_eq!((states(), store.write_blocking(move |tx| tx.remove_schedule(id))), (vec![], Ok(false)));
 }
 
-/// Runs the statements of these modules whose tables grow; a test checks their plans.
+/// Runs all SQL statements about subagents and schedules that read growing tables; a test checks their query plans.
 pub(super) fn touch_all(tx: &Tx<'_>) {
     let (main, sub) = (session("main"), session("sub.a"));
     tx.spawn(&spawn_of("main", "a"), &LIMITS).unwrap().unwrap();

@@ -77,7 +77,7 @@ impl Transaction {
         if found.dev() != self.tree()?.device {
             return Ok(self.leave(&mut state, MACHINE)?);
         }
-        // The copy of the content has the permissions.
+        // Nothing to record: the file is new, or its copy already has the old permissions.
         if matches!(state.known.get(&inode), Some(Known::Made | Known::Content)) {
             return Ok(());
         }
@@ -106,7 +106,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Records that threads may still use this file or directory after the work is cut off. They keep the handle until they end.
+    /// Marks this file or directory as possibly in use by threads after the work is cut off. They keep the handle until they end.
     pub fn busy(&self, file: &Arc<File>) {
         let mut state = self.lock();
         if state.busy.iter().any(|busy| std::ptr::eq(busy.as_ptr(), Arc::as_ptr(file))) {
