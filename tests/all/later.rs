@@ -42,7 +42,7 @@ limits! {
     length "later" "length" => CallWrites;
     dirs "later" "dirs" => Files;
     open "later" "open" => OpenFiles;
-    listings "later" "listings" => OpenFiles;
+    listings "later" "listings" => Listings;
     streams "later" "streams" => OpenFiles;
     futures "later" "futures" => OpenFiles;
     calls "later" "calls" => OpenFiles;
