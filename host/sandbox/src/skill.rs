@@ -26,7 +26,9 @@ mod error;
 mod fair;
 mod fetched;
 mod file_version;
+mod function_call;
 pub mod grant;
+mod guest_stop;
 mod http_need;
 mod index;
 mod input;
@@ -480,3 +482,5 @@ impl Skills {
         usage
     }
 }
+#[cfg(test)]
+mod later_try;
