@@ -69,15 +69,6 @@ impl Guest for Flow {
         });
         reader
     }
-
-    async fn never() -> StreamReader<u8> {
-        let (writer, reader) = wit_stream::new();
-        spawn_local(async move {
-            std::future::pending::<()>().await;
-            drop(writer);
-        });
-        reader
-    }
 }
 
 export!(Flow);
