@@ -80,17 +80,6 @@ fn a_command_ends_with_its_own_code() {
 }
 
 #[test]
-fn a_host_is_reached_if_it_was_granted() {
-    let home = Home::new();
-    let file = guest("later");
-    let manifest = root().join("tests/guests/later/kiso.toml");
-    home.kiso(&["skill", "add", file.to_str().unwrap(), "--manifest", manifest.to_str().unwrap(), "--grant", "none"]).ok();
-    let ask = |host: &str| home.call("later", &json!({ "mode": "http", "path": host, "text": "/" }));
-    let refused = ask("example.org");
-    assert!(refused["text"].as_str().unwrap_or_default().contains("HttpRequestDenied"), "{refused}");
-}
-
-#[test]
 fn an_administrator_turns_them_off() {
     let home = Home::new();
     home.config("[engine]\nwasi_0_3 = false\n");

@@ -105,7 +105,9 @@ refused! {
     wat_preview1_unknown "preview1-unknown" => "imports from";
     wat_resources "resources" => "no JSON form";
     wat_self_test_loop "self-test-loop" => "self-test failed" "2 s";
+    wat_stream_of_records "stream-of-records" => "its function rows" "a stream, which has no JSON form";
     wat_unknown_import "unknown-import" => "acme:db/query@1.0.0" "acme:gpu/render";
+    wat_wasi_candidate "wasi-candidate" => "does not offer: wasi:cli/environment@0.3.0-rc-2025-09-16" "wasi:cli/imports@0.3";
     wat_wrong_shape "wrong-shape" => "skill";
 }
 

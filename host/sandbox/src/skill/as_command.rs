@@ -4,8 +4,9 @@ use super::agent::SKILLS_MOUNT;
 use super::capability::{Capabilities, EffectiveGrant};
 use super::engine::Sandbox;
 use super::error::SkillError;
+use super::guest_stop::GuestStop;
 use super::input::CallInput;
-use super::instance::{EntryPoint, GuestStop, context, limited};
+use super::instance::{EntryPoint, context, limited};
 use super::usage::CallUse;
 use super::workspace::{CommandRequests, ControlFile, DirId, Root};
 use crate::effect::overlay::Overlays;
@@ -14,6 +15,7 @@ use crate::engine::limits::{HitCell, Limit, LimitHit};
 use crate::package::CONTROL_FILE;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use futures_util::future::BoxFuture;
 use kiso_base::home::SHARED;
 use kiso_base::system::path_to_open;
 use kiso_plan::code::{Blame, ErrorCode};
@@ -73,9 +75,26 @@ pub struct CommandEnded {
     pub refused: Option<String>,
 }
 
-/// Runs a skill of the command shape as a command. `did` gets the use of its grant, also after an error, if it was instantiated.
+/// Runs a skill of the command shape as a command. `did` gets the use of its grant, also after an error, if it was instantiated. The type
+/// of the future is not visible outside, as in [`call`](super::instance::call).
+pub(super) fn call<'a, I, O>(
+    sandbox: &'a Sandbox,
+    entry: &'a EntryPoint,
+    given: CallInput<'a>,
+    allowed: &'a EffectiveGrant,
+    streams: CommandStreams<I, O>,
+    waits: bool,
+    did: &'a mut Option<CallUse>,
+) -> BoxFuture<'a, Result<CommandEnded, SkillError>>
+where
+    I: StdinStream + 'static,
+    O: StdoutStream + 'static,
+{
+    Box::pin(call_to_end(sandbox, entry, given, allowed, streams, waits, did))
+}
+
 #[expect(clippy::expect_used, reason = "it was looked at")]
-pub(super) async fn call<I, O>(
+async fn call_to_end<I, O>(
     sandbox: &Sandbox,
     entry: &EntryPoint,
     given: CallInput<'_>,
@@ -172,6 +191,8 @@ where
     let mut store = limited(pool, ctx);
     let started = Instant::now();
     let result = tokio::time::timeout(budget.timeout, pre.run(&mut store)).await;
+    let operations = store.data().capabilities.workspace.operations.clone();
+    operations.ended().await;
     let used = LimitUse {
         millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         memory_bytes: store.data().guest.meter.peak_bytes(),

@@ -8,9 +8,10 @@ use super::capability::{Capabilities, ChannelHost, is_offered};
 use super::digest::Digest;
 use super::error::SkillError;
 use super::grant::{EffectiveGrant, Grant};
+use super::guest_stop::GuestStop;
 use super::input::{CallInput, DeclaredSecrets, Keep};
 use super::installed::{BundledSkill, CHANNELS};
-use super::instance::{GuestStop, context, limited};
+use super::instance::{context, limited};
 use super::loader::MAX_WASM_BYTES;
 use super::manifest::Manifest;
 use super::source;
@@ -18,6 +19,7 @@ use super::surface::brief;
 use super::wit::channel::{Messenger, MessengerPre, types};
 use super::{Ctx, Skills};
 use crate::engine::limits::{Budget, HitCell, Limit};
+use futures_util::future::BoxFuture;
 use kiso_base::config::ChannelSettings;
 use kiso_base::home::{SessionName, SkillName};
 use kiso_plan::code::{Blame, ErrorCode};
@@ -195,7 +197,9 @@ impl ChannelComponent {
     }
 
     async fn call(&self, request: Request<'_>) -> Result<Answer, ChannelFailure> {
-        match self.attempt(request).await.map_err(|error| self.passing(error.message))? {
+        // The type of the future is not visible outside, as in `instance::call`.
+        let attempt: BoxFuture<'_, _> = Box::pin(self.attempt(request));
+        match attempt.await.map_err(|error| self.passing(error.message))? {
             Ok(answer) => Ok(answer),
             Err(failure) => Err(self.failed(failure)),
         }

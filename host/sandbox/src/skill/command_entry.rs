@@ -3,6 +3,7 @@
 use super::ctx::Ctx;
 use super::wit::{WASI_0_3, run_version};
 use std::future::poll_fn;
+use std::pin::Pin;
 use wasmtime::component::{Accessor, Component, InstancePre};
 use wasmtime::{Engine, Store};
 use wasmtime_wasi::{p2, p3};
@@ -32,23 +33,29 @@ impl CommandEntry {
         }
     }
 
-    /// Instantiates it and runs it to its end. The inner error is the guest's.
-    pub(super) async fn run(&self, store: &mut Store<Ctx>) -> wasmtime::Result<Result<(), ()>> {
-        match self {
-            Self::V0_2(pre) => {
-                let instance = pre.instantiate_async(&mut *store).await?;
-                instance.wasi_cli_run().call_run(store).await
+    /// Instantiates it and runs it to its end. The inner error is the guest's. The type of the future is not visible outside: the
+    /// compiler would have to look through all of the engine for each caller.
+    pub(super) fn run<'a>(
+        &'a self,
+        store: &'a mut Store<Ctx>,
+    ) -> Pin<Box<dyn Future<Output = wasmtime::Result<Result<(), ()>>> + Send + 'a>> {
+        Box::pin(async move {
+            match self {
+                Self::V0_2(pre) => {
+                    let instance = pre.instantiate_async(&mut *store).await?;
+                    instance.wasi_cli_run().call_run(store).await
+                }
+                Self::V0_3(pre) => {
+                    let instance = pre.instantiate_async(&mut *store).await?;
+                    let run = async |guest: &Accessor<Ctx>| {
+                        let ended = instance.wasi_cli_run().call_run(guest).await?;
+                        rest(guest).await;
+                        wasmtime::error::Ok(ended)
+                    };
+                    store.run_concurrent(run).await?
+                }
             }
-            Self::V0_3(pre) => {
-                let instance = pre.instantiate_async(&mut *store).await?;
-                let run = async |guest: &Accessor<Ctx>| {
-                    let ended = instance.wasi_cli_run().call_run(guest).await?;
-                    rest(guest).await;
-                    wasmtime::error::Ok(ended)
-                };
-                store.run_concurrent(run).await?
-            }
-        }
+        })
     }
 }
 

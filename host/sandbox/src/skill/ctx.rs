@@ -1,7 +1,9 @@
 //! The state of one call in wasmtime's store.
 
 use super::capability::{Capabilities, GuestState};
-use super::workspace::{ChargedFiles, ControlFile, DetachedFiles, DirectoryUse, Listings, Quota, Roots};
+use super::workspace::{
+    ChargedFiles, ControlFile, DetachedFiles, DirectoryUse, Listings, Quota, Roots, RunningOperations,
+};
 use crate::effect::label::LabelCell;
 use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
@@ -79,6 +81,10 @@ impl ChargedFiles for Ctx {
 impl DetachedFiles for Ctx {
     fn limits(&self) -> (&Budget, &HitCell) {
         self.capabilities.workspace.limits()
+    }
+
+    fn operations(&self) -> &RunningOperations {
+        &self.capabilities.workspace.operations
     }
 
     fn take_control(&mut self) -> Option<ControlFile> {

@@ -3,7 +3,8 @@
 use super::capability::is_offered;
 use super::command_entry::CommandEntry;
 use super::engine::Sandbox;
-use super::instance::{EntryPoint, Function};
+use super::function_call::Function;
+use super::instance::EntryPoint;
 use super::loader::Shape;
 use super::surface::brief;
 use super::values::{self, NoSchema, SchemaRoom};

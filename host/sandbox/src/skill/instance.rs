@@ -1,16 +1,15 @@
 //! One call: a fresh instance with its limits, run to its end, and its result in words.
 
 use super::capability::{Capabilities, EffectiveGrant, Grant, RefusedRequest};
-use super::command_entry::{CommandEntry, rest};
+use super::command_entry::CommandEntry;
 use super::ctx::Ctx;
 use super::engine::{GuestPool, Sandbox};
 use super::error::SkillError;
 use super::fair::GuestTurn;
+use super::function_call::{Function, FunctionCall};
+use super::guest_stop::GuestStop;
 use super::input::CallInput;
-use super::streamed;
-use super::trap;
 use super::usage::CallUse;
-use super::values;
 use super::wit::SkillPre;
 use super::wit::since_v0_1::kiso::skill::types;
 use super::workspace::note;
@@ -18,6 +17,7 @@ use crate::engine::guest::{self, Guest};
 use crate::engine::limits::{Budget, HitCell, Limit, cut};
 use crate::engine::meter::Meter;
 use crate::engine::output::OutputBuffer;
+use futures_util::future::BoxFuture;
 use kiso_base::json::{self, JsonError};
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_plan::report::{Allowance, FileNote, LimitUse, LogLine};
@@ -25,9 +25,8 @@ use kiso_store::secret::Secrets;
 use serde_json::Value;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
-use wasmtime::component::types::ComponentFunc;
-use wasmtime::component::{Accessor, ComponentExportIndex, InstancePre, ResourceTableError, Val};
-use wasmtime::{CallHook, Engine, Store as Instances, Trap, UpdateDeadline};
+use wasmtime::component::{ComponentExportIndex, InstancePre};
+use wasmtime::{CallHook, Engine, Store as Instances, UpdateDeadline};
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder};
 
@@ -49,15 +48,6 @@ impl EntryPoint {
             Self::Functions { pre, .. } | Self::SelfTest { pre, .. } => pre.engine(),
         }
     }
-}
-
-/// One exported function.
-#[derive(Clone)]
-pub(super) struct Function {
-    /// Name of the tool, unique in the component.
-    pub tool: String,
-    pub index: ComponentExportIndex,
-    pub ty: ComponentFunc,
 }
 
 /// The results of a call, successful or not.
@@ -85,19 +75,22 @@ pub struct SkillAnswer {
     pub files: Vec<FileNote>,
 }
 
-/// Longest message of a failure that is kept.
-const FAILURE_BYTES: usize = 4 << 10;
 /// Most files that a reply may name.
 const MAX_FILES: usize = 100;
 
-/// Runs one call to its end. If the future is dropped, the instance is dropped, too.
+/// Runs one call to its end. If the future is dropped, the instance is dropped, too. Its type is not visible outside: for each caller, the
+/// compiler would have to look through the types of a store, which are nested too deeply for it.
+pub(super) fn call<'a>(
+    sandbox: &'a Sandbox,
+    entry: &'a EntryPoint,
+    given: CallInput<'a>,
+    allowed: &'a EffectiveGrant,
+) -> BoxFuture<'a, CallEnd> {
+    Box::pin(call_to_end(sandbox, entry, given, allowed))
+}
+
 #[tracing::instrument(name = "skill.call", level = "debug", skip_all, fields(session = %given.session, skill = %given.skill, tool = given.tool))]
-pub(super) async fn call(
-    sandbox: &Sandbox,
-    entry: &EntryPoint,
-    given: CallInput<'_>,
-    allowed: &EffectiveGrant,
-) -> CallEnd {
+async fn call_to_end(sandbox: &Sandbox, entry: &EntryPoint, given: CallInput<'_>, allowed: &EffectiveGrant) -> CallEnd {
     let pool = sandbox.pool(entry.engine());
     let _slot = pool.enter().await;
     let started = Instant::now();
@@ -138,7 +131,7 @@ pub(super) async fn call(
             EntryPoint::Command(pre) => run_command(&mut store, pre, &stdout).await,
             EntryPoint::Functions { pre, functions } => {
                 let call = FunctionCall { functions, tool: &tool, args: &args, budget: &budget, hit: &hit };
-                run_function(&mut store, pre, call, pool.is_concurrent()).await
+                call.run(&mut store, pre, pool.is_concurrent()).await
             }
             EntryPoint::SelfTest { pre, index } => run_self_test(&mut store, pre, *index).await,
         }
@@ -150,6 +143,8 @@ pub(super) async fn call(
             Err(GuestStop::Trap(wasmtime::format_err!("deadline")))
         }
     };
+    let operations = store.data().capabilities.workspace.operations.clone();
+    operations.ended().await;
     let ctx = store.data_mut();
     let used = LimitUse {
         millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -270,22 +265,6 @@ fn stdin_json(given: &CallInput<'_>, capabilities: &Capabilities) -> String {
     .to_string()
 }
 
-/// The ways in which a guest can stop without an answer.
-pub(super) enum GuestStop {
-    /// It returned a failure, or was not called.
-    Failure { code: ErrorCode, message: String, retryable: bool },
-    /// It ended with an exit code other than 0, and this standard output.
-    Exit(i32, String),
-    /// It trapped, or a host function ended it.
-    Trap(wasmtime::Error),
-}
-
-impl From<wasmtime::Error> for GuestStop {
-    fn from(error: wasmtime::Error) -> Self {
-        Self::Trap(error)
-    }
-}
-
 async fn run_skill(
     store: &mut Instances<Ctx>,
     pre: &SkillPre<Ctx>,
@@ -322,61 +301,6 @@ async fn run_command(
     Ok(types::Reply { text, data, files: Vec::new() })
 }
 
-/// A call of a plain function.
-struct FunctionCall<'a> {
-    functions: &'a [Function],
-    tool: &'a str,
-    args: &'a Value,
-    budget: &'a Budget,
-    hit: &'a HitCell,
-}
-
-async fn run_function(
-    store: &mut Instances<Ctx>,
-    pre: &InstancePre<Ctx>,
-    call: FunctionCall<'_>,
-    is_concurrent: bool,
-) -> Result<types::Reply, GuestStop> {
-    let FunctionCall { functions, tool, args, budget, hit } = call;
-    let bad = |message: String| GuestStop::failure(ErrorCode::BadArgs, message);
-    let function =
-        functions.iter().find(|f| f.tool == tool).ok_or_else(|| bad(format!("there is no function {tool}")))?;
-    let mut params = Vec::new();
-    for (name, ty) in function.ty.params() {
-        let value = args.get(name).unwrap_or(&Value::Null);
-        params.push(values::from_json(&ty, value).map_err(|e| bad(format!("{name}: {e}")))?);
-    }
-    let instance = pre.instantiate_async(&mut *store).await?;
-    let callee = instance.get_func(&mut *store, function.index).ok_or_else(|| wasmtime::format_err!("no function"))?;
-    let mut results = vec![Val::Bool(false); function.ty.results().len()];
-    if is_concurrent {
-        let called = async |guest: &Accessor<Ctx>| {
-            callee.call_concurrent(guest, &params, &mut results).await?;
-            streamed::gather(guest, &mut results, budget, hit).await?;
-            rest(guest).await;
-            wasmtime::error::Ok(())
-        };
-        store.run_concurrent(called).await??;
-    } else {
-        callee.call_async(store, &params, &mut results).await?;
-    }
-    let value = match results.first() {
-        // An error that the function returned is the call's failure, not its answer.
-        Some(Val::Result(Err(error))) => {
-            let message = error.as_deref().map_or_else(|| "the function returned an error".to_owned(), plain);
-            return Err(GuestStop::failure(ErrorCode::Failed, message));
-        }
-        Some(Val::Result(Ok(Some(value)))) => Some(value.as_ref()),
-        Some(Val::Result(Ok(None))) | None => None,
-        Some(value) => Some(value),
-    };
-    Ok(types::Reply {
-        text: value.map_or_else(|| "done".to_owned(), plain),
-        data: value.map(|v| values::to_json(v).to_string()),
-        files: Vec::new(),
-    })
-}
-
 async fn run_self_test(
     store: &mut Instances<Ctx>,
     pre: &InstancePre<Ctx>,
@@ -387,75 +311,6 @@ async fn run_self_test(
     let (result,) = run.call_async(store, ()).await?;
     result.map_err(|message| GuestStop::failure(ErrorCode::SelfTest, message))?;
     Ok(types::Reply { text: String::new(), data: None, files: Vec::new() })
-}
-
-/// A value for people: strings without quotes, everything else as JSON.
-fn plain(value: &Val) -> String {
-    match values::to_json(value) {
-        Value::String(text) => text,
-        other => other.to_string(),
-    }
-}
-
-impl GuestStop {
-    fn failure(code: ErrorCode, message: String) -> Self {
-        Self::Failure { code, message, retryable: false }
-    }
-
-    /// Explains what happened. The most certain cause is checked first.
-    pub(super) fn explain(self, skill: &str, budget: &Budget, stderr: &str) -> SkillError {
-        let error = match self {
-            Self::Failure { code, message, retryable } => {
-                let error = SkillError::new(skill, Blame::Skill, code, cut(&message, FAILURE_BYTES));
-                return SkillError { retryable, ..error };
-            }
-            Self::Exit(code, stdout) => {
-                let said = last_lines(stderr, 3);
-                let said = if said.is_empty() { last_lines(&stdout, 3) } else { said };
-                let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-                return SkillError::new(
-                    skill,
-                    Blame::Skill,
-                    ErrorCode::Exit,
-                    format!("it ended with exit code {code}{said}"),
-                );
-            }
-            Self::Trap(error) => error,
-        };
-        if let Some(Trap::StackOverflow) = error.downcast_ref() {
-            return SkillError::limit(skill, budget.hit(Limit::Stack));
-        }
-        if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
-            return SkillError::limit(skill, budget.hit(Limit::OpenFiles));
-        }
-        if error.downcast_ref::<std::str::Utf8Error>().is_some() {
-            return SkillError::new(skill, Blame::Skill, ErrorCode::BadReply, "it returned text that is not UTF-8");
-        }
-        // The engine does not export the types of these errors.
-        let root = error.root_cause().to_string();
-        if root.contains("fuel allocated for hostcalls") {
-            return SkillError::limit(skill, budget.hit(Limit::Transfer));
-        }
-        if root.contains("store handle limit exceeded") {
-            return SkillError::limit(skill, budget.hit(Limit::OpenFiles));
-        }
-        if root.contains("total size of fields exceeds limit") {
-            return SkillError::limit(skill, budget.hit(Limit::Headers));
-        }
-        if let Some(exit) = error.downcast_ref::<I32Exit>() {
-            return Self::Exit(exit.0, String::new()).explain(skill, budget, stderr);
-        }
-        // A panic prints its reason on standard error before it traps.
-        let said = cut(&trap::said(stderr), FAILURE_BYTES).to_owned();
-        let why = if said.is_empty() { trap::reason(&error) } else { said };
-        SkillError::new(skill, Blame::Skill, ErrorCode::Trap, format!("it crashed: {why}"))
-    }
-}
-
-fn last_lines(text: &str, n: usize) -> String {
-    let lines: Vec<&str> =
-        text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("note: run with")).collect();
-    cut(&lines[lines.len().saturating_sub(n)..].join(" "), FAILURE_BYTES).to_owned()
 }
 
 /// Checks everything in a guest's reply.

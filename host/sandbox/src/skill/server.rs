@@ -8,14 +8,16 @@ use super::command_entry::CommandEntry;
 use super::entry::entry;
 use super::error::SkillError;
 use super::grant::{EffectiveGrant, Grant};
+use super::guest_stop::GuestStop;
 use super::input::{CallInput, DeclaredSecrets, Keep};
-use super::instance::{EntryPoint, GuestStop, context, limited};
+use super::instance::{EntryPoint, context, limited};
 use super::loader::{self, Shape};
 use super::manifest::Manifest;
 use super::surface::brief;
 use super::{Skills, channel};
 use crate::engine::limits::{Budget, HitCell, Limit};
 use crate::engine::output::OutputBuffer;
+use futures_util::future::BoxFuture;
 use kiso_base::home::{SessionName, SkillName};
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::secret::{SecretValue, Secrets};
@@ -85,7 +87,9 @@ impl ServerComponent {
         I: StdinStream + 'static,
         O: StdoutStream + 'static,
     {
-        let ended = self.attempt(stdin, stdout).await.err();
+        // The type of the future is not visible outside, as in `instance::call`.
+        let attempt: BoxFuture<'_, _> = Box::pin(self.attempt(stdin, stdout));
+        let ended = attempt.await.err();
         ended.unwrap_or_else(|| SkillError::new(self.name.as_str(), Blame::Skill, ErrorCode::Exit, "it ended"))
     }
 

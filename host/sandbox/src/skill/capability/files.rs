@@ -11,7 +11,9 @@ use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
 use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::ImportSpec;
-use crate::skill::workspace::{self, ControlFile, DirId, DirectoryUse, Listings, Quota, READ, Root, Roots, WRITE};
+use crate::skill::workspace::{
+    self, ControlFile, DirId, DirectoryUse, Listings, Quota, READ, Root, Roots, RunningOperations, WRITE,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -66,6 +68,8 @@ pub struct WorkspaceFiles {
     pub label: LabelCell,
     /// The directory listings that are open.
     pub listings: Listings,
+    /// The operations that are under way in a guest of WASI 0.3.
+    pub operations: RunningOperations,
     /// Handles of directories that are outside of all folders.
     pub plain_dirs: HashSet<u32>,
     /// Whether its operations may block the thread that runs it.
@@ -148,6 +152,7 @@ impl Capability for WorkspaceFiles {
             roots,
             touched: Arc::new(Mutex::new(touched)),
             listings: Listings::default(),
+            operations: RunningOperations::default(),
             plain_dirs: HashSet::new(),
             blocks: false,
             published: None,

@@ -31,6 +31,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use toml::Spanned;
 use wasmtime::component::Linker;
 use wasmtime_wasi_http::WasiHttpCtx;
@@ -142,7 +143,9 @@ impl Capability for OutgoingHttp {
             })
         });
         let (rules, open) = (Arc::new(rules), open.transpose()?);
-        Ok(Self { ctx, gate: HttpGate { rules, open, transaction, permit, ..HttpGate::default() } })
+        let places = usize::try_from(call.budget.handles()).unwrap_or(Semaphore::MAX_PERMITS);
+        let places = Some(Arc::new(Semaphore::new(places)));
+        Ok(Self { ctx, gate: HttpGate { rules, open, transaction, permit, places, ..HttpGate::default() } })
     }
 
     fn used(&self) -> CapabilityUse {

@@ -6,8 +6,9 @@
 use super::control::ControlFile;
 use super::directory_use::DirectoryUse;
 use super::files::{ChargedFiles, DetachedFiles, Filesystem};
-use super::listing::Listings;
+use super::open_listings::Listings;
 use super::quota::Quota;
+use super::running::{OperationPlace, RunningChange, RunningOperations};
 use super::structure::Roots;
 use crate::effect::label::LabelCell;
 use crate::effect::overlay::Overlays;
@@ -34,6 +35,9 @@ pub(super) struct DetachedOperation {
     blocks: bool,
     roots: Roots,
     touched: Option<Arc<Mutex<DirectoryUse>>>,
+    operations: RunningOperations,
+    /// Its place among the operations of the guest, until it has ended.
+    _place: Option<OperationPlace>,
     pub(super) control: Option<ControlFile>,
 }
 
@@ -66,14 +70,32 @@ impl DetachedOperation {
             blocks: guest.blocks(),
             roots: guest.roots().clone(),
             touched: guest.touched().cloned(),
+            operations: guest.operations().clone(),
+            _place: None,
             control: None,
         };
         Ok((operation, copies))
     }
 
+    /// The same operation, which holds its place.
+    pub(super) fn at(self, place: OperationPlace) -> Self {
+        Self { _place: Some(place), ..self }
+    }
+
+    /// Waits for its place.
+    pub(super) async fn placed(self) -> wasmtime::Result<Self> {
+        let place = self.operations.clone().place().await?;
+        Ok(self.at(place))
+    }
+
     /// The functions of `wasi:filesystem` 0.2, for the descriptors of this operation.
     pub(super) fn filesystem(&mut self) -> Filesystem<'_, Self> {
         Filesystem(self)
+    }
+
+    /// Records that the operation begins to change something; `None` if the call has ended.
+    pub(super) fn begin(&self) -> Option<RunningChange> {
+        self.operations.begin()
     }
 
     /// Takes a descriptor that the operation has opened.

@@ -2,8 +2,9 @@
 
 use super::control::ControlFile;
 use super::directory_use::DirectoryUse;
-use super::listing::Listings;
+use super::open_listings::Listings;
 use super::quota::Quota;
+use super::running::RunningOperations;
 use super::structure::Roots;
 use crate::effect::label::LabelCell;
 use crate::effect::overlay::Overlays;
@@ -77,6 +78,9 @@ pub trait ChargedFiles: WasiFilesystemView + 'static {
 pub trait DetachedFiles: ChargedFiles {
     /// The limits of the guest, and where a limit that was reached is recorded.
     fn limits(&self) -> (&Budget, &HitCell);
+
+    /// The operations on files that are under way.
+    fn operations(&self) -> &RunningOperations;
 
     /// Takes the file through which the guest requests commands, until it is put back.
     fn take_control(&mut self) -> Option<ControlFile>;

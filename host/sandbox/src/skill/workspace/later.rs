@@ -6,13 +6,14 @@ use super::files::{DetachedFiles, Filesystem};
 use super::filesystem::HasFilesystem;
 use super::later_listing::ListingSource;
 use super::later_types::{advice, code, descriptor_flags, flags, kind, open_flags, path_flags, stat, time, trappable};
+use super::running::RunningChange;
 use crate::engine::stream::{end, readable, unreadable, unwritable, written};
 use tokio::sync::oneshot;
 use wasmtime::component::{Access, Accessor, FutureReader, Linker, Resource, StreamReader};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystem};
-use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types as earlier;
 use wasmtime_wasi::p2::bindings::filesystem::types::HostDescriptor as _;
+use wasmtime_wasi::p2::{FsError, FsResult};
 use wasmtime_wasi::p3::bindings::filesystem::preopens;
 use wasmtime_wasi::p3::bindings::filesystem::types::{
     self, Advice, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode, Filesize,
@@ -34,11 +35,32 @@ type Guest<T> = Accessor<T, HasFilesystem<T>>;
 type Ended = FutureReader<Result<(), ErrorCode>>;
 
 /// An operation on descriptors of the guest.
-fn detach<T: DetachedFiles, const N: usize>(
+async fn detach<T: DetachedFiles, const N: usize>(
     guest: &Guest<T>,
     fds: [&Fd; N],
 ) -> FilesystemResult<(DetachedOperation, [Fd; N])> {
-    guest.with(|mut access| DetachedOperation::new(access.get().0, fds)).map_err(FilesystemError::trap)
+    let operations = guest.with(|mut access| access.get().0.operations().clone());
+    let place = operations.place().await.map_err(FilesystemError::trap)?;
+    let (operation, fds) =
+        guest.with(|mut access| DetachedOperation::new(access.get().0, fds)).map_err(FilesystemError::trap)?;
+    Ok((operation.at(place), fds))
+}
+
+/// Runs an operation that changes something to its end, even if the guest cancels its call: what is written about a change in the record
+/// of undo and in the labels is written around it.
+async fn change<V: Send + 'static>(
+    running: Option<RunningChange>,
+    operation: impl Future<Output = FsResult<V>> + Send + 'static,
+) -> FilesystemResult<V> {
+    let Some(running) = running else { return Err(FilesystemError::trap(wasmtime::format_err!("the call has ended"))) };
+    let change = tokio::spawn(async move {
+        let _running = running;
+        operation.await
+    });
+    match change.await {
+        Ok(done) => done.map_err(trappable),
+        Err(panic) => Err(FilesystemError::trap(wasmtime::format_err!("an operation on files failed: {panic}"))),
+    }
 }
 
 /// The stream that a function of 0.2 has opened.
@@ -119,17 +141,17 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         length: Filesize,
         wanted: Advice,
     ) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         operation.filesystem().advise(fd, offset, length, advice(wanted)).await.map_err(trappable)
     }
 
     async fn sync_data(guest: &Guest<T>, fd: Fd) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         operation.filesystem().sync_data(fd).await.map_err(trappable)
     }
 
     async fn sync(guest: &Guest<T>, fd: Fd) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         operation.control = guest.with(|mut access| access.get().0.take_control());
         let done = operation.filesystem().sync(fd).await;
         let control = operation.control.take();
@@ -140,18 +162,18 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
     }
 
     async fn get_flags(guest: &Guest<T>, fd: Fd) -> FilesystemResult<DescriptorFlags> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         operation.filesystem().get_flags(fd).await.map(flags).map_err(trappable)
     }
 
     async fn get_type(guest: &Guest<T>, fd: Fd) -> FilesystemResult<DescriptorType> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         operation.filesystem().get_type(fd).await.map(kind).map_err(trappable)
     }
 
     async fn set_size(guest: &Guest<T>, fd: Fd, size: Filesize) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
-        operation.filesystem().set_size(fd, size).await.map_err(trappable)
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        change(operation.begin(), async move { operation.filesystem().set_size(fd, size).await }).await
     }
 
     async fn set_times(
@@ -160,23 +182,23 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         accessed: NewTimestamp,
         modified: NewTimestamp,
     ) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         let (accessed, modified) = (time(accessed)?, time(modified)?);
-        operation.filesystem().set_times(fd, accessed, modified).await.map_err(trappable)
+        change(operation.begin(), async move { operation.filesystem().set_times(fd, accessed, modified).await }).await
     }
 
     async fn create_directory_at(guest: &Guest<T>, fd: Fd, path: String) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
-        operation.filesystem().create_directory_at(fd, path).await.map_err(trappable)
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        change(operation.begin(), async move { operation.filesystem().create_directory_at(fd, path).await }).await
     }
 
     async fn stat(guest: &Guest<T>, fd: Fd) -> FilesystemResult<DescriptorStat> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         operation.filesystem().stat(fd).await.map(stat).map_err(trappable)
     }
 
     async fn stat_at(guest: &Guest<T>, fd: Fd, follow: PathFlags, path: String) -> FilesystemResult<DescriptorStat> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         operation.filesystem().stat_at(fd, path_flags(follow), path).await.map(stat).map_err(trappable)
     }
 
@@ -188,10 +210,13 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         accessed: NewTimestamp,
         modified: NewTimestamp,
     ) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         let (accessed, modified) = (time(accessed)?, time(modified)?);
         let follow = path_flags(follow);
-        operation.filesystem().set_times_at(fd, follow, path, accessed, modified).await.map_err(trappable)
+        change(operation.begin(), async move {
+            operation.filesystem().set_times_at(fd, follow, path, accessed, modified).await
+        })
+        .await
     }
 
     async fn link_at(
@@ -202,8 +227,12 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         to: Fd,
         new: String,
     ) -> FilesystemResult<()> {
-        let (mut operation, [fd, to]) = detach(guest, [&fd, &to])?;
-        operation.filesystem().link_at(fd, path_flags(follow), old, to, new).await.map_err(trappable)
+        let (mut operation, [fd, to]) = detach(guest, [&fd, &to]).await?;
+        change(
+            operation.begin(),
+            async move { operation.filesystem().link_at(fd, path_flags(follow), old, to, new).await },
+        )
+        .await
     }
 
     async fn open_at(
@@ -214,36 +243,39 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         open: OpenFlags,
         flags: DescriptorFlags,
     ) -> FilesystemResult<Fd> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         let (follow, open, flags) = (path_flags(follow), open_flags(open), descriptor_flags(flags));
-        let opened = operation.filesystem().open_at(fd, follow, path, open, flags).await.map_err(trappable)?;
-        let opened = operation.take(opened).map_err(FilesystemError::trap)?;
+        let opened = change(operation.begin(), async move {
+            let opened = operation.filesystem().open_at(fd, follow, path, open, flags).await?;
+            operation.take(opened).map_err(FsError::trap)
+        });
+        let opened = opened.await?;
         Ok(guest.with(|mut access| access.get().wasi().table.push(opened))?)
     }
 
     async fn readlink_at(guest: &Guest<T>, fd: Fd, path: String) -> FilesystemResult<String> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         operation.filesystem().readlink_at(fd, path).await.map_err(trappable)
     }
 
     async fn remove_directory_at(guest: &Guest<T>, fd: Fd, path: String) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
-        operation.filesystem().remove_directory_at(fd, path).await.map_err(trappable)
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        change(operation.begin(), async move { operation.filesystem().remove_directory_at(fd, path).await }).await
     }
 
     async fn rename_at(guest: &Guest<T>, fd: Fd, old: String, to: Fd, new: String) -> FilesystemResult<()> {
-        let (mut operation, [fd, to]) = detach(guest, [&fd, &to])?;
-        operation.filesystem().rename_at(fd, old, to, new).await.map_err(trappable)
+        let (mut operation, [fd, to]) = detach(guest, [&fd, &to]).await?;
+        change(operation.begin(), async move { operation.filesystem().rename_at(fd, old, to, new).await }).await
     }
 
     async fn symlink_at(guest: &Guest<T>, fd: Fd, old: String, new: String) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
-        operation.filesystem().symlink_at(fd, old, new).await.map_err(trappable)
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        change(operation.begin(), async move { operation.filesystem().symlink_at(fd, old, new).await }).await
     }
 
     async fn unlink_file_at(guest: &Guest<T>, fd: Fd, path: String) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
-        operation.filesystem().unlink_file_at(fd, path).await.map_err(trappable)
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        change(operation.begin(), async move { operation.filesystem().unlink_file_at(fd, path).await }).await
     }
 
     async fn is_same_object(guest: &Guest<T>, fd: Fd, other: Fd) -> wasmtime::Result<bool> {
@@ -253,7 +285,7 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
     }
 
     async fn metadata_hash(guest: &Guest<T>, fd: Fd) -> FilesystemResult<MetadataHashValue> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         let hash = operation.filesystem().metadata_hash(fd).await.map_err(trappable)?;
         Ok(MetadataHashValue { lower: hash.lower, upper: hash.upper })
     }
@@ -264,7 +296,7 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         follow: PathFlags,
         path: String,
     ) -> FilesystemResult<MetadataHashValue> {
-        let (mut operation, [fd]) = detach(guest, [&fd])?;
+        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
         let hash = operation.filesystem().metadata_hash_at(fd, path_flags(follow), path).await.map_err(trappable)?;
         Ok(MetadataHashValue { lower: hash.lower, upper: hash.upper })
     }

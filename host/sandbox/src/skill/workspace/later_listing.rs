@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 use wasmtime::component::{Destination, Resource, StreamProducer, StreamResult, VecBuffer};
 use wasmtime::{AsContextMut, StoreContextMut};
 use wasmtime_wasi::filesystem::Descriptor;
-use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::HostDescriptor as _;
+use wasmtime_wasi::p2::{FsError, FsResult};
 use wasmtime_wasi::p3::bindings::filesystem::types::{DirectoryEntry, ErrorCode};
 
 /// Most entries that one step of the stream moves.
@@ -30,11 +30,12 @@ enum State {
 impl ListingSource {
     /// The entries of a directory of the operation. `end` gets the end of the stream.
     pub(super) fn new(
-        mut operation: DetachedOperation,
+        operation: DetachedOperation,
         fd: Resource<Descriptor>,
         end: oneshot::Sender<Result<(), ErrorCode>>,
     ) -> Self {
         let reading = async move {
+            let mut operation = operation.placed().await.map_err(FsError::trap)?;
             let stream = operation.filesystem().read_directory(fd).await?;
             Ok(operation.table().delete(Resource::<DirectoryListing>::new_own(stream.rep()))?)
         };

@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::rustls;
 use wasmtime_wasi_http::io::TokioIo;
@@ -49,6 +50,8 @@ pub struct HttpGate {
     pub reached: Arc<Mutex<CapabilityUse>>,
     /// The work that the call is a part of. What it sends cannot be undone.
     pub transaction: Option<Arc<Transaction>>,
+    /// The requests of the call that wait for a response, at most. A guest of WASI 0.2 has a handle for each anyway.
+    pub places: Option<Arc<Semaphore>>,
     /// The data that the call may send, by the labels of what it has read.
     pub permit: Permit,
 }
@@ -71,6 +74,10 @@ impl WasiHttpHooks for HttpGate {
     ) -> Box<dyn Future<Output = Result<Answered, Error>> + Send> {
         let gate = self.clone();
         Box::new(async move {
+            let _place = match gate.places.clone() {
+                Some(places) => places.acquire_owned().await.ok(),
+                None => None,
+            };
             let sent = gate.send(request, options).await;
             sent.map(|(response, connection)| (response, Box::new(connection) as Box<dyn Future<Output = _> + Send>))
         })

@@ -1,0 +1,43 @@
+//! The operations on files that a guest of WASI 0.3 has begun.
+
+use std::sync::Arc;
+use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit, RwLock, Semaphore};
+
+/// Operations of a guest that run at once, at most; more wait. Each may take a thread.
+const AT_ONCE: usize = 16;
+
+/// The operations of a guest that are under way. Clones share them.
+#[derive(Debug, Clone)]
+pub struct RunningOperations {
+    changes: Arc<RwLock<()>>,
+    places: Arc<Semaphore>,
+}
+
+impl Default for RunningOperations {
+    fn default() -> Self {
+        Self { changes: Arc::default(), places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+}
+
+/// A place among the operations that run.
+pub(super) type OperationPlace = OwnedSemaphorePermit;
+
+/// A change that is under way. It runs to its end, also if the guest cancels it or ends.
+pub(super) type RunningChange = OwnedRwLockReadGuard<()>;
+
+impl RunningOperations {
+    /// Waits for a place.
+    pub(super) async fn place(self) -> wasmtime::Result<OperationPlace> {
+        Ok(self.places.acquire_owned().await?)
+    }
+
+    /// Begins a change; `None` at the end of the call.
+    pub(super) fn begin(&self) -> Option<RunningChange> {
+        self.changes.clone().try_read_owned().ok()
+    }
+
+    /// Waits for the changes that are under way, at the end of the call.
+    pub async fn ended(&self) {
+        drop(self.changes.write().await);
+    }
+}
