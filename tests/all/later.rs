@@ -3,21 +3,34 @@
 
 use crate::harness::{Home, guest, root};
 use crate::lab::{Lab, assert_limit, error};
-use kiso_sandbox::skill::{CallEnd, Limit};
+use kiso_base::home::SessionName;
+use kiso_plan::label::Label;
+use kiso_sandbox::effect::files::FileLabels;
+use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::effect::overlay::SharedHistory;
+use kiso_sandbox::effect::sink::{Permit, PermitParts};
+use kiso_sandbox::effect::undo::{Origin, UndoLimits};
+use kiso_sandbox::skill::{CallEnd, Caller, Limit};
+use kiso_store::secret::Secrets;
 use serde_json::json;
+use std::collections::BTreeSet;
 use tokio::sync::OnceCell;
 
-async fn call(skill: &str, mode: &str) -> CallEnd {
+/// Installs the guest, once.
+async fn add() {
     static ADDED: OnceCell<()> = OnceCell::const_new();
-    let lab = Lab::get().await;
     let add = || async {
         for manifest in ["kiso.toml", "manifests/short.toml"] {
             let manifest = root().join("tests/guests/later").join(manifest);
-            lab.add(guest("later"), Some(manifest), None).await.expect("a guest is installed");
+            Lab::get().await.add(guest("later"), Some(manifest), None).await.expect("a guest is installed");
         }
     };
     ADDED.get_or_init(add).await;
-    lab.call(skill, &format!("later-{mode}"), json!({ "mode": mode })).await
+}
+
+async fn call(skill: &str, mode: &str) -> CallEnd {
+    add().await;
+    Lab::get().await.call(skill, &format!("later-{mode}"), json!({ "mode": mode })).await
 }
 
 fn run(test: impl Future<Output = ()>) {
@@ -76,6 +89,51 @@ fn a_command_ends_with_its_own_code() {
             assert_eq!(error.code.as_str(), "exit", "{error}");
             assert!(error.message.contains(words), "{error}");
         }
+    });
+}
+
+/// Rule: every operation passes through one module, whichever interface it comes from.
+#[test]
+fn changes_are_labelled_and_can_be_undone() {
+    run(async {
+        let lab = Lab::get().await;
+        add().await;
+        let session = SessionName::parse("later-change").unwrap();
+        lab.home.create_session(&session).unwrap();
+        let work = lab.home.work_dir(&session);
+        std::fs::create_dir(work.join("empty")).unwrap();
+        for (name, text) in [("a.txt", "from a page"), ("gone.txt", "gone")] {
+            std::fs::write(work.join(name), text).unwrap();
+        }
+        let tree = || {
+            let entries = std::fs::read_dir(&work).unwrap().map(|entry| entry.unwrap().file_name());
+            (entries.collect::<BTreeSet<_>>(), std::fs::read_to_string(work.join("a.txt")).unwrap())
+        };
+        let before = tree();
+        let labels = FileLabels::of_session(&lab.home, &session);
+        let page = LabelId::of(&Label::world("web:a.example"));
+        labels.wrote(&work.join("a.txt"), page).unwrap();
+
+        let undo = SharedHistory::undo(lab.home.clone());
+        let origin = Origin { run: "run".to_owned(), task: 1, seq: 1, place: 0 };
+        let transaction = undo.begin(&session, origin, UndoLimits { max_bytes: 64 << 20, refuse: false }).unwrap();
+        let permit = Permit::new(PermitParts { tool: "later".to_owned(), ..PermitParts::default() });
+        let secrets = Secrets::default();
+        let by_hand = Caller::by_hand(&session, &secrets);
+        let caller = Caller { transaction: Some(&transaction), permit: Some(&permit), ..by_hand };
+        let ended = lab.skills.call("later", &json!({ "mode": "change" }), caller).await;
+        ended.result.unwrap_or_else(|error| panic!("{error}"));
+
+        let holds = |label: LabelId| label.join(page) == label;
+        assert!(holds(permit.read().get()), "it has read the page");
+        let dir = std::fs::File::open(&work).unwrap();
+        for name in ["dir", "dir/moved.txt", "second.txt", "link"] {
+            assert!(holds(labels.of_entry(&dir, name.as_ref(), false)), "{name}");
+        }
+        assert!(holds(labels.of(std::fs::File::open(work.join("dir/moved.txt")).unwrap())), "the copy");
+        assert_eq!(tree().1, "f", "it was shortened");
+        drop(transaction);
+        assert_eq!(tree(), before, "it was rolled back");
     });
 }
 

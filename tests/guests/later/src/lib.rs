@@ -29,10 +29,15 @@ impl wasip3::exports::cli::run::Guest for Later {
             // A file is written, copied and read.
             "copy" => {
                 let work = work();
-                write(&open(&work, &path, OpenFlags::CREATE).await.expect("it is made"), text.into_bytes()).await.expect("it is written");
-                let copied = read(&open(&work, &path, OpenFlags::empty()).await.expect("it is there")).await.expect("it is read");
+                write(&open(&work, &path, OpenFlags::CREATE).await.expect("it is made"), text.into_bytes())
+                    .await
+                    .expect("it is written");
+                let copied = read(&open(&work, &path, OpenFlags::empty()).await.expect("it is there"))
+                    .await
+                    .expect("it is read");
                 print(copied).await;
             }
+            "change" => change(&path).await.expect("each change is made"),
             // Error: the exit code.
             "exit7" => exit::exit_with_code(7),
             "fail" => {
@@ -176,6 +181,21 @@ async fn flood(file: &Descriptor, appends: bool) {
     }
 }
 
+/// Makes a change of each kind, after it has read a file.
+async fn change(path: &str) -> Result<(), ErrorCode> {
+    let work = work();
+    let bytes = read(&open(&work, path, OpenFlags::empty()).await?).await?;
+    write(&open(&work, "copy.txt", OpenFlags::CREATE).await?, bytes).await?;
+    work.create_directory_at("dir".to_owned()).await?;
+    let dir = open(&work, "dir", OpenFlags::DIRECTORY).await?;
+    work.rename_at("copy.txt".to_owned(), &dir, "moved.txt".to_owned()).await?;
+    work.link_at(PathFlags::empty(), "dir/moved.txt".to_owned(), &work, "second.txt".to_owned()).await?;
+    work.symlink_at("dir/moved.txt".to_owned(), "link".to_owned()).await?;
+    open(&work, path, OpenFlags::CREATE).await?.set_size(1).await?;
+    work.unlink_file_at("gone.txt".to_owned()).await?;
+    work.remove_directory_at("empty".to_owned()).await
+}
+
 async fn get(host: &str, path: &str) -> Result<Vec<u8>, HttpError> {
     let (_, trailers) = wit_future::new(|| Ok(None));
     let (request, _sent) = Request::new(Fields::new(), None, trailers, None);
@@ -207,7 +227,10 @@ async fn held() {
     work.create_directory_at("below".to_owned()).await.expect("it is made");
     let below = open(&work, "below", OpenFlags::DIRECTORY).await.expect("it is there");
     assert!(work.rename_at("below".to_owned(), &below, "../../out".to_owned()).await.is_err(), "it was moved out");
-    assert!(work.link_at(PathFlags::empty(), "below".to_owned(), &work, "../out".to_owned()).await.is_err(), "it was linked out");
+    assert!(
+        work.link_at(PathFlags::empty(), "below".to_owned(), &work, "../out".to_owned()).await.is_err(),
+        "it was linked out"
+    );
     if let Ok(socket) = TcpSocket::create(IpAddressFamily::Ipv4) {
         let at = IpSocketAddress::Ipv4(Ipv4SocketAddress { port: 80, address: (127, 0, 0, 1) });
         assert!(socket.connect(at).await.is_err(), "a host was reached past the gate");

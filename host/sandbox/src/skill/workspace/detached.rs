@@ -78,14 +78,14 @@ impl DetachedOperation {
     }
 
     /// The same operation, which holds its place.
-    pub(super) fn at(self, place: OperationPlace) -> Self {
+    pub(super) fn with_place(self, place: OperationPlace) -> Self {
         Self { _place: Some(place), ..self }
     }
 
     /// Waits for its place.
     pub(super) async fn placed(self) -> wasmtime::Result<Self> {
         let place = self.operations.clone().place().await?;
-        Ok(self.at(place))
+        Ok(self.with_place(place))
     }
 
     /// The functions of `wasi:filesystem` 0.2, for the descriptors of this operation.

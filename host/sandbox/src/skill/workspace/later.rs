@@ -43,7 +43,7 @@ async fn detach<T: DetachedFiles, const N: usize>(
     let place = operations.place().await.map_err(FilesystemError::trap)?;
     let (operation, fds) =
         guest.with(|mut access| DetachedOperation::new(access.get().0, fds)).map_err(FilesystemError::trap)?;
-    Ok((operation.at(place), fds))
+    Ok((operation.with_place(place), fds))
 }
 
 /// Runs an operation that changes something to its end, even if the guest cancels its call: what is written about a change in the record
