@@ -111,7 +111,7 @@ fn changes_are_labelled_and_can_be_undone() {
         };
         let before = tree();
         let labels = FileLabels::of_session(&lab.home, &session);
-        let page = LabelId::of(&Label::world("web:a.example"));
+        let page = LabelId::from_label(&Label::world("web:a.example"));
         labels.wrote(&work.join("a.txt"), page).unwrap();
 
         let undo = SharedHistory::undo(lab.home.clone());
@@ -130,7 +130,7 @@ fn changes_are_labelled_and_can_be_undone() {
         for name in ["dir", "dir/moved.txt", "second.txt", "link"] {
             assert!(holds(labels.of_entry(&dir, name.as_ref(), false)), "{name}");
         }
-        assert!(holds(labels.of(std::fs::File::open(work.join("dir/moved.txt")).unwrap())), "the copy");
+        assert!(holds(labels.label_of(std::fs::File::open(work.join("dir/moved.txt")).unwrap())), "the copy");
         assert_eq!(tree().1, "f", "it was shortened");
         drop(transaction);
         assert_eq!(tree(), before, "it was rolled back");
