@@ -25,6 +25,9 @@ pub(crate) trait StreamErrorCode: Lower + Lift + Send + Sync + 'static {
 /// The end of a stream, for the guest's future.
 type End<E> = Option<oneshot::Sender<Result<(), E>>>;
 
+/// A stream that a guest reads, and the future of its end.
+type StreamWithEnd<E> = (StreamReader<u8>, FutureReader<Result<(), E>>);
+
 /// A future that resolves to the end of a stream. A stream that the guest drops has ended well.
 pub(crate) fn end<E: StreamErrorCode>(
     store: impl AsContextMut,
@@ -37,7 +40,7 @@ pub(crate) fn end<E: StreamErrorCode>(
 pub(crate) fn readable<E: StreamErrorCode>(
     mut store: impl AsContextMut,
     from: DynInputStream,
-) -> wasmtime::Result<(StreamReader<u8>, FutureReader<Result<(), E>>)> {
+) -> wasmtime::Result<StreamWithEnd<E>> {
     let (sender, receiver) = oneshot::channel();
     let source = StreamSource { state: SourceState::Idle(from), end: Some(sender) };
     Ok((StreamReader::new(&mut store, source)?, end(&mut store, receiver)?))
@@ -47,7 +50,7 @@ pub(crate) fn readable<E: StreamErrorCode>(
 pub(crate) fn unreadable<E: StreamErrorCode>(
     mut store: impl AsContextMut,
     error: E,
-) -> wasmtime::Result<(StreamReader<u8>, FutureReader<Result<(), E>>)> {
+) -> wasmtime::Result<StreamWithEnd<E>> {
     let (sender, receiver) = oneshot::channel();
     let _ = sender.send(Err(error));
     Ok((StreamReader::new(&mut store, std::iter::empty())?, end(&mut store, receiver)?))

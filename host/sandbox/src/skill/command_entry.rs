@@ -2,8 +2,8 @@
 
 use super::ctx::Ctx;
 use super::wit::{WASI_0_3, run_version};
+use futures_util::future::BoxFuture;
 use std::future::poll_fn;
-use std::pin::Pin;
 use wasmtime::component::{Accessor, Component, InstancePre};
 use wasmtime::{Engine, Store};
 use wasmtime_wasi::{p2, p3};
@@ -35,10 +35,7 @@ impl CommandEntry {
 
     /// Instantiates it and runs it to its end. The inner error is the guest's. The type of the future is not visible outside: the
     /// compiler would have to look through all of the engine for each caller.
-    pub(super) fn run<'a>(
-        &'a self,
-        store: &'a mut Store<Ctx>,
-    ) -> Pin<Box<dyn Future<Output = wasmtime::Result<Result<(), ()>>> + Send + 'a>> {
+    pub(super) fn run<'a>(&'a self, store: &'a mut Store<Ctx>) -> BoxFuture<'a, wasmtime::Result<Result<(), ()>>> {
         Box::pin(async move {
             match self {
                 Self::V0_2(pre) => {

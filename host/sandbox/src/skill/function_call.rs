@@ -6,9 +6,9 @@ use super::guest_stop::GuestStop;
 use super::wit::since_v0_1::kiso::skill::types;
 use super::{streamed, values};
 use crate::engine::limits::{Budget, HitCell};
+use futures_util::future::BoxFuture;
 use kiso_plan::code::ErrorCode;
 use serde_json::Value;
-use std::pin::Pin;
 use wasmtime::Store;
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{Accessor, ComponentExportIndex, Func, InstancePre, Val};
@@ -80,7 +80,7 @@ impl FunctionCall<'_> {
         callee: Func,
         params: &'a [Val],
         results: &'a mut [Val],
-    ) -> Pin<Box<dyn Future<Output = wasmtime::Result<()>> + Send + 'a>> {
+    ) -> BoxFuture<'a, wasmtime::Result<()>> {
         Box::pin(async move {
             let called = async |guest: &Accessor<Ctx>| {
                 callee.call_concurrent(guest, params, results).await?;
