@@ -99,6 +99,7 @@ pub use crate::engine::limits::{Limit, LimitHit};
 /// The parts of the sandbox that exec tasks and skills share.
 pub(crate) mod sandbox {
     pub(crate) use super::cache::CodeCache;
+    pub(crate) use super::concurrency::needs_concurrency;
     pub(crate) use super::digest::Digest;
     pub(crate) use super::workspace::{
         ChargedFiles, CommandRequests, DirId, Listings, OverlayError, Quota, Room, Root, Roots,

@@ -164,7 +164,7 @@ impl Pollable for OutputBuffer {
     async fn ready(&mut self) {}
 }
 
-/// `p2_stream` makes the streams of `wasi:cli` 0.2; this is for those of later versions, which are not offered.
+/// `p2_stream` makes the streams of `wasi:cli`, also those of 0.3 ([`stdio`](super::stdio)). So wasmtime asks nobody for this one.
 pub(crate) struct LaterStream;
 
 impl AsyncRead for LaterStream {

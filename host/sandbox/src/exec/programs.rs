@@ -12,7 +12,7 @@ use super::wit::kiso::exec::spawn::Mode;
 use crate::engine::compile::EXEC_RESERVATION;
 use crate::skill::Skills;
 use crate::skill::compiler::{CompileError, Compiler};
-use crate::skill::sandbox::{CodeCache, Digest};
+use crate::skill::sandbox::{CodeCache, Digest, needs_concurrency};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OnceCell, Semaphore};
@@ -114,6 +114,9 @@ impl<T: 'static> Programs<T> {
                 if Digest::compute(&wasm) != *digest {
                     return Err(cannot_run(&"it was changed while it was started"));
                 }
+                if needs_concurrency(&wasm) {
+                    return Err(cannot_run(&LATER));
+                }
                 let compiled = self.compiler.compile(wasm, |_| ()).await.map_err(|error| match error {
                     CompileError::Limit(hit) => NotRun::Refused(hit.to_string()),
                     error => cannot_run(&error),
@@ -130,6 +133,9 @@ impl<T: 'static> Programs<T> {
         CommandPre::new(self.linker.instantiate_pre(component)?)
     }
 }
+
+/// The reason why a program of WASI 0.3 is refused: processes have no engine for it.
+const LATER: &str = "it is built for WASI 0.3, and a program must be built for 0.2; `kiso skill add` installs it as a command";
 
 /// The file's bytes. A process that runs a program has read it.
 fn read(task: &ExecTask, process: &Process, path: &str) -> Result<Vec<u8>, NotRun> {

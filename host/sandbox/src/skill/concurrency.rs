@@ -7,7 +7,7 @@ use wasmparser::{
 };
 
 /// Whether a component needs the engine of WASI 0.3. A component that cannot be read needs none; the other engine says what is wrong.
-pub(super) fn needs_concurrency(wasm: &[u8]) -> bool {
+pub(crate) fn needs_concurrency(wasm: &[u8]) -> bool {
     Parser::new(0).parse_all(wasm).map_while(Result::ok).any(|payload| has_concurrency(&payload).unwrap_or(false))
 }
 
