@@ -135,7 +135,8 @@ impl<T: 'static> Programs<T> {
 }
 
 /// The reason why a program of WASI 0.3 is refused: processes have no engine for it.
-const LATER: &str = "it is built for WASI 0.3, and a program must be built for 0.2; `kiso skill add` installs it as a command";
+const LATER: &str =
+    "it is built for WASI 0.3, and a program must be built for 0.2; `kiso skill add` installs it as a command";
 
 /// The file's bytes. A process that runs a program has read it.
 fn read(task: &ExecTask, process: &Process, path: &str) -> Result<Vec<u8>, NotRun> {
