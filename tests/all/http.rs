@@ -61,16 +61,16 @@ fn a_private_address_needs_a_grant_of_its_own() {
 #[test]
 fn a_component_of_wasi_0_3_reaches_what_was_granted() {
     let home = Home::new();
-    let (file, manifest) = (guest("later"), root().join("tests/guests/later/kiso.toml"));
+    let (file, manifest) = (guest("hostile3"), root().join("tests/guests/hostile3/kiso.toml"));
     let (file, manifest) = (file.to_str().unwrap(), manifest.to_str().unwrap());
     home.kiso(&["skill", "add", file, "--manifest", manifest, "--grant", "none"]).ok();
     let (address, asked) = serve(1, PAGE);
-    let ask = || home.kiso(&["skill", "run", "later", "mode=http", &format!("path={address}"), "text=/"]);
+    let ask = || home.kiso(&["skill", "run", "hostile3", "mode=http", &format!("path={address}"), "text=/"]);
     ask().ok().prints(&["HttpRequestDenied"]);
-    home.kiso(&["skill", "grant", "later", "--host", &address]).ok();
+    home.kiso(&["skill", "grant", "hostile3", "--host", &address]).ok();
     ask().ok().prints(&["DestinationIpProhibited"]);
     assert!(asked.try_recv().is_err(), "nothing went over the wire");
-    home.kiso(&["skill", "grant", "later", "--host", &address, "--private"]).ok();
+    home.kiso(&["skill", "grant", "hostile3", "--host", &address, "--private"]).ok();
     ask().ok().prints(&["Rain in Oslo"]);
     let request = asked.recv().unwrap();
     assert!(request.starts_with("GET / ") && request.to_lowercase().contains(&format!("host: {address}")), "{request}");

@@ -115,7 +115,7 @@ impl<T: 'static> Programs<T> {
                     return Err(cannot_run(&"it was changed while it was started"));
                 }
                 if needs_concurrency(&wasm) {
-                    return Err(cannot_run(&LATER));
+                    return Err(cannot_run(&NEEDS_0_2));
                 }
                 let compiled = self.compiler.compile(wasm, |_| ()).await.map_err(|error| match error {
                     CompileError::Limit(hit) => NotRun::Refused(hit.to_string()),
@@ -135,7 +135,7 @@ impl<T: 'static> Programs<T> {
 }
 
 /// The reason why a program of WASI 0.3 is refused: processes have no engine for it.
-const LATER: &str =
+const NEEDS_0_2: &str =
     "it is built for WASI 0.3, and a program must be built for 0.2; `kiso skill add` installs it as a command";
 
 /// The file's bytes. A process that runs a program has read it.

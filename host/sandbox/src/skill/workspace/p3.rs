@@ -1,11 +1,14 @@
 //! `wasi:filesystem` of WASI 0.3, as a view of that of 0.2: each function converts its arguments, calls the function of 0.2 in
 //! [`filesystem`](super::filesystem), and converts the result. There is no rule here.
 
+mod convert;
+mod listing;
+
+use self::convert::{advice, code, descriptor_flags, flags, kind, open_flags, path_flags, stat, time, trappable};
+use self::listing::ListingSource;
 use super::detached::DetachedOperation;
 use super::files::{DetachedFiles, Filesystem};
 use super::filesystem::HasFilesystem;
-use super::later_listing::ListingSource;
-use super::later_types::{advice, code, descriptor_flags, flags, kind, open_flags, path_flags, stat, time, trappable};
 use super::running::RunningChange;
 use crate::engine::stream::{end, readable, unreadable, unwritable, written};
 use tokio::sync::oneshot;

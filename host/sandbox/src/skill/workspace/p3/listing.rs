@@ -1,8 +1,8 @@
 //! A directory's entries as a stream of WASI 0.3. They are read when the guest reads the stream's first entry.
 
-use super::detached::DetachedOperation;
-use super::later_types::{code, kind};
-use super::listing::DirectoryListing;
+use super::super::detached::DetachedOperation;
+use super::super::listing::DirectoryListing;
+use super::convert::{code, kind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;

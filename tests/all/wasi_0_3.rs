@@ -1,4 +1,4 @@
-//! Components of WASI 0.3: each limit, wall and grant holds for them as for those of 0.2. The guest `later` tries what the hostile guest
+//! Components of WASI 0.3: each limit, wall and grant holds for them as for those of 0.2. The guest `hostile3` tries what the hostile guest
 //! tries, through the interfaces of 0.3; [`Lab::call`] checks that nothing outside of `/work` changes and the next call is served.
 
 use crate::harness::{Home, guest, root};
@@ -21,8 +21,8 @@ async fn add() {
     static ADDED: OnceCell<()> = OnceCell::const_new();
     let add = || async {
         for manifest in ["kiso.toml", "manifests/short.toml"] {
-            let manifest = root().join("tests/guests/later").join(manifest);
-            Lab::get().await.add(guest("later"), Some(manifest), None).await.expect("a guest is installed");
+            let manifest = root().join("tests/guests/hostile3").join(manifest);
+            Lab::get().await.add(guest("hostile3"), Some(manifest), None).await.expect("a guest is installed");
         }
     };
     ADDED.get_or_init(add).await;
@@ -30,7 +30,7 @@ async fn add() {
 
 async fn call(skill: &str, mode: &str) -> CallEnd {
     add().await;
-    Lab::get().await.call(skill, &format!("later-{mode}"), json!({ "mode": mode })).await
+    Lab::get().await.call(skill, &format!("hostile3-{mode}"), json!({ "mode": mode })).await
 }
 
 fn run(test: impl Future<Output = ()>) {
@@ -45,20 +45,20 @@ macro_rules! limits {
 }
 
 limits! {
-    spin "later-short" "spin" => Time;
-    wait "later-short" "wait" => Time;
-    stuck "later-short" "stuck" => Time;
-    allocate "later" "allocate" => Memory;
-    print "later" "print" => Output;
-    write "later" "write" => CallWrites;
-    append "later" "append" => CallWrites;
-    length "later" "length" => CallWrites;
-    dirs "later" "dirs" => Files;
-    open "later" "open" => OpenFiles;
-    listings "later" "listings" => Listings;
-    streams "later" "streams" => OpenFiles;
-    futures "later" "futures" => OpenFiles;
-    calls "later" "calls" => OpenFiles;
+    spin "hostile3-short" "spin" => Time;
+    wait "hostile3-short" "wait" => Time;
+    stuck "hostile3-short" "stuck" => Time;
+    allocate "hostile3" "allocate" => Memory;
+    print "hostile3" "print" => Output;
+    write "hostile3" "write" => CallWrites;
+    append "hostile3" "append" => CallWrites;
+    length "hostile3" "length" => CallWrites;
+    dirs "hostile3" "dirs" => Files;
+    open "hostile3" "open" => OpenFiles;
+    listings "hostile3" "listings" => Listings;
+    streams "hostile3" "streams" => OpenFiles;
+    futures "hostile3" "futures" => OpenFiles;
+    calls "hostile3" "calls" => OpenFiles;
 }
 
 macro_rules! answers {
@@ -67,7 +67,7 @@ macro_rules! answers {
             #[test]
             fn $name() {
                 run(async {
-                    let answer = call("later", $mode).await.result.unwrap_or_else(|error| panic!("{error}"));
+                    let answer = call("hostile3", $mode).await.result.unwrap_or_else(|error| panic!("{error}"));
                     assert_eq!(answer.text, $text);
                 });
             }
@@ -85,7 +85,7 @@ answers! {
 fn a_command_ends_with_its_own_code() {
     run(async {
         for (mode, words) in [("exit7", "exit code 7"), ("fail", "before the end")] {
-            let error = error(call("later", mode).await);
+            let error = error(call("hostile3", mode).await);
             assert_eq!(error.code.as_str(), "exit", "{error}");
             assert!(error.message.contains(words), "{error}");
         }
@@ -98,7 +98,7 @@ fn changes_are_labelled_and_can_be_undone() {
     run(async {
         let lab = Lab::get().await;
         add().await;
-        let session = SessionName::parse("later-change").unwrap();
+        let session = SessionName::parse("hostile3-change").unwrap();
         lab.home.create_session(&session).unwrap();
         let work = lab.home.work_dir(&session);
         std::fs::create_dir(work.join("empty")).unwrap();
@@ -117,11 +117,11 @@ fn changes_are_labelled_and_can_be_undone() {
         let undo = SharedHistory::undo(lab.home.clone());
         let origin = Origin { run: "run".to_owned(), task: 1, seq: 1, place: 0 };
         let transaction = undo.begin(&session, origin, UndoLimits { max_bytes: 64 << 20, refuse: false }).unwrap();
-        let permit = Permit::new(PermitParts { tool: "later".to_owned(), ..PermitParts::default() });
+        let permit = Permit::new(PermitParts { tool: "hostile3".to_owned(), ..PermitParts::default() });
         let secrets = Secrets::default();
         let by_hand = Caller::by_hand(&session, &secrets);
         let caller = Caller { transaction: Some(&transaction), permit: Some(&permit), ..by_hand };
-        let ended = lab.skills.call("later", &json!({ "mode": "change" }), caller).await;
+        let ended = lab.skills.call("hostile3", &json!({ "mode": "change" }), caller).await;
         ended.result.unwrap_or_else(|error| panic!("{error}"));
 
         let holds = |label: LabelId| label.join(page) == label;
