@@ -120,15 +120,15 @@ fn guest_calc() {
 }
 
 #[test]
-fn guest_later() {
-    // later.rs tests each mode. This test checks that the command line takes it as any other command.
+fn guest_hostile3() {
+    // wasi_0_3.rs tests each mode. This test checks that the command line takes it as any other command.
     let home = Home::new();
-    home.add("later");
-    let text = home.kiso(&["skill", "run", "later", "text=hi"]).ok().stdout.clone();
+    home.add("hostile3");
+    let text = home.kiso(&["skill", "run", "hostile3", "text=hi"]).ok().stdout.clone();
     let given: Value = serde_json::from_str(&text).expect("it prints what it read");
     assert_eq!((&given["args"]["text"], &given["workspace"]), (&json!("hi"), &json!("/work")));
-    home.kiso(&["skill", "run", "later", "mode=exit7"]).exit(1).says(&["exit code 7"]);
-    home.kiso(&["skill", "run", "later", "mode=print"]).exit(5).says(&["256 KiB", "output_kib"]);
+    home.kiso(&["skill", "run", "hostile3", "mode=exit7"]).exit(1).says(&["exit code 7"]);
+    home.kiso(&["skill", "run", "hostile3", "mode=print"]).exit(5).says(&["256 KiB", "output_kib"]);
 }
 
 #[test]

@@ -239,7 +239,7 @@ fn an_index_that_is_old_changed_or_anothers_is_refused() {
     type Change = fn(&mut Value);
     let broken: [(&str, Change); 4] = [
         ("it has form 2", |index| index["form"] = json!(2)),
-        ("is of the kind", |index| index["skills"][0]["kind"] = json!("program")),
+        ("has the unknown kind", |index| index["skills"][0]["kind"] = json!("program")),
         ("cannot be the name", |index| index["skills"][0]["name"] = json!("../x")),
         ("missing field", |index| drop(index.as_object_mut().unwrap().remove("skills"))),
     ];

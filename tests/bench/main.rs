@@ -2,6 +2,7 @@
 //!
 //! - a skill call against bare wasmtime: the same component, instantiated and called by an engine with the same
 //!   settings but without limits, quota, log, and outcome
+//! - the same for an asynchronous function of a component of WASI 0.3
 //! - a skill call against starting Python (`python3 -c pass`)
 //! - a start of `kiso` that compiles (cold) against one that finds its cache (warm), against starting `/bin/true`
 //! - command lines in the sandbox against the host's own `sh -c`
@@ -50,6 +51,7 @@ use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+mod async_calls;
 mod exec;
 mod files;
 mod fleet;
@@ -104,6 +106,7 @@ fn main() {
     println!("|---|---|---|---|");
     if wanted("calls") {
         skill_rows(&runtime);
+        runtime.block_on(async_calls::rows());
     }
     if wanted("exec") {
         runtime.block_on(exec::rows());

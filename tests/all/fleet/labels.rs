@@ -67,7 +67,7 @@ fn the_home_goes_to_a_member_that_has_what_a_skill_asks_for() {
     pi.owns();
     // No member has the label: the run says so, and the owner stays.
     let nobody = reply(&owner, "echo text=nobody");
-    assert!(nobody.contains("label gpu") && nobody.contains("no member"), "{nobody}");
+    assert!(nobody.contains("label gpu") && nobody.contains("no standby member"), "{nobody}");
     assert_eq!(pi.owner().as_deref(), Some("pi"));
 
     let standby = desk.start();
