@@ -21,6 +21,7 @@ fn built() -> Option<PathBuf> {
 }
 
 #[test]
+#[ignore = "compiles the client for minutes"]
 fn the_official_client_is_served() {
     let Some(client) = built() else { return };
     for has_daemon in [false, true] {
