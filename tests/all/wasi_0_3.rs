@@ -79,6 +79,7 @@ answers! {
     a_file_is_written_and_read "copy" => "text";
     output_after_the_return_is_part_of_the_reply "behind" => "text";
     no_way_leads_out "held" => "held";
+    a_path_is_no_longer_than_in_linux "paths" => "ErrorCode::NameTooLong";
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl<T> stdin::HostWithStore<T> for HasStdio {
         let mut cli = store.get();
         let stream = earlier::stdin::Host::get_stdin(&mut cli)?;
         let stream = cli.table.delete(stream)?;
-        readable(&mut store, stream)
+        readable(&mut store, stream, None)
     }
 }
 
@@ -41,7 +41,7 @@ impl<T> stdout::HostWithStore<T> for HasStdio {
         let mut cli = store.get();
         let stream = earlier::stdout::Host::get_stdout(&mut cli)?;
         let stream = cli.table.delete(stream)?;
-        written(&mut store, data, stream)
+        written(&mut store, data, stream, None)
     }
 }
 
@@ -50,7 +50,7 @@ impl<T> stderr::HostWithStore<T> for HasStdio {
         let mut cli = store.get();
         let stream = earlier::stderr::Host::get_stderr(&mut cli)?;
         let stream = cli.table.delete(stream)?;
-        written(&mut store, data, stream)
+        written(&mut store, data, stream, None)
     }
 }
 

@@ -1,9 +1,12 @@
 //! The streams of WASI 0.3 as views of those of WASI 0.2. Whatever checks, charges or labels the bytes of a stream does so for both.
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use tokio::sync::oneshot;
+use tokio::task::coop::poll_proceed;
 use wasmtime::component::{
     Destination, FutureReader, Lift, Lower, Source, StreamConsumer, StreamProducer, StreamReader, StreamResult,
 };
@@ -22,6 +25,15 @@ pub(crate) trait StreamErrorCode: Lower + Lift + Send + Sync + 'static {
     fn closed() -> Self;
 }
 
+/// A read or a write that is under way, until it is dropped.
+pub(crate) type StreamStep = Box<dyn Send>;
+
+/// Bounds how many reads and writes of streams run at once, and lets the end of the call wait for them.
+pub(crate) trait StreamSteps: Send + Sync {
+    /// Waits until a step may run. Fails at the end of the call.
+    fn begin(&self) -> BoxFuture<'static, wasmtime::Result<StreamStep>>;
+}
+
 /// The end of a stream, for the guest's future.
 type End<E> = Option<oneshot::Sender<Result<(), E>>>;
 
@@ -36,13 +48,14 @@ pub(crate) fn end<E: StreamErrorCode>(
     FutureReader::new(store, async move { Ok::<_, wasmtime::Error>(end.await.unwrap_or(Ok(()))) })
 }
 
-/// A stream that a guest reads, and its end.
+/// A stream that a guest reads, and its end. `steps` bounds its reads.
 pub(crate) fn readable<E: StreamErrorCode>(
     mut store: impl AsContextMut,
     from: DynInputStream,
+    steps: Option<Arc<dyn StreamSteps>>,
 ) -> wasmtime::Result<StreamWithEnd<E>> {
     let (sender, receiver) = oneshot::channel();
-    let source = StreamSource { state: SourceState::Idle(from), end: Some(sender) };
+    let source = StreamSource { state: SourceState::Idle(from), steps, end: Some(sender) };
     Ok((StreamReader::new(&mut store, source)?, end(&mut store, receiver)?))
 }
 
@@ -56,14 +69,15 @@ pub(crate) fn unreadable<E: StreamErrorCode>(
     Ok((StreamReader::new(&mut store, std::iter::empty())?, end(&mut store, receiver)?))
 }
 
-/// Writes what a guest sends, and returns the end of it.
+/// Writes what a guest sends, and returns the end of it. With `steps`, a write that has begun runs to its end, even if the guest ends.
 pub(crate) fn written<E: StreamErrorCode>(
     mut store: impl AsContextMut,
     data: StreamReader<u8>,
     to: DynOutputStream,
+    steps: Option<Arc<dyn StreamSteps>>,
 ) -> wasmtime::Result<FutureReader<Result<(), E>>> {
     let (sender, receiver) = oneshot::channel();
-    data.pipe(&mut store, StreamSink { state: SinkState::Idle(to), end: Some(sender) })?;
+    data.pipe(&mut store, StreamSink { state: SinkState::Idle(to), steps, end: Some(sender) })?;
     end(&mut store, receiver)
 }
 
@@ -88,12 +102,13 @@ fn finish<E>(end: &mut End<E>, result: Result<(), E>) {
 
 struct StreamSource<E> {
     state: SourceState,
+    steps: Option<Arc<dyn StreamSteps>>,
     end: End<E>,
 }
 
 enum SourceState {
     Idle(DynInputStream),
-    Reading(Pin<Box<dyn Future<Output = (DynInputStream, p2::StreamResult<Bytes>)> + Send>>),
+    Reading(BoxFuture<'static, (DynInputStream, p2::StreamResult<Bytes>)>),
     Ended,
 }
 
@@ -108,6 +123,10 @@ impl<D, E: StreamErrorCode> StreamProducer<D> for StreamSource<E> {
         mut destination: Destination<'a, u8, Bytes>,
         finishes: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
+        if !finishes {
+            // A guest can join a stream of the host to another: nothing else would yield then.
+            ready!(poll_proceed(cx)).made_progress();
+        }
         let wanted = destination.remaining(store.as_context_mut()).unwrap_or(CHUNK).min(CHUNK);
         // A read of no bytes asks whether there are some, which only a read can tell.
         if wanted == 0 {
@@ -115,10 +134,20 @@ impl<D, E: StreamErrorCode> StreamProducer<D> for StreamSource<E> {
         }
         let this = &mut *self;
         let mut reading = match std::mem::replace(&mut this.state, SourceState::Ended) {
-            SourceState::Idle(mut from) => Box::pin(async move {
-                let read = from.blocking_read(wanted).await;
-                (from, read)
-            }),
+            SourceState::Idle(mut from) => {
+                let step = this.steps.as_ref().map(|steps| steps.begin());
+                Box::pin(async move {
+                    let _step = match step {
+                        Some(step) => match step.await {
+                            Ok(step) => Some(step),
+                            Err(ended) => return (from, Err(StreamError::Trap(ended))),
+                        },
+                        None => None,
+                    };
+                    let read = from.blocking_read(wanted).await;
+                    (from, read)
+                })
+            }
             SourceState::Reading(reading) => reading,
             SourceState::Ended => return Poll::Ready(Ok(StreamResult::Dropped)),
         };
@@ -155,13 +184,14 @@ impl<D, E: StreamErrorCode> StreamProducer<D> for StreamSource<E> {
 
 struct StreamSink<E> {
     state: SinkState,
+    steps: Option<Arc<dyn StreamSteps>>,
     end: End<E>,
 }
 
 enum SinkState {
     Idle(DynOutputStream),
     /// The number of bytes that are being written; the guest's memory holds them until then.
-    Writing(usize, Pin<Box<dyn Future<Output = (DynOutputStream, p2::StreamResult<()>)> + Send>>),
+    Writing(usize, BoxFuture<'static, wasmtime::Result<(DynOutputStream, p2::StreamResult<()>)>>),
     Ended,
 }
 
@@ -175,6 +205,9 @@ impl<D, E: StreamErrorCode> StreamConsumer<D> for StreamSink<E> {
         source: Source<'_, u8>,
         finishes: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
+        if !finishes {
+            ready!(poll_proceed(cx)).made_progress();
+        }
         let this = &mut *self;
         let mut source = source.as_direct(store);
         let (count, mut writing) = match std::mem::replace(&mut this.state, SinkState::Ended) {
@@ -187,20 +220,31 @@ impl<D, E: StreamErrorCode> StreamConsumer<D> for StreamSink<E> {
                     return Poll::Ready(Ok(result));
                 }
                 let bytes = Bytes::copy_from_slice(&bytes[..count]);
-                let writing = async move {
+                let write = async move {
                     let written = to.blocking_write_and_flush(bytes).await;
                     (to, written)
                 };
-                (count, Box::pin(writing) as Pin<Box<dyn Future<Output = _> + Send>>)
+                let writing: BoxFuture<'static, _> = match this.steps.as_ref().map(|steps| steps.begin()) {
+                    None => Box::pin(async move { Ok(write.await) }),
+                    Some(step) => {
+                        let written = tokio::spawn(async move {
+                            let _step = step.await?;
+                            wasmtime::error::Ok(write.await)
+                        });
+                        Box::pin(async move { written.await? })
+                    }
+                };
+                (count, writing)
             }
             SinkState::Writing(count, writing) => (count, writing),
             SinkState::Ended => return Poll::Ready(Ok(StreamResult::Dropped)),
         };
-        let Poll::Ready((to, written)) = writing.as_mut().poll(cx) else {
+        let Poll::Ready(ended) = writing.as_mut().poll(cx) else {
             // Bytes on their way to a file cannot be taken back, so a guest that cancels the write waits, too.
             this.state = SinkState::Writing(count, writing);
             return Poll::Pending;
         };
+        let (to, written) = ended?;
         match written {
             Ok(()) => {
                 this.state = SinkState::Idle(to);

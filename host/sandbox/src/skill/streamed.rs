@@ -232,7 +232,7 @@ pub(super) async fn gather(
     let left = Arc::new(AtomicU64::new(budget.output_bytes()));
     let room = ReplyRoom { left, budget: budget.clone(), hit: hit.clone() };
     let mut receivers = Gathered::new();
-    guest.with(|mut store| results.iter().try_for_each(|value| read(&mut store, value, &room, &mut receivers)))?;
+    guest.with(|mut store| results.iter_mut().try_for_each(|value| read(&mut store, value, &room, &mut receivers)))?;
     let mut gathered = VecDeque::new();
     for receiver in receivers {
         gathered.push_back(receiver.await.map_err(|_| wasmtime::format_err!("a future of its result has no value"))?);
@@ -274,7 +274,7 @@ fn parts(value: &mut Val) -> Vec<&mut Val> {
 /// Starts to read every stream and future in a value.
 fn read(
     store: &mut impl AsContextMut<Data = Ctx>,
-    value: &Val,
+    value: &mut Val,
     room: &ReplyRoom,
     receivers: &mut Gathered,
 ) -> wasmtime::Result<()> {
@@ -282,8 +282,7 @@ fn read(
         Val::Stream(stream) => receivers.push_back(read_stream(store, stream, room)?),
         Val::Future(future) => receivers.push_back(read_future(store, future, room)?),
         other => {
-            let mut other = other.clone();
-            for part in parts(&mut other) {
+            for part in parts(other) {
                 read(store, part, room, receivers)?;
             }
         }

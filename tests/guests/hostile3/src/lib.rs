@@ -11,11 +11,11 @@ use wasip3::http::types::{ErrorCode as HttpError, Fields, Request, Response, Sch
 use wasip3::sockets::types::{IpAddressFamily, IpSocketAddress, Ipv4SocketAddress, TcpSocket};
 use wasip3::{spawn_local, wit_future, wit_stream};
 
-wasip3::cli::command::export!(Later);
+wasip3::cli::command::export!(Hostile);
 
-struct Later;
+struct Hostile;
 
-impl wasip3::exports::cli::run::Guest for Later {
+impl wasip3::exports::cli::run::Guest for Hostile {
     async fn run() -> Result<(), ()> {
         let (input, end) = stdin::read_via_stream();
         let input = input.collect().await;
@@ -53,6 +53,7 @@ impl wasip3::exports::cli::run::Guest for Later {
             }
             "http" => print(get(&path, &text).await.unwrap_or_else(|error| format!("{error:?}").into_bytes())).await,
             "held" => held().await,
+            "paths" => paths().await,
             // Limit: the deadline, for a guest that computes, for one that sleeps, and for one that waits for itself.
             "spin" => loop {
                 black_box(());
@@ -208,6 +209,18 @@ async fn get(host: &str, path: &str) -> Result<Vec<u8>, HttpError> {
     let body = body.collect().await;
     end.await?;
     Ok(body)
+}
+
+/// Passes a path of 8 MiB in hundreds of calls at once, each of which would keep a copy in the host. Prints what the first is told.
+async fn paths() {
+    let path = "a/".repeat(4 << 20);
+    for _ in 0..200 {
+        let path = path.clone();
+        spawn_local(async move { drop(work().stat_at(PathFlags::empty(), path).await) });
+        wait_for(1).await;
+    }
+    let told = work().stat_at(PathFlags::empty(), path).await.expect_err("it is too long");
+    print(format!("{told:?}").into_bytes()).await;
 }
 
 /// Tries to leave the workspace in each way. Prints "held" if no way leads out.

@@ -8,7 +8,7 @@ mod rule;
 mod sent_body;
 
 pub(crate) use self::channel_host::ChannelHost;
-pub(crate) use self::gate::{HttpGate, TellRefused};
+pub(crate) use self::gate::{CallConnections, HttpGate, TellRefused};
 pub(crate) use self::network::OpenNetwork;
 pub(crate) use self::rule::{HttpRules, RefusedRequest};
 pub(in crate::skill) use crate::skill::http_need::{HttpNeed, Inject};
@@ -31,7 +31,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use toml::Spanned;
 use wasmtime::component::Linker;
 use wasmtime_wasi_http::WasiHttpCtx;
@@ -41,6 +41,8 @@ use wasmtime_wasi_http::WasiHttpCtx;
 pub struct OutgoingHttp {
     pub ctx: WasiHttpCtx,
     pub gate: HttpGate,
+    /// Ends the call's connections when it is dropped.
+    _alive: watch::Sender<()>,
 }
 
 /// One host that may be reached.
@@ -144,8 +146,10 @@ impl Capability for OutgoingHttp {
         });
         let (rules, open) = (Arc::new(rules), open.transpose()?);
         let places = usize::try_from(call.budget.handles()).unwrap_or(Semaphore::MAX_PERMITS);
-        let places = Some(Arc::new(Semaphore::new(places)));
-        Ok(Self { ctx, gate: HttpGate { rules, open, transaction, permit, places, ..HttpGate::default() } })
+        let (alive, call) = watch::channel(());
+        let connections = Some(CallConnections { places: Arc::new(Semaphore::new(places)), call });
+        let gate = HttpGate { rules, open, transaction, permit, connections, ..HttpGate::default() };
+        Ok(Self { ctx, gate, _alive: alive })
     }
 
     fn used(&self) -> CapabilityUse {

@@ -35,6 +35,14 @@ pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime
 
 type Fd = Resource<Descriptor>;
 
+/// Longest path in bytes, as in Linux. The engine lets a guest pass far longer ones.
+const MAX_PATH: usize = 4_095;
+
+/// Refuses a path that the system would refuse, before anything is made of it.
+pub(super) fn check_path(path: &str) -> Result<(), ErrorCode> {
+    if path.len() > MAX_PATH { Err(ErrorCode::NameTooLong) } else { Ok(()) }
+}
+
 impl<T: ChargedFiles> Filesystem<'_, T> {
     /// Charges the quota for a new entry.
     pub(super) fn entry(&self) -> FsResult<super::quota::Charge> {
@@ -205,6 +213,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
         accessed: NewTimestamp,
         modified: NewTimestamp,
     ) -> FsResult<()> {
+        check_path(&path)?;
         let _alone = self.alone().await;
         let follow = follow | of_slash(&path);
         match self.overlaid(&fd)? {
@@ -225,6 +234,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn stat_at(&mut self, fd: Fd, follow: PathFlags, path: String) -> FsResult<DescriptorStat> {
+        check_path(&path)?;
         if let Some(null) = self.open_null(&fd, &path)? {
             let stat = self.stat(again(&null)).await;
             return self.leave(null, stat);
@@ -241,6 +251,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn metadata_hash_at(&mut self, fd: Fd, follow: PathFlags, path: String) -> FsResult<MetadataHashValue> {
+        check_path(&path)?;
         match self.overlaid(&fd)? {
             Some(dir) => {
                 let found = match self.look_overlaid(&dir, &path, PathFlags::SYMLINK_FOLLOW) {
@@ -256,6 +267,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn readlink_at(&mut self, fd: Fd, path: String) -> FsResult<String> {
+        check_path(&path)?;
         match self.overlaid(&fd)? {
             Some(dir) => self.readlink_overlaid(&dir, &path),
             None => self.readlink_here(fd, path).await,
@@ -288,6 +300,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
         open: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Fd> {
+        check_path(&path)?;
         if let Some(null) = self.open_null(&fd, &path)? {
             return Ok(null);
         }
@@ -304,6 +317,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
+        check_path(&path)?;
         let _alone = self.alone().await;
         match self.overlaid(&fd)? {
             Some(dir) => self.create_dir_overlaid(&dir, &path).await,
@@ -312,6 +326,8 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn symlink_at(&mut self, fd: Fd, old: String, new: String) -> FsResult<()> {
+        check_path(&old)?;
+        check_path(&new)?;
         let _alone = self.alone().await;
         match self.overlaid(&fd)? {
             Some(dir) => self.symlink_overlaid(&dir, old, &new).await,
@@ -320,6 +336,8 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn link_at(&mut self, fd: Fd, follow: PathFlags, old: String, to: Fd, new: String) -> FsResult<()> {
+        check_path(&old)?;
+        check_path(&new)?;
         let _alone = self.alone().await;
         match self.both_overlaid(&fd, &to)? {
             Some((from, to)) => self.link_overlaid((&from, &old, follow), (&to, &new)).await,
@@ -328,6 +346,8 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn rename_at(&mut self, fd: Fd, old: String, to: Fd, new: String) -> FsResult<()> {
+        check_path(&old)?;
+        check_path(&new)?;
         let _alone = self.alone().await;
         match self.both_overlaid(&fd, &to)? {
             Some((from, to)) => self.rename_overlaid((&from, &old), (&to, &new)).await,
@@ -336,6 +356,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn unlink_file_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
+        check_path(&path)?;
         // Nobody replaces the file during the whole operation.
         let _alone = self.alone().await;
         match self.overlaid(&fd)? {
@@ -345,6 +366,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     async fn remove_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
+        check_path(&path)?;
         let _alone = self.alone().await;
         match self.overlaid(&fd)? {
             Some(dir) => self.remove_dir_overlaid(&dir, &path).await,

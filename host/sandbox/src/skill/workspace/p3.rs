@@ -8,9 +8,10 @@ use self::convert::{advice, code, descriptor_flags, flags, kind, open_flags, pat
 use self::listing::ListingSource;
 use super::detached::DetachedOperation;
 use super::files::{DetachedFiles, Filesystem};
-use super::filesystem::HasFilesystem;
+use super::filesystem::{HasFilesystem, check_path};
 use super::running::RunningChange;
 use crate::engine::stream::{end, readable, unreadable, unwritable, written};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 use wasmtime::component::{Access, Accessor, FutureReader, Linker, Resource, StreamReader};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystem};
@@ -37,11 +38,13 @@ type Fd = Resource<Descriptor>;
 type Guest<T> = Accessor<T, HasFilesystem<T>>;
 type Ended = FutureReader<Result<(), ErrorCode>>;
 
-/// An operation on descriptors of the guest.
-async fn detach<T: DetachedFiles, const N: usize>(
+/// An operation on descriptors of the guest. The paths are checked first, because hundreds of operations may wait with theirs.
+async fn detach<T: DetachedFiles, const N: usize, const P: usize>(
     guest: &Guest<T>,
     fds: [&Fd; N],
+    paths: [&str; P],
 ) -> FilesystemResult<(DetachedOperation, [Fd; N])> {
+    paths.into_iter().try_for_each(check_path).map_err(code)?;
     let operations = guest.with(|mut access| access.get().0.operations().clone());
     let place = operations.place().await.map_err(FilesystemError::trap)?;
     let (operation, fds) =
@@ -97,9 +100,9 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         offset: Filesize,
     ) -> wasmtime::Result<(StreamReader<u8>, Ended)> {
         let mut filesystem = store.get();
-        let stream = filesystem.read_via_stream(fd, offset);
+        let (stream, operations) = (filesystem.read_via_stream(fd, offset), filesystem.0.operations().clone());
         match opened(&mut filesystem, stream)? {
-            Ok(stream) => readable(&mut store, stream),
+            Ok(stream) => readable(&mut store, stream, Some(Arc::new(operations))),
             Err(error) => unreadable(&mut store, error),
         }
     }
@@ -111,18 +114,18 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         offset: Filesize,
     ) -> wasmtime::Result<Ended> {
         let mut filesystem = store.get();
-        let stream = filesystem.write_via_stream(fd, offset);
+        let (stream, operations) = (filesystem.write_via_stream(fd, offset), filesystem.0.operations().clone());
         match opened(&mut filesystem, stream)? {
-            Ok(stream) => written(&mut store, data, stream),
+            Ok(stream) => written(&mut store, data, stream, Some(Arc::new(operations))),
             Err(error) => unwritable(&mut store, data, error),
         }
     }
 
     fn append_via_stream(mut store: Access<'_, T, Self>, fd: Fd, data: StreamReader<u8>) -> wasmtime::Result<Ended> {
         let mut filesystem = store.get();
-        let stream = filesystem.append_via_stream(fd);
+        let (stream, operations) = (filesystem.append_via_stream(fd), filesystem.0.operations().clone());
         match opened(&mut filesystem, stream)? {
-            Ok(stream) => written(&mut store, data, stream),
+            Ok(stream) => written(&mut store, data, stream, Some(Arc::new(operations))),
             Err(error) => unwritable(&mut store, data, error),
         }
     }
@@ -144,17 +147,17 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         length: Filesize,
         wanted: Advice,
     ) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], []).await?;
         operation.filesystem().advise(fd, offset, length, advice(wanted)).await.map_err(trappable)
     }
 
     async fn sync_data(guest: &Guest<T>, fd: Fd) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], []).await?;
         operation.filesystem().sync_data(fd).await.map_err(trappable)
     }
 
     async fn sync(guest: &Guest<T>, fd: Fd) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], []).await?;
         operation.control = guest.with(|mut access| access.get().0.take_control());
         let done = operation.filesystem().sync(fd).await;
         let control = operation.control.take();
@@ -165,17 +168,17 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
     }
 
     async fn get_flags(guest: &Guest<T>, fd: Fd) -> FilesystemResult<DescriptorFlags> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], []).await?;
         operation.filesystem().get_flags(fd).await.map(flags).map_err(trappable)
     }
 
     async fn get_type(guest: &Guest<T>, fd: Fd) -> FilesystemResult<DescriptorType> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], []).await?;
         operation.filesystem().get_type(fd).await.map(kind).map_err(trappable)
     }
 
     async fn set_size(guest: &Guest<T>, fd: Fd, size: Filesize) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], []).await?;
         change(operation.begin(), async move { operation.filesystem().set_size(fd, size).await }).await
     }
 
@@ -185,23 +188,23 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         accessed: NewTimestamp,
         modified: NewTimestamp,
     ) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], []).await?;
         let (accessed, modified) = (time(accessed)?, time(modified)?);
         change(operation.begin(), async move { operation.filesystem().set_times(fd, accessed, modified).await }).await
     }
 
     async fn create_directory_at(guest: &Guest<T>, fd: Fd, path: String) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], [&path]).await?;
         change(operation.begin(), async move { operation.filesystem().create_directory_at(fd, path).await }).await
     }
 
     async fn stat(guest: &Guest<T>, fd: Fd) -> FilesystemResult<DescriptorStat> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], []).await?;
         operation.filesystem().stat(fd).await.map(stat).map_err(trappable)
     }
 
     async fn stat_at(guest: &Guest<T>, fd: Fd, follow: PathFlags, path: String) -> FilesystemResult<DescriptorStat> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], [&path]).await?;
         operation.filesystem().stat_at(fd, path_flags(follow), path).await.map(stat).map_err(trappable)
     }
 
@@ -213,7 +216,7 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         accessed: NewTimestamp,
         modified: NewTimestamp,
     ) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], [&path]).await?;
         let (accessed, modified) = (time(accessed)?, time(modified)?);
         let follow = path_flags(follow);
         change(operation.begin(), async move {
@@ -230,7 +233,7 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         to: Fd,
         new: String,
     ) -> FilesystemResult<()> {
-        let (mut operation, [fd, to]) = detach(guest, [&fd, &to]).await?;
+        let (mut operation, [fd, to]) = detach(guest, [&fd, &to], [&old, &new]).await?;
         change(
             operation.begin(),
             async move { operation.filesystem().link_at(fd, path_flags(follow), old, to, new).await },
@@ -246,7 +249,7 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         open: OpenFlags,
         flags: DescriptorFlags,
     ) -> FilesystemResult<Fd> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], [&path]).await?;
         let (follow, open, flags) = (path_flags(follow), open_flags(open), descriptor_flags(flags));
         let opened = change(operation.begin(), async move {
             let opened = operation.filesystem().open_at(fd, follow, path, open, flags).await?;
@@ -257,27 +260,27 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
     }
 
     async fn readlink_at(guest: &Guest<T>, fd: Fd, path: String) -> FilesystemResult<String> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], [&path]).await?;
         operation.filesystem().readlink_at(fd, path).await.map_err(trappable)
     }
 
     async fn remove_directory_at(guest: &Guest<T>, fd: Fd, path: String) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], [&path]).await?;
         change(operation.begin(), async move { operation.filesystem().remove_directory_at(fd, path).await }).await
     }
 
     async fn rename_at(guest: &Guest<T>, fd: Fd, old: String, to: Fd, new: String) -> FilesystemResult<()> {
-        let (mut operation, [fd, to]) = detach(guest, [&fd, &to]).await?;
+        let (mut operation, [fd, to]) = detach(guest, [&fd, &to], [&old, &new]).await?;
         change(operation.begin(), async move { operation.filesystem().rename_at(fd, old, to, new).await }).await
     }
 
     async fn symlink_at(guest: &Guest<T>, fd: Fd, old: String, new: String) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], [&old, &new]).await?;
         change(operation.begin(), async move { operation.filesystem().symlink_at(fd, old, new).await }).await
     }
 
     async fn unlink_file_at(guest: &Guest<T>, fd: Fd, path: String) -> FilesystemResult<()> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], [&path]).await?;
         change(operation.begin(), async move { operation.filesystem().unlink_file_at(fd, path).await }).await
     }
 
@@ -288,7 +291,7 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
     }
 
     async fn metadata_hash(guest: &Guest<T>, fd: Fd) -> FilesystemResult<MetadataHashValue> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], []).await?;
         let hash = operation.filesystem().metadata_hash(fd).await.map_err(trappable)?;
         Ok(MetadataHashValue { lower: hash.lower, upper: hash.upper })
     }
@@ -299,7 +302,7 @@ impl<T: DetachedFiles> types::HostDescriptorWithStore<T> for HasFilesystem<T> {
         follow: PathFlags,
         path: String,
     ) -> FilesystemResult<MetadataHashValue> {
-        let (mut operation, [fd]) = detach(guest, [&fd]).await?;
+        let (mut operation, [fd]) = detach(guest, [&fd], [&path]).await?;
         let hash = operation.filesystem().metadata_hash_at(fd, path_flags(follow), path).await.map_err(trappable)?;
         Ok(MetadataHashValue { lower: hash.lower, upper: hash.upper })
     }

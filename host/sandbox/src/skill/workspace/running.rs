@@ -1,10 +1,12 @@
 //! The operations on files that a guest of WASI 0.3 has begun.
 
+use crate::engine::stream::{StreamStep, StreamSteps};
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit, RwLock, Semaphore};
 
-/// Operations of a guest that run at once, at most; more wait. Each may take a thread.
-const AT_ONCE: usize = 16;
+/// Operations of a guest that run at once, at most; more wait. Each may take a thread of those that run all calls.
+const AT_ONCE: usize = 2;
 
 /// The operations of a guest that are under way. Clones share them.
 #[derive(Debug, Clone)]
@@ -39,5 +41,18 @@ impl RunningOperations {
     /// Waits for the changes that are under way, at the end of the call.
     pub async fn ended(&self) {
         drop(self.changes.write().await);
+    }
+}
+
+/// Each read and write of a file's stream is an operation, too.
+impl StreamSteps for RunningOperations {
+    fn begin(&self) -> BoxFuture<'static, wasmtime::Result<StreamStep>> {
+        let operations = self.clone();
+        Box::pin(async move {
+            let place = operations.clone().place().await?;
+            let running = RunningOperations::begin(&operations);
+            let running = running.ok_or_else(|| wasmtime::format_err!("the call has ended"))?;
+            Ok(Box::new((place, running)) as StreamStep)
+        })
     }
 }

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::rustls;
 use wasmtime_wasi_http::io::TokioIo;
@@ -32,6 +32,9 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 /// The note for a host that was reached at a private address, beside the method.
 pub(super) const PRIVATE: &str = "private";
+
+/// Bytes of a request's body that are buffered, in a guest of WASI 0.3.
+const BODY_CHUNK: usize = 64 << 10;
 
 /// Reports a refused request.
 pub(crate) type TellRefused = Arc<dyn Fn(RefusedRequest) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
@@ -50,10 +53,18 @@ pub struct HttpGate {
     pub reached: Arc<Mutex<CapabilityUse>>,
     /// The work that the call is a part of. What it sends cannot be undone.
     pub transaction: Option<Arc<Transaction>>,
-    /// The requests of the call that wait for a response, at most. A guest of WASI 0.2 has a handle for each anyway.
-    pub places: Option<Arc<Semaphore>>,
+    /// The connections of the call, if they are counted. A guest of WASI 0.2 has a handle for each anyway.
+    pub connections: Option<CallConnections>,
     /// The data that the call may send, by the labels of what it has read.
     pub permit: Permit,
+}
+
+/// The connections that a call may have at once, which end with it.
+#[derive(Clone)]
+pub struct CallConnections {
+    pub places: Arc<Semaphore>,
+    /// Closed at the end of the call: the body of a response can be that of another request, and then neither ends by itself.
+    pub call: watch::Receiver<()>,
 }
 
 impl std::fmt::Debug for HttpGate {
@@ -74,13 +85,29 @@ impl WasiHttpHooks for HttpGate {
     ) -> Box<dyn Future<Output = Result<Answered, Error>> + Send> {
         let gate = self.clone();
         Box::new(async move {
-            let _place = match gate.places.clone() {
-                Some(places) => places.acquire_owned().await.ok(),
+            let counted = match &gate.connections {
+                Some(CallConnections { places, call }) => {
+                    Some((places.clone().acquire_owned().await.ok(), call.clone()))
+                }
                 None => None,
             };
-            let sent = gate.send(request, options).await;
-            sent.map(|(response, connection)| (response, Box::new(connection) as Box<dyn Future<Output = _> + Send>))
+            let (response, connection) = gate.send(request, options).await?;
+            let connection: Box<dyn Future<Output = Result<(), Error>> + Send> = match counted {
+                None => Box::new(connection),
+                Some((place, mut call)) => Box::new(async move {
+                    let _place = place;
+                    tokio::select! {
+                        ended = connection => ended,
+                        _ = call.changed() => Ok(()),
+                    }
+                }),
+            };
+            Ok((response, connection))
         })
+    }
+
+    fn p3_outgoing_body_chunk_size(&mut self) -> usize {
+        BODY_CHUNK
     }
 }
 
