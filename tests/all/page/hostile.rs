@@ -180,21 +180,23 @@ fn marked(name: &str, text: &str) -> String {
 #[track_caller]
 fn scroll_to(stage: &Stage, mark: &str) {
     let tab = &stage.tab;
-    let away = format!(
+    // The pixels to scroll; 0 if the mark is in view. Messages that are not loaded are above.
+    let way = format!(
         "(() => {{
           const mark = [...document.querySelectorAll('[role=log] p')].find((it) => it.textContent === '{mark}');
-          const [view, at] = [document.querySelector('[role=log]').getBoundingClientRect(), mark?.getBoundingClientRect()];
-          if (!mark || at.bottom < view.top) return -1;
-          return at.top > view.bottom ? 1 : 0;
+          if (!mark) return -1500;
+          const [view, at] = [document.querySelector('[role=log]').getBoundingClientRect(), mark.getBoundingClientRect()];
+          if (at.bottom >= view.top && at.top <= view.bottom) return 0;
+          return Math.round(Math.max(-1500, Math.min(1500, at.top - (view.top + view.bottom) / 2)));
         }})()"
     );
-    tab.wait(&format!("{mark} is shown"), || match tab.eval(&away).as_i64() {
+    tab.wait(&format!("{mark} is shown"), || match tab.eval(&way).as_i64() {
         Some(0) => true,
-        Some(way @ (-1 | 1)) => {
-            tab.scroll(role("log", "Messages"), way as i32 * 700);
+        Some(way) => {
+            tab.scroll(role("log", "Messages"), i32::try_from(way).expect("it is a distance on a screen"));
             false
         }
-        _ => false,
+        None => false,
     });
 }
 
