@@ -56,7 +56,7 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
         "[kiso.skill.args]",
         "[kiso.skill.effects]\necho = { address = [\"to\"] }\n[kiso.skill.args]",
         "",
-        &["`effects` of echo names \"to\"", "none of its arguments"],
+        &["`effects` of echo names \"to\"", "not one of its arguments"],
     ),
     (
         "[kiso.skill.args]",
