@@ -89,6 +89,10 @@ pub struct EffectArgument {
     pub left_out: usize,
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
@@ -121,6 +125,9 @@ pub struct CallEffect {
     /// its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<String>,
+    /// Whether an approval cannot be remembered: hosts near this machine need a rule of an administrator.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub once: bool,
 }
 
 impl CallEffect {
@@ -139,6 +146,7 @@ impl CallEffect {
             more_args: args.len().saturating_sub(MAX_ARGS),
             task: None,
             because: Vec::new(),
+            once: false,
         }
     }
 
@@ -180,6 +188,10 @@ fn place(host: &str) -> String {
     }
 }
 
+/// Why an approval of a host near this machine is not remembered.
+pub const NEAR: &str =
+    "A host near this machine is asked about each time; `kiso network allow HOST --private` allows it for good.";
+
 /// All approvals that a run requests at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "Card")]
@@ -191,9 +203,14 @@ pub struct Card {
 }
 
 impl Card {
-    /// Whether it asks only about hosts, and not because of labels: then the answer can be permanent.
+    /// Whether it asks only about hosts, and not because of labels: then a refusal can be permanent.
     pub fn is_about_hosts(&self) -> bool {
         self.effects.iter().all(|effect| effect.tool == NETWORK && effect.because.is_empty())
+    }
+
+    /// Whether an approval of a part of it can be remembered. What is asked because of labels is asked about each time.
+    pub fn can_last(&self) -> bool {
+        self.effects.iter().any(|effect| effect.because.is_empty() && !effect.once)
     }
 
     /// Returns the card as text, with instructions for answering it.
@@ -207,10 +224,10 @@ impl Card {
             0 | 1 => "it".to_owned(),
             _ => format!("all of it, and `/approve {number} 1 2` only these numbers"),
         };
-        // An effect that is asked about because of labels is asked about each time.
-        let always = match self.effects.iter().any(|effect| effect.because.is_empty()) {
-            true => format!("\n- `/approve {number} always` also accepts the same for the rest of this session."),
-            false => String::new(),
+        let always = match (self.can_last(), self.effects.iter().any(|effect| effect.once)) {
+            (true, _) => format!("\n- `/approve {number} always` also accepts the same for the rest of this session."),
+            (false, true) => format!("\n- {NEAR}"),
+            (false, false) => String::new(),
         };
         format!(
             "Approval {number}: this needs your approval before it is done.\n\n{}\n\n\

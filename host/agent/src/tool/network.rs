@@ -5,7 +5,7 @@ use super::{CallLabels, EXEC, Tools};
 use kiso_plan::approval::{CallEffect, CardAccess, Destination, NETWORK};
 use kiso_plan::network::{READING, covers, split_port};
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_sandbox::effect::network::WantedHost;
+use kiso_sandbox::effect::network::{WantedHost, is_near};
 use kiso_sandbox::effect::sink::SinkCall;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,11 +124,13 @@ pub(crate) fn host_effects(wanted: &[WantedHost], shown: &[(String, String)]) ->
     let effect = |((_, because), hosts): ((String, Option<String>), BTreeMap<String, BTreeSet<String>>)| {
         let destination =
             |(host, methods): (String, BTreeSet<String>)| Destination { host, methods: methods.into_iter().collect() };
-        let hosts = hosts.into_iter().map(destination).collect();
+        let hosts: Vec<_> = hosts.into_iter().map(destination).collect();
+        let once = hosts.iter().all(|to| is_near(&to.host));
         let access = CardAccess { of: NETWORK.to_owned(), hosts, secrets: Vec::new() };
         let canonical = because.clone().unwrap_or_default();
         CallEffect {
             because: because.into_iter().collect(),
+            once,
             ..CallEffect::new(NETWORK, vec![access], shown, &canonical)
         }
     };

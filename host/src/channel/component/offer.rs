@@ -86,7 +86,9 @@ pub(super) fn choices(card: &ApprovalLine, ticks: Ticks) -> Vec<Choice> {
             label: label.to_owned(),
             command: Some(command),
         };
-        choices.push(choice("allow-hosts", "Always here", format!("/approve {id} always")));
+        if card.card.can_last() {
+            choices.push(choice("allow-hosts", "Always here", format!("/approve {id} always")));
+        }
         choices.push(choice("refuse-hosts", "Never here", format!("/refuse {id} always")));
     }
     if all > 1 {

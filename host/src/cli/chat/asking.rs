@@ -39,9 +39,9 @@ impl Asking {
         self.0.is_some()
     }
 
-    /// Returns whether it can be accepted for longer. Questions about the origin of text are asked each time.
+    /// Returns whether it can be accepted for longer.
     fn lasts(&self) -> bool {
-        self.0.as_ref().is_some_and(|card| card.card.effects.iter().any(|effect| effect.because.is_empty()))
+        self.0.as_ref().is_some_and(|card| card.card.can_last())
     }
 
     /// Returns the text above the prompt.

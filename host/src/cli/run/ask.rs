@@ -90,6 +90,7 @@ fn prompt(asks: bool, asked: &ApprovalLine) {
     if asks {
         let some = if asked.card.effects.len() > 1 { ", or numbers" } else { "" };
         match asked.card.is_about_hosts() {
+            true if !asked.card.can_last() => err!("Allow? [y]es, once; [n]o; ne[v]er{some}: "),
             true => err!("Allow? [y]es, once; in this [s]ession; [a]lways; [n]o; ne[v]er{some}: "),
             false => err!("Accept? [y]es, [n]o, always in this [s]ession, for a [m]onth{some}: "),
         }

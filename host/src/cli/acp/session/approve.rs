@@ -53,8 +53,7 @@ fn permission(request: &str, card: &ApprovalLine) -> Value {
         effects => format!("{} calls that need your approval", effects.len()),
     };
     let mut options = vec![json!({ "optionId": "accept", "name": "Approve", "kind": "allow_once" })];
-    // A question about the origin of text is asked each time.
-    if card.card.effects.iter().any(|effect| effect.because.is_empty()) {
+    if card.card.can_last() {
         options.push(
             json!({ "optionId": "always", "name": "Approve, always in this conversation", "kind": "allow_always" }),
         );

@@ -105,7 +105,9 @@ function ApprovalCard({ card, more }) {
   const [chosen, choose] = useState(card.effects.map((_, index) => index + 1));
   const many = card.effects.length > 1;
   // Questions that depend on the origin of a text are asked every time, so their answers cannot be remembered.
-  const lasts = card.effects.some((effect) => !effect.because?.length);
+  // Nor can those for hosts near this machine.
+  const lasts = card.effects.some((effect) => !effect.because?.length && !effect.once);
+  const near = card.effects.some((effect) => effect.once);
   // Questions about hosts alone can be answered permanently.
   const hosts = card.effects.every((effect) => isSite(effect) && !effect.because?.length);
   const sites = card.effects.every(isSite);
@@ -140,9 +142,10 @@ function ApprovalCard({ card, more }) {
     <div class="actions">
       <${Button} kind="primary" disabled=${!chosen.length} onClick=${() => answer(chosen)}>${many && chosen.length < card.effects.length ? `Approve ${chosen.length}` : 'Approve'}<//>
       ${lasts && html`<${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, 'session')}>${hosts ? 'In this chat' : 'Always in this chat'}<//>`}
-      ${hosts && isAdmin() && html`<${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, '30_days')}>Always<//>`}
+      ${hosts && lasts && isAdmin() && html`<${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, '30_days')}>Always<//>`}
       <${Button} kind="danger" onClick=${() => answer([])}>Refuse<//>
       ${hosts && html`<${Button} kind="danger" onClick=${() => answer([], 'session')}>Never here<//>`}
+      ${near && html`<span class="muted">A site near this computer is asked about each time. <code>kiso network allow HOST --private</code> allows it.</span>`}
       <span class="muted" title=${fullTime(card.expires_ms)}>You have ${remaining(card.expires_ms - now())} to answer.</span>
     </div>
   </div>`;
