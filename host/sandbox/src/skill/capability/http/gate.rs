@@ -60,7 +60,7 @@ pub struct HttpGate {
 }
 
 /// The connections that a call may have at once, which end with it.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct CallConnections {
     pub places: Arc<Semaphore>,
     /// Closed at the end of the call: the body of a response can be that of another request, and then neither ends by itself.
