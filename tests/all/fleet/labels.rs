@@ -105,6 +105,6 @@ fn the_home_goes_to_a_member_that_has_what_a_skill_asks_for() {
     };
     runs_on(&["gpu"], "main runs on machines with the label gpu");
     runs_on(&[], "label gpu");
-    pi.home.kiso(&["session", "runs-on", "main", "A GPU"]).exit(2).says(&["no label"]);
+    pi.home.kiso(&["session", "runs-on", "main", "A GPU"]).exit(2).says(&["not a valid machine label"]);
     runs_on(&["any"], "any machine");
 }
