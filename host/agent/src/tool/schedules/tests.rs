@@ -143,7 +143,7 @@ async fn what_cannot_be_scheduled_is_told_why() {
     }
     let often = refused(wanted("a", "*/30 * * * * *")).await;
     assert!(often.contains("every 30 seconds; at least 60") && often.contains("schedule.min_interval_s"), "{often}");
-    assert!(refused(wanted("a", "at 2026-11-21 00:00")).await.contains("is over"));
+    assert!(refused(wanted("a", "at 2026-11-21 00:00")).await.contains("is in the past"));
     assert!(refused(ScheduleRequest { message: "  ".to_owned(), ..wanted("a", "@daily") }).await.contains("empty"));
     let long = ScheduleRequest { message: "x".repeat(MAX_MESSAGE + 1), ..wanted("a", "@daily") };
     assert!(refused(long).await.contains("at most 16384"));
