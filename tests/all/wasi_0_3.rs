@@ -85,7 +85,7 @@ answers! {
 #[test]
 fn a_command_ends_with_its_own_code() {
     run(async {
-        for (mode, words) in [("exit7", "exit code 7"), ("fail", "before the end")] {
+        for (mode, words) in [("exit7", "exit code 7"), ("abandon", "exit code 7"), ("fail", "before the end")] {
             let error = error(call("hostile3", mode).await);
             assert_eq!(error.code.as_str(), "exit", "{error}");
             assert!(error.message.contains(words), "{error}");

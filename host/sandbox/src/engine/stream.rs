@@ -28,10 +28,13 @@ pub(crate) trait StreamErrorCode: Lower + Lift + Send + Sync + 'static {
 /// A read or a write that is under way, until it is dropped.
 pub(crate) type StreamStep = Box<dyn Send>;
 
-/// Bounds how many reads and writes of streams run at once, and lets the end of the call wait for them.
+/// Bounds how many reads and writes of streams run at once. The end of the call waits for writes.
 pub(crate) trait StreamSteps: Send + Sync {
-    /// Waits until a step may run. Fails at the end of the call.
-    fn begin(&self) -> BoxFuture<'static, wasmtime::Result<StreamStep>>;
+    /// Waits until a read may run. Fails at the end of the call.
+    fn begin_read(&self) -> BoxFuture<'static, wasmtime::Result<StreamStep>>;
+
+    /// The same for a write.
+    fn begin_write(&self) -> BoxFuture<'static, wasmtime::Result<StreamStep>>;
 }
 
 /// The end of a stream, for the guest's future.
@@ -135,7 +138,7 @@ impl<D, E: StreamErrorCode> StreamProducer<D> for StreamSource<E> {
         let this = &mut *self;
         let mut reading = match std::mem::replace(&mut this.state, SourceState::Ended) {
             SourceState::Idle(mut from) => {
-                let step = this.steps.as_ref().map(|steps| steps.begin());
+                let step = this.steps.as_ref().map(|steps| steps.begin_read());
                 Box::pin(async move {
                     let _step = match step {
                         Some(step) => match step.await {
@@ -224,7 +227,7 @@ impl<D, E: StreamErrorCode> StreamConsumer<D> for StreamSink<E> {
                     let written = to.blocking_write_and_flush(bytes).await;
                     (to, written)
                 };
-                let writing: BoxFuture<'static, _> = match this.steps.as_ref().map(|steps| steps.begin()) {
+                let writing: BoxFuture<'static, _> = match this.steps.as_ref().map(|steps| steps.begin_write()) {
                     None => Box::pin(async move { Ok(write.await) }),
                     Some(step) => {
                         let written = tokio::spawn(async move {

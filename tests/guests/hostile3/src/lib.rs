@@ -54,6 +54,7 @@ impl wasip3::exports::cli::run::Guest for Hostile {
             "http" => print(get(&path, &text).await.unwrap_or_else(|error| format!("{error:?}").into_bytes())).await,
             "held" => held().await,
             "paths" => paths().await,
+            "abandon" => abandon(&path).await,
             // Limit: the deadline, for a guest that computes, for one that sleeps, and for one that waits for itself.
             "spin" => loop {
                 black_box(());
@@ -209,6 +210,22 @@ async fn get(host: &str, path: &str) -> Result<Vec<u8>, HttpError> {
     let body = body.collect().await;
     end.await?;
     Ok(body)
+}
+
+/// Ends while reads and writes of files are under way.
+async fn abandon(path: &str) {
+    let work = work();
+    write(&open(&work, path, OpenFlags::CREATE).await.expect("it is made"), vec![b'x'; 1 << 20])
+        .await
+        .expect("it is written");
+    for number in 0..16 {
+        let file = open(&work, path, OpenFlags::empty()).await.expect("it is there");
+        spawn_local(async move { drop(read(&file).await) });
+        let file = open(&work, &format!("{path}{number}"), OpenFlags::CREATE).await.expect("it is made");
+        spawn_local(async move { drop(write(&file, vec![b'y'; 1 << 20]).await) });
+    }
+    wait_for(1).await;
+    exit::exit_with_code(7);
 }
 
 /// Passes a path of 8 MiB in hundreds of calls at once, each of which would keep a copy in the host. Prints what the first is told.

@@ -35,18 +35,26 @@ impl RunningOperations {
 
     /// Begins a change; `None` at the end of the call.
     pub(super) fn begin(&self) -> Option<RunningChange> {
-        self.changes.clone().try_read_owned().ok()
+        let running = self.changes.clone().try_read_owned().ok()?;
+        (!self.places.is_closed()).then_some(running)
     }
 
-    /// Waits for the changes that are under way, at the end of the call.
+    /// Ends the call: no operation begins any more, and the changes that are under way are waited for.
     pub async fn ended(&self) {
+        self.places.close();
         drop(self.changes.write().await);
     }
 }
 
 /// Each read and write of a file's stream is an operation, too.
 impl StreamSteps for RunningOperations {
-    fn begin(&self) -> BoxFuture<'static, wasmtime::Result<StreamStep>> {
+    // The guest's store holds the read until it is dropped, so the end of the call cannot wait for it.
+    fn begin_read(&self) -> BoxFuture<'static, wasmtime::Result<StreamStep>> {
+        let operations = self.clone();
+        Box::pin(async move { Ok(Box::new(operations.place().await?) as StreamStep) })
+    }
+
+    fn begin_write(&self) -> BoxFuture<'static, wasmtime::Result<StreamStep>> {
         let operations = self.clone();
         Box::pin(async move {
             let place = operations.clone().place().await?;
